@@ -75,6 +75,6 @@ def measure(smoke):
                                                                                                         found)
     outcome = Outcome("hooks", what, FACTS, GREP, seconds, LIMIT, True, [])
     met = "met" if outcome.median(FACTS) <= SECONDS_LIMIT else "missed"
-    outcome.notes.append("%d hooks told; the whole call %.2f s (target at most %.1f: %s)" % (
+    outcome.notes.append("%d hooks reported; the whole call %.2f s (target at most %.1f: %s)" % (
         section["hook_count"], outcome.median(FACTS), SECONDS_LIMIT, met))
     return outcome

@@ -15,8 +15,8 @@ PAGE = """\
 # Benchmarks
 
 How long the collection takes, each time against something well known in the same run on the same machine. The contenders take
-turns, so that whatever else the machine does meets both; the numbers are medians of whole runs as the clock on the wall has
-them, and in brackets the shortest and the longest.
+turns, so that other work of the machine affects both. The numbers are medians of whole runs in wall-clock time, in brackets
+the shortest and the longest.
 
 | benchmark | measured | against | ratio | target | |
 | --- | --- | --- | --- | --- | --- |
@@ -32,12 +32,12 @@ them, and in brackets the shortest and the longest.
 
 `make bench` measures and prints, `make bench SMOKE=1` only sees within seconds that the benchmarks still run, and
 `.venv/bin/python tests/benchmarks/run.py --write` measures and writes this page. A name behind it (`fleet`, `resolve`,
-`load_persist`, `rules_nft`, ...) runs one alone. It needs what the tests need, and root to install what is missing: an
+`load_persist`, `rules_nft`, ...) runs one alone. It needs what the tests need, and root to install missing packages: an
 ssh server of its own on a loopback port, the kernel package of the distribution, a virtual machine, and
 community.general out of the PyPI package `ansible` to compare with. The first run fetches the last three into
 `.cache/`. The rules are put into network namespaces of their own. The hosts of `fleet` are this machine, in namespaces
 in which it forwards packets as a node does; those of `fleet_findings` and `fleet_guarded` are image trees, so that
-fixes change nothing else. These hosts are names of one address, so they share a connection, of which sshd serves ten
+fixes change only the tree. These hosts are names of one address, so they share a connection, of which sshd serves ten
 sessions; further commands connect anew, and a ping without pipelining sends several. The three are therefore measured
 once more where each host has a connection of its own, as the nodes of a fleet have, and beside a process that keeps one
 core busy.

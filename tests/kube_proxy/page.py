@@ -22,7 +22,7 @@ kube-proxy, its rules, IPVS, the backend and the xtables lock.
 - **not reached**: the state was not reached in that run; the reason follows.
 
 The number in brackets is the status of `/healthz`. "unknown" lists checks that could not be judged. The list above
-a table has those that could not be judged in any state: they need two looks, a number that kube-proxy does not count in
+a table has the checks that could not be judged in any state: they need two looks, a number that kube-proxy does not count in
 that mode, or the locks of the whole machine, which a PID namespace hides.
 """
 

@@ -26,11 +26,11 @@ import damaged_nodes
 PAGE = TOP / "docs" / "damage.md"
 VERDICTS = ("right", "partly", "missed", "false")
 PLACES = {"legacy": "iptables mode, legacy backend", "nft": "iptables mode, nft backend", "nftables": "nftables mode"}
-HEAD = """# Damage: what is found on a node
+HEAD = """# Damage that is found on a node
 
 `make damage` loads the rules of real kube-proxies into a network namespace, does there with iptables and nft what people, firewall
 scripts and other programs do to nodes, looks at the namespace as at a node, and judges. The scenarios are rows of
-`tests/fixtures/damage/*.yml`: what is done, and which checks must fail. `make test` tries a sample.
+`tests/fixtures/damage/*.yml`: the damage, and the checks that must fail. `make test` tries a sample.
 
 - **right**: the expected checks fail, with their severity, for the IP family and the Service it is about, and no other check fails. Of a
   scenario that does no harm: no check fails.
