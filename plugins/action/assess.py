@@ -18,18 +18,19 @@ from ..plugin_utils._render.text import escaped
 # Pause between two looks at a kube-proxy that has just started.
 SETTLE_PAUSE = 5
 
-# A strategy imports this file in the parent process and forks the workers afterwards: what is read here is read once
-# for a run and not once for each host. What is wrong with it is told where it is used.
+# A strategy imports this file in the parent process and forks the workers afterwards: these files are read once for a
+# run and not once for each host. A mistake in them is reported where they are used.
 with contextlib.suppress(BadInput, OSError):
     _policy.read_all()
     _schema.sections()
     _schema.documented("assess")
-# A worker that collects garbage touches every object of its parent, and so copies the pages that both shared. What is
-# there by now stays to the end of the run anyway (documentation of gc.freeze).
+# A worker that collects garbage touches every object of its parent, and so copies the pages that both shared. These
+# objects stay to the end of the run anyway (documentation of gc.freeze).
 gc.freeze()
 
 
-# Tags of which a run of a playbook with a gate assesses, and neither reports nor gates; and those that leave both out.
+# With --tags of these alone, a playbook with a gate assesses, and neither reports nor gates; with --skip-tags of the
+# other two it does neither.
 _ONLY_ASSESS = frozenset(("assess", "node_assess", "node_assess_look"))
 _REPORT, _GATE = frozenset(("report", "node_report")), frozenset(("gate", "node_gate"))
 

@@ -16,7 +16,7 @@ from ..plugin_utils._render.changes import render_markdown, render_terminal
 from ..plugin_utils._render.changes_html import render_changes_html
 from ..plugin_utils._render.json_text import render_json
 
-# Those that are files.
+# Formats that are files.
 RENDERED = {"html": render_changes_html, "json": render_json, "markdown": render_markdown}
 FORMATS = ("terminal", *RENDERED)
 WIDTH = 120

@@ -97,7 +97,7 @@ class ActionModule(LookingAction):
         return _select.fixable(_run.findings_of(self._facts) or [], self._up_to or "disruptive", role, place)
 
     def _look_first(self, chosen):
-        """Judges the sections that this run has not judged, within those that node_assess_sections leaves."""
+        """Judges the sections that this run has not judged, of the sections in node_assess_sections."""
         within, summary = self._place["sections"], _run.summary_of(self._facts)
         if summary and not summary["reached"]:
             return

@@ -9,7 +9,7 @@ from ..plugin_utils._calling import CallingAction
 
 
 class ActionModule(CallingAction):
-    """A restart that the user asked for; in check mode systemd_service only says that it would."""
+    """A restart that the user asked for; in check mode systemd_service only reports that it would."""
 
     OPTIONS = {"unit": {"type": "str", "required": True}}
 

@@ -8,7 +8,7 @@ from ..plugin_utils._calling import CallingAction
 
 
 class ActionModule(CallingAction):
-    """The causes are data of the controller; no answer of a node says what a line means."""
+    """The causes are data of the controller; no answer of a node gives a line its meaning."""
 
     _supports_async = False
 

@@ -23,7 +23,7 @@ from ..plugin_utils._render.tables import DETAILS, render_batch, render_tables
 STATS = "kubenode_netfilter"
 # Where output goes into a file or a pipe.
 WIDTH = 120
-# No terminal is wider; a variable that says so is a mistake.
+# No terminal is wider; a larger number in a variable is a mistake.
 _WIDEST = 10000
 
 
@@ -142,7 +142,7 @@ def _written(folder, reports, fleet, texts, once, keep):
 
 
 def _shown(render, *given, **named):
-    """Shows the tables that `render` makes of what is given; what the result returns of them where stdout belongs to a
+    """Shows the tables that `render` makes of its arguments; returns them for the result where stdout belongs to a
     program."""
     display = Display()
     for_people = _play.stdout_is_for_people()
@@ -156,6 +156,6 @@ def _shown(render, *given, **named):
 
 
 def _width():
-    """Columns of the terminal, or what the variable COLUMNS says instead."""
+    """Columns of the terminal, or the variable COLUMNS in its place."""
     override = os.environ.get("COLUMNS", "")
     return int(override) if override.isdecimal() and 0 < int(override) <= _WIDEST else TERMINAL

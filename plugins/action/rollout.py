@@ -18,8 +18,8 @@ MOST = 100
 
 
 class ActionModule(Action):
-    """Runs once for a batch, behind its gate, on the controller alone. It never fails a host: those that fail have
-    failed already."""
+    """Runs once for a batch, behind its gate, on the controller alone. It never fails a host: a blocked host
+    has failed already."""
 
     _requires_connection = False
     OPTIONS = {

@@ -183,7 +183,7 @@ class ActionModule(LookingAction):
             return {}
 
     def _failed(self, change, arguments):
-        """Records in the finding what was tried in vain, and says whether other nodes are still changed."""
+        """Records the failed attempt in the finding, and decides whether other nodes are still changed."""
         result = arguments.get("result") or {}
         failure = result.get("failure") or self._turn.failed % turns.reason_of(result)
         self._look(attempt=failure)

@@ -23,7 +23,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Assess where nobody did so far
+- name: Assess where no assessment was made yet
   ansible.builtin.include_role:
     name: kubenode.netfilter.node_assess
   when: not ansible_facts | kubenode.netfilter.assessed('KMOD')

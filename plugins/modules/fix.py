@@ -77,7 +77,7 @@ EXAMPLES = r"""
 - name: Look at the node and judge it
   kubenode.netfilter.assess:
 
-- name: Fix what is safe
+- name: Make the safe fixes
   kubenode.netfilter.fix:
     up_to: safe
 

@@ -45,7 +45,7 @@ EXAMPLES = r"""
     directories: [/usr/local/bin, /usr/local/sbin, /opt/maintenance]
   become: true
 
-- name: Name those that run by themselves
+- name: Name the hooks that run automatically
   ansible.builtin.debug:
     msg: "{{ item.path }}:{{ item.line }} {{ item.command }}"
   loop: "{{ ansible_facts.node_flush_hooks.hooks | selectattr('live') }}"

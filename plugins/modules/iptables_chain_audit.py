@@ -92,7 +92,7 @@ EXAMPLES = r"""
     kubernetes_version: "1.30"
   delegate_to: localhost
 
-- name: Stop where a jump to the chains of the Services is missing, or where nobody could see whether one is
+- name: Stop where a jump to the chains of the Services is missing, or where this is unknown
   ansible.builtin.assert:
     that:
       - not ansible_facts.node_iptables_chains.unread

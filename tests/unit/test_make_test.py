@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make test` with parts that are shell scripts: it has no clock of its own, shows how far it is, and ends politely."""
+"""`make test` with parts that are shell scripts: it has no time limit of its own, shows its progress, and lets its
+parts shut down."""
 
 import json
 import os
@@ -18,7 +19,7 @@ import pytest
 import test_all
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-# A part that hangs: it says that it is up, and when it was told to stop, as the script of the virtual machines does.
+# A part that hangs. It reports when it is up and when it receives SIGTERM, as the script of the virtual machines does.
 HANGS = """\
 #!/bin/sh
 trap 'echo shut down > $0.ended; kill $!; exit 1' TERM
@@ -56,6 +57,19 @@ def run(clone, **variables):
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
 
 
+def test_all_parts_give_way_to_the_virtual_machines(clone):
+    """By the nice value of each process, and by that of the session where the kernel has autogroups."""
+    for part in ("unit", "molecule"):
+        script(clone, part, "#!/bin/sh\necho nice $(nice)\ncat /proc/self/autogroup || true\n")
+    process = run(clone)
+    assert process.wait(60) == 0
+    logs = [(clone / ".build/logs" / (part + ".log")).read_text(encoding="utf-8") for part in ("unit", "molecule")]
+    own = os.nice(0)
+    assert ["nice %d\n" % (own + more) in log for more, log in zip((test_all.NICE, 0), logs)] == [True, True]
+    if os.path.exists("/proc/self/autogroup"):
+        assert [re.search("autogroup-[0-9]+ nice ([0-9]+)", log).group(1) for log in logs] == [str(test_all.NICE), "0"]
+
+
 def wait_for(process, *paths):
     while not all(path.exists() for path in paths):
         assert process.poll() is None, process.stdout.read()
@@ -81,13 +95,14 @@ def test_all_parts_run_and_are_summed_up(clone):
     output = process.communicate()[0]
     assert process.returncode == 1, output
     assert "docs ended with status" in output and re.search(r"^6 passed, 1 failed$", output, re.MULTILINE), output
-    # The next run estimates with what this one took; a part that failed may have ended early.
+    # The next run uses the times of this run for its estimate. A failed part may have ended early, so its time is left
+    # out.
     assert set(json.loads((clone / ".cache/test-seconds.json").read_text())) == {"lint", "unit", "build", "bench",
                                                                                  "sanity", "molecule"}
 
 
 def test_a_run_of_a_person_has_no_clock(in_clone, capsys):
-    """A day on the clock, and the part that made it late passes: it is awaited."""
+    """The clock advances by a day, and the part that caused the delay still passes: the run waits for it."""
     script(in_clone, "unit", "#!/bin/sh\ntouch $0.up\nwhile [ ! -e $0.go ]; do sleep 0.05; done\n")
 
     def clock():
@@ -143,7 +158,7 @@ def test_what_runs_what_is_left_and_an_estimate_are_shown(in_clone, capsys):
     shown = []
 
     def clock():
-        """Ten seconds at each question once both are up, until the line of a later minute."""
+        """Advance by ten seconds at each call once both parts are up, until the line of a later minute is shown."""
         shown.append(capsys.readouterr().out)
         text = "".join(shown)
         if "-- after 3 min" in text:

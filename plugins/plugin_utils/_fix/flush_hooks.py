@@ -16,7 +16,7 @@ _EVERYTHING = ["/"]
 
 
 def work(facts, settings, up_to=None):
-    """The Work on a host with `facts`: what the role's `only` names, else the subjects of what failed."""
+    """The Work on a host with `facts`: what the role's `only` names, or without it the subjects of what failed."""
     only = checked("harden_flush_hooks_only", settings["only"], {"type": "list", "elements": "str"})
     if up_to == "safe":
         return NOTHING

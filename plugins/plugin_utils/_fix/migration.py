@@ -14,7 +14,7 @@ _PART = "migrated"
 
 
 def missing(facts, target, before):
-    """Sentences: what is missing, after a boot, for the migration to `target` to be done.
+    """Sentences: what the migration to `target` still lacks after a boot.
 
     `before` is the section node_iptables_backend from before the boot: a program that had chains then must have chains
     in the target now. Without a `target`, as where several groups of programs went back to what they were, the node

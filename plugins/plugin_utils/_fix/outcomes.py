@@ -15,7 +15,7 @@ _UNCHANGED = "the module found nothing to change"
 
 
 def recorded(tried, findings, refusals, check_mode=False, changed=True):
-    """The `findings` after a fix with its outcome: `tried` are the findings it worked on, `changed` says whether it
+    """The `findings` after a fix with its outcome: `tried` are the findings it worked on, `changed` is whether it
     changed anything.
 
     A finding that is gone stays as one that passes, so that a report shows what was fixed.

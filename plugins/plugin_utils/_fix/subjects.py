@@ -12,7 +12,7 @@ class Subject(NamedTuple):
     """One subject is one module of the same name and one role.
 
     `judged` are the sections that must have been judged before anything is decided, `stale` those whose findings a
-    change makes stale. Of a subject that is restarted only, there is no module, and what reads its results is None.
+    change makes stale. A subject that is restarted only has no module; the functions that read its results are None.
     """
 
     name: str

@@ -17,11 +17,11 @@ RESTART_KUBELET, RESTART_KUBE_PROXY = "restart_kubelet", "restart_kube_proxy"
 
 
 class Turn(NamedTuple):
-    """What is said of a change that hosts make one after the other, and where it is recorded."""
+    """The words for a change that hosts make one after the other, and where its failure is recorded."""
 
     role: str
     part: str  # The part of the role that entries of checks name.
-    sections: tuple[str, ...]  # What is judged again.
+    sections: tuple[str, ...]  # Judged again after the change.
     flag: str  # The variable of a host whose turn failed; it ends the turns of other hosts.
     what: str
     stopped: str  # Why a host is not changed after a failure of another.
@@ -98,8 +98,8 @@ def reason_of(result: Mapping) -> str:
 
 
 def of_backend(facts, settings, result):
-    """The turn that the backends of a host need, in a list: to clean, or else to migrate; `result` is that of the
-    module iptables_backend, or None."""
+    """The turn that the backends of a host need, in a list: to clean, or, without leftovers, to migrate; `result` is
+    that of the module iptables_backend, or None."""
     if _run.summary_of(facts)["place"] != "live":
         return []
     section = _run.section_of(facts, "node_iptables_backend") or {}
