@@ -8,7 +8,7 @@ import nu_checker
 import report_runs
 
 # The checker knows no hashes; Chromium obeys the Content-Security-Policy in test_report_page.py, and
-# test__render_html.py compares the hashes.
+# plugins/plugin_utils/_render/test_html.py compares the hashes.
 POLICY = "violates Content Security Policy (meta tag): blocked by"
 
 

@@ -18,8 +18,8 @@ from ..targets import REFUSALS, VERDICTS
 from .owners import owner_of
 from .pod_accept import accepts_pods
 
-# Addresses that serve nothing for pods: a rule against them is good practice. 168.63.129.16 is Azure's virtual machine
-# platform, which AKS blocks for pods.
+# Addresses that offer no service to pods: a rule against them is good practice. 168.63.129.16 is Azure's virtual
+# machine platform, which AKS blocks for pods.
 _NEVER_SERVICES = ("127.", "168.63.129.16/", "169.254.", "224.", "239.", "240.", "255.255.255.255", "::1", "fe80:",
                    "ff0")
 # Built-in chains that packets of Services pass.
@@ -27,9 +27,9 @@ _PASSED = ("PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING")
 
 
 def ask_drops(rule_set, setting, services=None):
-    """unexpected_drop and forward_drop of one rule set; nothing where no kube-proxy sends packets through it.
+    """unexpected_drop and forward_drop of one rule set; nothing where no traffic of Services or pods passes through it.
 
-    `services`: [Service] of the node where they are known from elsewhere than from this rule set.
+    `services`: [Service] of the node where they are known from another source than this rule set.
     """
     if not _serves(rule_set, setting, services):
         return
@@ -39,7 +39,7 @@ def ask_drops(rule_set, setting, services=None):
         yield row
     table = table_of(rule_set, "filter")
     if table is not None:
-        # What accepts pod traffic may stand in the part of a table that was not read.
+        # A rule that accepts pod traffic may be in the part of a table that was not read.
         policy = _policy(rule_set, table) if chains_of(rule_set, "filter") is not None else ()
         for row in itertools.chain(_refusing_all(rule_set, table, setting), policy):
             noted.add((row["table"], row["chain"], row["text"]))
@@ -79,7 +79,7 @@ def _early(rule_set):
 
 
 def _portals(rule_set, setting):
-    """A verdict in nat KUBE-SERVICES or KUBE-NODEPORTS; a RETURN behind everything else is without effect."""
+    """A verdict in nat KUBE-SERVICES or KUBE-NODEPORTS; a RETURN after all other rules has no effect."""
     table = table_of(rule_set, "nat")
     for chain in PORTALS if table is not None else ():
         rules = _rules(table, chain)
@@ -108,11 +108,11 @@ def _rules(table, chain):
 
 
 def _judged(rule_set, table, services):
-    """{chain: [whether that is a refusal nobody knows of] of its rules, as bytes} of the built-in chains in which each
-    of them is unexpected.
+    """{chain: bytes, one for each rule: 1 if the rule is a refusal of unknown purpose} of the built-in chains in which
+    each such rule is unexpected.
 
-    Where Services are known, packets to them tell whether it is one of theirs that a rule of INPUT or OUTPUT names. A
-    rule of FORWARD that names one source is the ban of a client, if no endpoint has that address.
+    Where Services are known, INPUT and OUTPUT are left out: packets to the Services show whether a rule there refuses
+    them. A rule of FORWARD that names one source is the ban of a client, if no endpoint has that address.
     """
     judged = {chain: bytearray(_is_doubted(rule, chain) for rule in _rules(table, chain))
               for chain in ("FORWARD", "INPUT", "OUTPUT")}
@@ -125,7 +125,7 @@ def _judged(rule_set, table, services):
 
 
 def _pardon_clients(rules, judged, services):
-    """Takes the bans of clients out of `judged`; `services()` gives [Service], or None where they are not known."""
+    """Removes the bans of clients from `judged`; `services()` returns [Service], or None where they are not known."""
     serving = None
     for index, rule in enumerate(rules):
         address = _one_source(rule) if judged[index] else None
@@ -133,7 +133,8 @@ def _pardon_clients(rules, judged, services):
             continue
         if serving is None:
             known = services()
-            if known is None:
+            # Without `deep`, chains of endpoints of a large cluster in nftables mode are not read.
+            if known is None or any(service.endpoints is None for service in known):
                 return
             serving = {endpoint[0] for service in known for endpoint in service.endpoints}
         judged[index] = address in serving
@@ -144,7 +145,7 @@ def _is_doubted(rule, chain):
 
 
 def _one_source(rule):
-    """The only address whose packets a rule matches, else None."""
+    """The only address whose packets a rule matches, or None."""
     address, _slash, bits = (plain_value(rule, "-s") or "").partition("/")
     return address if bits in ("32", "128") else None
 
@@ -161,8 +162,8 @@ def _refusing_all(rule_set, table, setting):
 
 
 def _bare(chain, rules, setting):
-    """(index of the first rule that refuses everything, how many there are), of those that hide no anchors: these are
-    told as anchor_shadowed."""
+    """(index of the first rule that refuses all packets, number of such rules), without rules that stand before an
+    anchor: these are reported as anchor_shadowed."""
     anchors = {anchor.target for anchor in ANCHORS.get(setting.mode, ())
                if (anchor.table, anchor.chain) == ("filter", chain)}
     first, count = None, 0
@@ -175,18 +176,18 @@ def _bare(chain, rules, setting):
 
 
 def _leads_on(table, rules):
-    """True where one of these rules leads to a chain of somebody else's, of which a table that breaks off may show a
-    part only."""
+    """True where one of these rules jumps to a chain of another program; a truncated table may show only a part of that
+    chain."""
     return any(rule.target in table.chains and owner_of(rule.target, "filter") not in ("kube_proxy", "kubelet")
                for rule in rules)
 
 
 def _why(table, chain, rules, index):
-    """Why a rule that refuses everything is unexpected."""
+    """Why a rule that refuses all packets is unexpected, or None."""
     if chain == "FORWARD":
         return (None if accepts_pods(table, rules[:index])
                 else "refuses all forwarded packets, and no rule before it accepts pod traffic")
-    # The last rule of a host's firewall is its default; anything behind it would be dead.
+    # The last rule of a host's firewall is its default; a rule after it would have no effect.
     return "refuses all packets, so the rules after it have no effect" if index < len(rules) - 1 else None
 
 
@@ -198,11 +199,10 @@ def _is_known(rule, chain):
     if (limited and "NEW" not in limited) or (destination or "").startswith(_NEVER_SERVICES) or of_others:
         return True
     if chain != "FORWARD":
-        # A host's firewall refuses ports, sources and interfaces as it likes; service addresses are what a destination
-        # may name.
+        # A host's firewall may refuse any port, source and interface; only a destination may be a Service address.
         return destination is None or port_ranges(rule) is not None or plain_value(rule, "-s") is not None
     interfaces = [plain_value(rule, option) or "" for option in ("-i", "-o")]
-    # Weave drops what its policy chain did not accept; between and to bridges of Docker and libvirt no pod is.
+    # Weave drops what its policy chain did not accept; no pods are behind bridges of Docker and libvirt.
     return any(name.startswith(("weave", "docker", "br-", "virbr", "lxcbr")) for name in interfaces)
 
 
@@ -224,11 +224,11 @@ def _own(rule_set, table, setting):
 
 def _is_own(chain, rule):
     if chain == "KUBE-FORWARD":
-        return "INVALID" in states(rule)  # Since 1.31 with a counter of nfacct beside it.
+        return "INVALID" in states(rule)  # Since 1.31 it also has a counter of nfacct.
     if chain in ("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL"):
         return "-d" in rule.options or to_local(rule) or uses(rule, "set")
     if chain == "KUBE-FIREWALL":
-        # Marked packets up to 1.27, or packets to loop-back addresses from elsewhere.
+        # Marked packets up to 1.27, or packets to loopback addresses from other hosts.
         return bool(match_options(rule, "mark")) or (plain_value(rule, "-d") or "").startswith(("127.", "::1"))
     if chain == "KUBE-SOURCE-RANGES-FIREWALL":
         return not rule.has_match

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one host exports: all that was judged, and of the evidence what speaks of this node."""
+"""The facts that one host exports: all findings, and the part of the evidence that matters for this node."""
 
 import copy
 
@@ -116,9 +116,9 @@ def test_a_waiver_of_a_disabled_check_had_no_chance():
         ({"checks": ["XLOCK001"]}, [], ["host", "xtables_lock"]),
         ({"checks": ["XLOCK*", "HOOK003"]}, ["HOOK003"], ["host", "xtables_lock"]),
         ({"checks": ["HOOK001", "HOOK003"]}, [], ["host", "flush_hooks"]),
-        # Which mode kube-proxy runs in says what rules must be there.
+        # The mode of kube-proxy decides which rules must exist.
         ({"checks": ["CHAIN005"]}, [], ["host", "iptables_chains", "kube_proxy"]),
-        # The file of a role is written as a whole, by all that the node needs.
+        # A role writes its file as a whole, from everything that the node needs.
         ({"checks": ["KMOD017"]}, [], ["host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni"]),
         ({"checks": ["HOOK*"], "sections": ["KMOD"]}, [],
          ["host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni"]),

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Logs of a support bundle: which files are logs, and what is judged of them."""
+"""Logs of a support bundle: which files are logs, and how the checks judge them."""
 
 import pathlib
 

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules as bytecode: what Ansible packs, compiled and really run, and sent as sources to whoever refuses it."""
+"""Modules as bytecode: the files that Ansible packs are compiled and really run, and a node that refuses bytecode gets
+the sources."""
 
 import base64
 import importlib.util
@@ -85,7 +86,7 @@ def archive_of(module):
 
 
 def run(module):
-    """A result of a command, as of Ansible: what a node's Python makes of the module on its standard input."""
+    """The result of a command as Ansible returns it, for a node's Python with the module on its standard input."""
     done = subprocess.run([sys.executable, "-"], input=module, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           check=False)
     return {"rc": done.returncode, "stdout": done.stdout.decode(), "stderr": done.stderr.decode()}
@@ -99,7 +100,7 @@ def test_a_node_answers_the_same_without_compiling_a_file(module):
     assert answers[0]["rc"] == answers[1]["rc"] == 0, answers
     facts = [json.loads(answer["stdout"])["ansible_facts"] for answer in answers]
     for each in facts:
-        # What differs from look to look.
+        # These values differ from look to look.
         chains = each["node_iptables_chains"]
         del chains["read_at"], chains["footprint"], chains["digest"]["read_at"]
     assert facts[0] == facts[1] and facts[0]["node_kernel_modules"]["collected"]
@@ -115,8 +116,8 @@ def test_a_traceback_names_the_file_and_the_line(module):
 
 
 class Node:
-    """Runs what it is sent; with `other`, as a Python of another version, which is one to whose guard the magic number
-    of the controller is a wrong one."""
+    """Runs the module that is sent. With `other`, it acts as a Python of another version: the guard rejects the magic
+    number of the controller."""
 
     def __init__(self, other=False):
         self.other, self.sizes = other, []

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An entry of the catalogue that is not as it must be is refused."""
+"""An invalid entry of the catalogue is refused."""
 
 import json
 import os
@@ -93,7 +93,7 @@ def test_what_nobody_can_know_is_let_pass(change):
 
 
 def test_a_check_of_a_user_is_refused_before_anything_connects(tmp_path):
-    """As somebody who adds a file to roles/node_policy of an installed collection reads it."""
+    """A user adds a file to roles/node_policy of an installed collection and reads this message."""
     top = tmp_path / "ansible_collections" / "kubenode" / "netfilter"
     here = pathlib.Path(__file__).resolve().parents[4]
     for name in ("plugins", "roles", "meta"):

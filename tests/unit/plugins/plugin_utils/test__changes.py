@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What changed between two runs: each finding that failed, or fails, is told of once, and none is fixed unseen."""
+"""Changes between two runs: each finding that failed or fails is listed once, and none is fixed without being judged
+again."""
 
 import pytest
 from hypothesis import given, settings
@@ -44,7 +45,7 @@ def told(before, after):
     ([("a", "waived")], [("a", "fail")], [("new", "a", "waived", "fail")]),
     ([("", "unknown")], [("", "unknown")], []), ([("", "pass")], [("", "pass")], []),
     ([("", "unknown")], [("", "pass")], []), ([("", "pass")], [("", "skip")], []),
-    # What may be among those that are only counted is not new, and not fixed.
+    # A subject that may be among the subjects that are only counted is not new, and not fixed.
     ([("a", "fail"), ("and 3 more", "fail")], [("b", "fail"), ("and 4 more", "fail")],
      [("still_failing", "a", "fail", "fail"), ("still_failing", "and 4 more", "fail", "fail"),
       ("still_failing", "b", "fail", "fail")]),
@@ -66,7 +67,7 @@ def test_each_finding_that_failed_or_fails_is_told_of_once(before, after):
     failed, fails = ({subject for subject, status in each if status == "fail"} for each in (before, after))
     assert sorted(row[1] for row in changes if "fail" in row[2:]) == sorted(failed | fails)
     assert {row[1] for row in changes if row[3] == "fail"} == fails
-    # Fixed is only what was judged again.
+    # Only a check that was judged again can be fixed.
     judged = {status for _subject, status in after} & {"pass", "fail", "waived"}
     assert judged or not [row for row in changes if row[0] == "fixed"]
 
@@ -98,7 +99,7 @@ def test_texts():
     assert "new              high   KMOD003    P (a, b)" in text
     assert " ".join(text.split()).endswith("2 newly unknown, 0 no longer judged")
     assert "| new | high | KMOD003 | P | a, b |" in page and "<i>" not in page
-    # A reason alone does not say what is not known.
+    # The title precedes the reason: a reason alone does not show which requirement is unknown.
     assert "| newly unknown | high | HOOK001 | T: " in page
     assert all(char.isprintable() or char == "\n" for char in text + page) and max(map(len, text.split("\n"))) <= 80
     same = _changes.of_runs(run(a=[]), run(a=[]))
@@ -106,7 +107,7 @@ def test_texts():
 
 
 def test_texts_of_two_nodes_name_the_node_that_fails():
-    """Also where names are as long as an inventory has them, or are hostile."""
+    """Also for names as long as an inventory allows, and for hostile names."""
     first, second = "a" * 253, "b|\x1b<b>"
     before = run(**{first: rows(("x", "fail"), ("", "pass")), second: rows(("y", "fail"))})
     changes = _changes.of_nodes(before, first, second)

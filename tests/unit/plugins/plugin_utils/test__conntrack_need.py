@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The policy put beside the evidence of connection tracking, and the formula as a filter has it."""
+"""The policy compared with the evidence of the conntrack table, and the size formula as a filter."""
 
 import copy
 
@@ -50,7 +50,8 @@ def test_the_policy_decides_about_the_size():
 
 
 def test_a_table_that_is_raised_once_is_large_enough_the_next_time():
-    """Losses since the boot ask for more than the limit of now; those before the raise ask for nothing any more."""
+    """Losses since boot require more than the current limit. Losses before the limit was raised no longer require
+    anything."""
     lost = {"node_conntrack": {"lost": {"evicted": 5}}}
     first = resolved(lost)["size"]
     assert (first["enough"], first["max"]) == (False, 262144)
@@ -73,7 +74,7 @@ def test_settings_by_network_plugin_and_families():
                   ip_families=["ipv4"]) == [FORWARD, BRIDGE]
     assert wanted({"node_cni": {"=name": None, "plugins": []}}) == [FORWARD]
     assert wanted({"node_cni": {"=name": None, "plugins": []}}, cni="kube-router") == [FORWARD, BRIDGE, BRIDGE_6]
-    # What the policy says of the plugin outweighs what lies in /etc/cni/net.d.
+    # The plugin that the policy sets overrides the plugin in /etc/cni/net.d.
     assert wanted(cni="cilium") == [FORWARD]
     assert wanted(ip_families=["ipv6"]) == [FORWARD_6, BRIDGE_6]
     assert wanted({"node_host": {"=ipv6": None}}) == [FORWARD, BRIDGE]
@@ -108,7 +109,7 @@ def test_the_filter_knows_kube_proxy():
     assert size(min=1000000)[0] == 1000000
     assert size(cpus=64, memory=64 * GB, kubernetes_version="1.35")[0] == 2097152
     assert size(cpus=64, memory=64 * GB, kubernetes_version="1.36")[0] == 1048576
-    # Its bound is not known without its version.
+    # The bound of kube-proxy is not known without its version.
     assert size(cpus=64, memory=64 * GB)[0] == 1048576
     limit, _bound, advice = size(peak=200000, kubernetes_version="1.30")
     assert limit == 524288 and "conntrack.min to 524288" in advice

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the answer of the API server says that a node is cordoned."""
+"""Whether the answer of the API server shows that a node is cordoned."""
 
 import json
 

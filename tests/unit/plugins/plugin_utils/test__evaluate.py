@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judging: what cannot be told is unknown, never a pass; subjects are counted and texts filled."""
+"""Judging: a status that cannot be determined is unknown, never a pass; subjects are counted and texts are filled."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ SECTION = _schema.Shape("dict", True, {"collected": COLLECTED}, None, False)
 
 @pytest.fixture(autouse=True, scope="module")
 def documented():
-    """A section for these tests, of which nothing but its sources is documented."""
+    """A section for these tests; only its sources are documented."""
     known = dict(_schema.sections(), node_x=SECTION)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_schema, "sections", lambda: known)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node answers against the schema: the right type within bounds, or a sentence."""
+"""Answers of a node, checked against the schema: the right type within bounds, or a sentence with the reason."""
 
 import copy
 import json
@@ -84,7 +84,7 @@ def test_what_does_not_fit(facts, path, value, words):
 
 
 def test_all_sections_together_are_bounded(facts):
-    """A section that is too large for what is left costs itself, not those after it."""
+    """A section that is too large for the remaining space is dropped; the sections after it are kept."""
     rows = [{"source": "s" * 4000, "table": None, "evidence": "e" * 4000}] * 60
     sections, problems = _evidence.checked_sections(changed(facts, ["node_iptables_chains", "unread"], rows))
     assert (list(problems) == ["node_iptables_chains"]

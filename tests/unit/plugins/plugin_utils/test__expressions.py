@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Expressions: what is wrong with one is told in a sentence, and so is a missing package."""
+"""Expressions: one sentence reports an error in an expression or a missing package."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Facts of a host in few values: what is packed comes back, and damage is no assessment."""
+"""Facts of a host in few values: unpacking restores the packed facts, and a damaged text is no assessment."""
 
 import json
 

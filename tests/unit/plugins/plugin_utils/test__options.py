@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Types of variables: what is taken, what is refused, and in which words."""
+"""Types of variables: which values are accepted, which are refused, and with which message."""
 
 import pytest
 from hypothesis import given

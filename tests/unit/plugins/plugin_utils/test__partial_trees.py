@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trees that hold a part of a node: incomplete and not broken. What was not collected is unknown, once, and what was is
-judged."""
+"""Trees that hold a part of a node are incomplete, not broken. Evidence that was not collected is unknown, once, and
+collected evidence is judged."""
 
 import bundles
 import pytest
@@ -44,7 +44,8 @@ UNSURE = {"only the configuration of a kernel": set(),
 def test_a_part_of_a_node_is_incomplete_and_not_broken(name, tmp_path):
     found, evidence = bundles.judged_tree(unpack(LOOSE[name], tmp_path))
     assert evidence["node_host"]["place"] == "bundle" and "no programs" in evidence["node_host"]["place_reason"]
-    # A whole configuration that does not name a module says that it is off; everything else here is silent.
+    # A whole kernel configuration that does not name a module means that the module is off. The other trees here prove
+    # nothing like this.
     assert set(bundles.told(found, "fail")) <= UNSURE.get(name, set())
     assert set(bundles.told(found, "unknown")) <= {"BUNDLE001"} | UNSURE.get(name, set())
     assert "the tree does not contain it" in [row["reason"] for row in found["BUNDLE001"]][0]

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Profiles: each is a policy, differs from the defaults in every line, and yields to the inventory."""
+"""Profiles: each is a policy, differs from the defaults in every line, and the inventory overrides it."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reports without names and addresses: nothing of them is left, and all else stays."""
+"""Reports without names and addresses: every name and address is replaced, and the rest is unchanged."""
 
 import json
 
@@ -90,7 +90,7 @@ def test_the_host_of_a_url_has_its_pseudonym_in_other_texts_too_and_in_later_run
         names = Pseudonyms(["w1"], known)
         names.learn([{"a": ("lookup", {"b": text})}, None, 3])
         assert names.of(["lookup api.corp.internal", text]) == ["lookup node-002", shared]
-    # Met in a text alone, they are no names of hosts whose first part is a word.
+    # These names were only met in a text, so their first part alone is not replaced.
     assert Pseudonyms(["w1"], names.known).text("the api server, x.corp.internal") == "the api server, x.corp.internal"
 
 
@@ -163,7 +163,7 @@ def test_no_name_and_no_address_is_left_in_a_run():
         assert "worker" not in text.replace("workers", "") and "example.com" not in text and "10.3.2" not in text
     assert [row["host"] for row in whole["hosts"]] == ["node-001", "node-002", "node-003", "node-004", "node-005"]
     assert whole["totals"] == fleet["totals"] and "node-002 asks https://node-006" in texts[0]
-    # Rolled up from what is shared it is the same.
+    # A roll-up of the shared reports gives the same result.
     again = report_runs.roll_up(shared, lost=["node-001"])
     assert {key: whole[key] for key in ("checks", "outliers", "summary", "hosts")} == {
         key: again[key] for key in ("checks", "outliers", "summary", "hosts")}

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ranges of addresses: what overlaps and what is outside, against the standard library's own networks; and what is no
-range."""
+"""Ranges of addresses: overlaps and addresses outside, compared with the networks of the standard library; and texts
+that are no ranges."""
 
 import ipaddress
 import os

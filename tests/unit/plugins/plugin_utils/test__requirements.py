@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node needs: mode, backend, CNI and versions decide, and each need says why."""
+"""Requirements of a node: mode, backend, CNI and versions decide, and each requirement has a reason."""
 
 import pytest
 from healthy import healthy

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Batches as Ansible makes them, and what is refused of a rollout's settings."""
+"""Batches equal the batches of Ansible, and wrong settings of a rollout are refused."""
 
 from unittest import mock
 

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Node-local, a group's or everywhere: said where exactly one answer fits what was judged, and nothing said else."""
+"""The scope of a failure: one node, a group or everywhere. It is reported only if exactly one scope fits the judged
+nodes."""
 
 import random
 

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is unknown for want of root, and what is unknown for other reasons although the look was not made as root."""
+"""Checks that are unknown because the look did not run as root, and checks that are unknown for other reasons although
+it did not run as root."""
 
 import pytest
 from healthy import healthy

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waivers: who is waived, until when, and what an expired one says."""
+"""Waivers: which findings are waived, until when, and the text of an expired waiver."""
 
 import datetime
 
@@ -57,7 +57,7 @@ def used(*rows, **change):
     ([finding("nf_nat", "fail")], "xt_*", False),
     ([finding("", "pass")], None, False),
     ([finding("", "pass"), finding("xt_mark", "fail", "KMOD002")], "xt_*", False),
-    # It had no chance to match: the check was not chosen, is disabled or does not apply, is unknown, or has subjects
+    # The waiver could not match: the check was not chosen, is disabled or does not apply, is unknown, or has subjects
     # that are not named.
     ([], "xt_*", None),
     ([finding("xt_mark", "fail", "KMOD002")], "xt_*", None),

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evidence that a compromised node made up: nothing of it raises in judge, report or gate, and no other host has less
-for it.
+"""Evidence that a compromised node invents raises no exception in judge, report or gate, and other hosts lose nothing
+by it.
 
 KUBENODE_ROBUST=1 runs the long version, KUBENODE_SEED repeats a run.
 """
@@ -39,7 +39,7 @@ SCALARS = (
 
 
 def container(source):
-    """A new list or dictionary that no schema expects, one as deep as JSON is read at all."""
+    """A new list or dictionary that no schema expects; one is nested as deeply as JSON can be read."""
     return source.choice(
         (
             lambda: [], lambda: {}, lambda: [None], lambda: [[]], lambda: [{}], lambda: {"a": None},
@@ -52,7 +52,8 @@ def anything(source):
 
 
 def evidence_of(source):
-    """What the table of some check makes of a healthy node, and the policy it does so for."""
+    """The evidence of a healthy node with the changes of a random row of a check's table, and the policy of that
+    row."""
     row = source.choice(source.choice(TABLES))
     policy = _policy.policy_of(row.get("policy") or {})
     return healthy(policy.module_names, row.get("modules"), row.get("evidence")), policy
@@ -71,7 +72,7 @@ def places(part):
 
 
 def of_same_type(source, value):
-    """Another value that the schema takes for it: what is left for the judges to meet."""
+    """Another value that the schema accepts in its place, so that it reaches the judges."""
     if isinstance(value, bool) or value is None:
         return source.choice((None, True, False))
     if isinstance(value, (dict, list)):
@@ -159,7 +160,7 @@ def test_no_evidence_raises(others):
             shown(others, known)
         except Exception as error:
             raise AssertionError(what) from error
-        # The last resort is for evidence that nobody thought of: none that is made here.
+        # The last resort is for unforeseen evidence. No evidence that is made here may need it.
         assert known["node_assess_summary"]["reached"], "%s: %s" % (what, known["node_assess_summary"]["reason"])
         statuses = {row["check"]: row["status"] for row in known["node_assess_findings"]}
         assert all(statuses[name] in (_finding.UNKNOWN, _finding.WAIVED) for name, check in catalogue.items()
@@ -170,8 +171,8 @@ def test_no_evidence_raises(others):
 
 @pytest.mark.robust(mutations=MUTATIONS)
 def test_no_damaged_facts_raise(others):
-    """Other tasks write facts as well, and caches keep them: what is damaged after assess is not believed, and costs no
-    other host anything."""
+    """Other tasks write facts as well, and caches keep them: facts that are damaged after assess are not trusted, and
+    do not affect other hosts."""
     policy = _policy.policy_of({
         "node_policy_disabled_checks": [{"check": "KMOD010", "reason": "r"}, {"check": "XLOCK001", "reason": "s"}],
         "node_policy_waivers": [{"check": "KMOD001", "reason": "r", "owner": "o", "expires": "2999-01-01"}]})
@@ -180,7 +181,7 @@ def test_no_damaged_facts_raise(others):
         source = random.Random("%s facts %s" % (SEED, number))
         facts = copy.deepcopy(whole)
         if source.random() < 0.7:
-            # Evidence is most of the facts; what was made of it is to be hit as well.
+            # Most facts are evidence. The results of judging must be mutated as well.
             mutate(source, {name: facts[name] for name in facts if name.startswith("node_assess_")})
         what = "KUBENODE_SEED=%s, round %d: %s" % (SEED, number, mutate(source, facts))
         try:
@@ -200,7 +201,7 @@ def test_facts_that_are_none_are_those_of_a_host_that_was_not_assessed(others, f
 
 
 def test_evidence_that_cannot_be_judged_is_none(others, monkeypatch):
-    """Should anything raise after all, the host has findings and a gate."""
+    """If judging raises an exception after all, the host still has findings and a gate."""
     monkeypatch.setattr(_requirements, "resolve", lambda *_args: 1 / 0)
     known = assessed(healthy([]), _policy.default_policy())[0]
     assert {row["reason"] for row in known["node_assess_findings"]} == {"the node's answer could not be judged: "

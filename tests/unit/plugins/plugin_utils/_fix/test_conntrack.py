@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From findings about connection tracking to what the module conntrack is asked for, and from its result to what a
-finding says."""
+"""From findings about the conntrack table to the options of the module conntrack, and from its result to the refusals
+that findings show."""
 
 import pytest
 from healthy import healthy
@@ -25,7 +25,7 @@ def facts(changes=None, earlier=0, **policy):
 
 
 def asked(known, given=None):
-    """The options that depend on what was found."""
+    """The options that depend on the findings."""
     options = conntrack.work(known, dict(SETTINGS, **(given or {}))).options
     return {name: options[name] for name in ("max", "buckets", "timeouts", "sysctls", "modules") if name in options}
 
@@ -98,7 +98,7 @@ def test_switches_and_modules():
 
 
 def test_a_table_that_is_still_to_be_loaded():
-    """What check mode announces before the module is loaded is what a run does after it."""
+    """Before the module is loaded, check mode announces the same changes that a run makes after it is loaded."""
     unloaded = {"node_conntrack": {"=max": None, "limit_when_loaded": 5632, "collected": {"table": "absent"}}}
     assert wanted(unloaded) == {"max": 131072, "buckets": 131072}
     unloaded["node_conntrack"]["limit_when_loaded"] = 262144

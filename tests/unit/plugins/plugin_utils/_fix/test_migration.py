@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a migration between the backends is done, and what is missing."""
+"""Whether a migration between the backends is complete, and which conditions are not met."""
 
 import pytest
 from backend_facts import facts, row

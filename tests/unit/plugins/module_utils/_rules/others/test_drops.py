@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Refusals on the way to services and pods, and those with a known reason."""
+"""Refusals on the path to Services and pods, and refusals with a known reason."""
 
 import re
 
@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.drops import ask_drops
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
 
 FLANNEL = [":FLANNEL-FWD - [0:0]", "-A FORWARD -j FLANNEL-FWD", "-A FLANNEL-FWD -s 10.244.0.0/16 -j ACCEPT"]
 
@@ -37,7 +38,7 @@ def test_a_healthy_node_refuses_nothing(family, backend):
         "-A INPUT -d 10.96.0.1/32 -j DROP", "-A OUTPUT -d 10.96.0.0/12 -p tcp -j REJECT --reject-with tcp-reset",
         "-A KUBE-FORWARD -s 198.51.100.0/24 -j DROP", "-A KUBE-FORWARD -j DROP",
         "-A KUBE-SERVICES -s 198.51.100.0/24 -j DROP", "-A KUBE-SERVICES -j DROP",
-        # These leave nothing below the limit.
+        # No packet passes below these limits.
         "-A FORWARD -p tcp -m connlimit --connlimit-above 0 --connlimit-mask 32 --connlimit-saddr -j REJECT",
         "-A FORWARD -m hashlimit --hashlimit-upto 100/sec --hashlimit-burst 5 --hashlimit-name x -j DROP",
         "-A KUBE-FIREWALL -s 198.51.100.0/24 -j DROP", "-A KUBE-NODEPORTS -p tcp -m tcp --dport 30080 -j DROP",
@@ -80,12 +81,23 @@ def test_a_refusal_with_a_known_reason(rule):
 
 
 def test_one_client_may_be_banned_but_no_endpoint():
-    """What fail2ban and people do in FORWARD, where the packets of a NodePort's clients pass."""
+    """fail2ban and administrators add such rules to FORWARD, which the packets of a NodePort's clients pass."""
     assert added("-A FORWARD -s 198.51.100.7/32 -j DROP",
                  "-A FORWARD -s 198.51.100.8/32 -p tcp -m tcp --dport 80 -j REJECT") == []
     endpoint = re.search(r"--to-destination ([\d.]+):", texts.healthy()).group(1)
     rule = "-A FORWARD -s %s/32 -j DROP" % endpoint
     assert added(rule, first=True) == [("unexpected_drop", "FORWARD", rule)]
+
+
+@pytest.mark.parametrize("endpoints, doubted", [(frozenset(), False), (frozenset([("198.51.100.7", 80, "tcp")]), True),
+                                                (None, True)])
+def test_a_ban_is_doubted_where_the_address_may_be_an_endpoint(endpoints, doubted):
+    """Endpoints are None in nftables mode where the chains of a large cluster are not read."""
+    rule = "-A FORWARD -s 198.51.100.7/32 -j DROP"
+    rule_set = texts.read(texts.adding(texts.healthy(), "filter", rule))
+    service = Service("ipv4", "10.96.0.10", 53, "udp", "kube-system/kube-dns:dns", endpoints, True, True)
+    rows = ask_drops(rule_set, texts.setting(rule_set), [service])
+    assert [row["text"] for row in rows if row["kind"] == "unexpected_drop"] == [rule] * doubted
 
 
 @pytest.mark.parametrize(
