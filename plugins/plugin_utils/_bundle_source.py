@@ -27,6 +27,7 @@ TOTAL_LIMIT = 4 * 1024 * 1024 * 1024
 _BLOCK = 1 << 20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _GZIP = b"\x1f\x8b"
+_GZIP_MEMBER = 16 + zlib.MAX_WBITS
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -42,7 +43,8 @@ class Item:
 
 
 def items_of(bundle):
-    """Yields each `Item` of the bundle at that path. Raises BadInput for what is none, or is larger than the limits."""
+    """A generator of each `Item` of the bundle at a path. Raises BadInput if that is not a bundle or exceeds the
+    limits."""
     path = pathlib.Path(bundle).expanduser()
     try:
         mode = path.stat().st_mode
@@ -61,7 +63,7 @@ def items_of(bundle):
 
 
 class _Budget:
-    """Counts what was read, so that no bundle fills the controller."""
+    """Counts the files and bytes that were read, so that no bundle fills the controller."""
 
     def __init__(self, name):
         self._name, self._files, self._bytes = name, 0, 0
@@ -112,7 +114,7 @@ def _of_file(path):
 
 
 def _of_zstd(path):
-    """Python reads zstd since 3.14; for older ones the program zstd does."""
+    """Python reads zstd only from 3.14 on; the program zstd also works with older versions."""
     program = shutil.which("zstd")
     if program is None:
         raise BadInput("bundle %s is packed with zstd, and the program zstd is not installed here; unpack it and give "
@@ -138,8 +140,8 @@ def _of_archive(path, archive):
 
 
 def _item(path, data, executable):
-    """A file that is packed with gzip is what it holds, unless it is known by that name (/proc/config.gz); UTF-16 is
-    what PowerShell redirects the output of a command to."""
+    """Unpacks a gzip file, unless it is known by its packed name (/proc/config.gz), and converts UTF-16, which
+    PowerShell writes when the output of a command is redirected."""
     if data.startswith(_GZIP) and not path.endswith("config.gz"):
         data = _unpacked(data)
         path = path[:-len(".gz")] if path.endswith(".gz") else path
@@ -149,9 +151,10 @@ def _item(path, data, executable):
 
 
 def _unpacked(data):
-    """The beginning that can be unpacked, within the limit; what is damaged behind it is not there."""
-    member, found, size = zlib.decompressobj(16 + zlib.MAX_WBITS), [], 0
-    while data and size < FILE_LIMIT and not member.eof:
+    """The beginning of the content that can be unpacked, up to the limit; a damaged rest is dropped. A file may have
+    several members, as after `cat old.gz new.gz` (RFC 1952, section 2.2)."""
+    member, found, size = zlib.decompressobj(_GZIP_MEMBER), [], 0
+    while data and size < FILE_LIMIT:
         try:
             plain = member.decompress(data, _BLOCK)
         except zlib.error:
@@ -159,4 +162,6 @@ def _unpacked(data):
         found.append(plain)
         size += len(plain)
         data = member.unconsumed_tail
+        if member.eof:
+            data, member = member.unused_data, zlib.decompressobj(_GZIP_MEMBER)
     return b"".join(found)

@@ -13,7 +13,7 @@ from ._options import unknown_name
 from ._role_data import ROLES, load_yaml
 
 CONFIDENCES = ("low", "middle", "high")
-# A repeat without an upper limit can take time that grows with a power of the length of a hostile line.
+# A repeat without an upper limit can take polynomial time in the length of a hostile line.
 _UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
 _QUOTED = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]")
 _MOST_REPEATS = 1000
@@ -22,11 +22,11 @@ _UP_TO = re.compile(r"\{(?:\d+,)?(\d+)\}")
 
 @dataclasses.dataclass(frozen=True)
 class Cause:
-    """One entry. `normal` is a line that healthy nodes write too; `silent_after` are causes after whose line this one
-    is only their effect; a line that `over_after` fits to ends the cause; `opened_by` fits to the line of the writer
-    before it tries what failed, and the first group of both patterns names the object; while the fault lasts, the line
-    comes again within `repeats` seconds; the start of a pod may wait for its end for `delays_pods` seconds; `since` and
-    `until` are versions of the program that writes the line."""
+    """One entry. `normal` means that healthy nodes write the line, too. After the line of a cause in `silent_after`,
+    this cause is only an effect. A line that matches `over_after` ends the cause. `opened_by` matches the line that the
+    program writes before the attempt that failed; the first group of both patterns names the object. While the fault
+    lasts, the line is repeated within `repeats` seconds, and the start of a pod may wait for its end for `delays_pods`
+    seconds. `since` and `until` are versions of the program that writes the line."""
 
     id: str
     pattern: str
@@ -57,7 +57,7 @@ def compiled(pattern: str) -> re.Pattern:
 
 
 @functools.lru_cache(maxsize=1)
-def causes() -> list:
+def causes() -> tuple:
     """All causes in the order of their files; read and validated once in a process."""
     entries = []
     for path in sorted((ROLES / "node_policy" / "files" / "log_causes").glob("*.yml")):
@@ -66,7 +66,7 @@ def causes() -> list:
 
 
 def causes_of(entries):
-    """A tuple of `Cause` of `[(where, entry)]`. Raises BadInput for an entry that is not as it must be."""
+    """A tuple of `Cause` of `[(where, entry)]`. Raises BadInput for an invalid entry."""
     found = {}
     for where, entry in entries:
         cause = _cause_of("%s: %s" % (where, entry.get("id") or "an entry without id"), entry)

@@ -301,6 +301,15 @@ def test_a_packed_file_is_read_up_to_its_limit(tmp_path, monkeypatch):
     assert [item.path for item in items] == ["zeros"] and len(items[0].data) <= 2 << 20
 
 
+@pytest.mark.parametrize("packed, plain", [
+    (gzip.compress(b"one\n") + gzip.compress(b"two\n"), b"one\ntwo\n"),
+    (gzip.compress(b"one\n") + gzip.compress(b"") + gzip.compress(b"two\n") + b"\0" * 512, b"one\ntwo\n"),
+    (gzip.compress(b"one\n") + gzip.compress(b"two\n")[:-9], b"one\ntwo\n"), (gzip.compress(b"one\n")[:6], b"")])
+def test_a_packed_file_may_have_several_members(packed, plain, tmp_path):
+    items = list(_bundle_source.items_of(str(bundles.folder(tmp_path, {"kubelet.log.gz": packed}))))
+    assert [item.data for item in items] == [plain]
+
+
 def test_the_tree_is_private_and_goes_away(tmp_path):
     with _bundle.opened(str(bundles.folder(tmp_path, {"lsmod": LSMOD}))) as tree:
         assert os.stat(tree["root"]).st_mode & 0o077 == 0 and os.path.isfile(tree["root"] + "/proc/modules")
