@@ -89,8 +89,8 @@ def fleet(reports, baseline=None):
 
 
 def _is_report(report):
-    """Whether a report holds what is asked of it: host, summary, findings, names of groups, and what nodes are compared
-    by."""
+    """Whether a report has the required fields: host, summary, findings, names of groups, and the fields that nodes are
+    compared by."""
     if not isinstance(report, Mapping) or not isinstance(report.get("host"), str):
         return False
     summary, findings, groups = report.get("summary"), report.get("findings"), report.get("groups", [])

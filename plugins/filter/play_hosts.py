@@ -53,7 +53,7 @@ from ..plugin_utils import _play, _policy, _rollout
 from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
 
-# What playbooks/*.yml tag, besides the names of the roles.
+# The tags in playbooks/*.yml, besides the names of the roles.
 _TAGS = ("assess", "fix", "report", "gate")
 
 

@@ -15,6 +15,8 @@ description:
     connection.
   - Looks again once at the sections that changed, and records in each finding it worked on whether it was fixed, would
     be fixed (in check mode), or why the fix was refused or failed.
+  - Sysctls of a module that it loads exist only afterwards. They are judged by that look, set in a second call, and
+    looked at again; check mode does not announce them.
   - Options of the modules come from the variables of the roles, such as C(harden_conntrack_max), and from
     C(node_assess_root), C(node_assess_place) and the other variables of role C(node_assess). Wrong values are refused
     before anything connects.

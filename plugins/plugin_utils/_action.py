@@ -12,10 +12,10 @@ from ._plain import plain
 
 
 class Action(ActionBase):
-    """Refuses settings that a node must not set, and wrong options of the user, each with one sentence, before it
-    works.
+    """Base class of all actions. Before its work, an action refuses settings that a node must not set, and wrong
+    options of the user, each with one sentence.
 
-    A subclass states its `OPTIONS` as argument_specs do and what it does in `work`.
+    A subclass defines its `OPTIONS`, in the form of argument_specs, and its `work`.
     """
 
     TRANSFERS_FILES = False
@@ -34,7 +34,7 @@ class Action(ActionBase):
         return result
 
     def name(self) -> str:
-        """The name of the action without the collection's, as its documentation has it."""
+        """The name of the action without the name of the collection, as in its documentation."""
         return self._task.action.rpartition(".")[2]
 
     def arguments(self, task_vars):

@@ -25,11 +25,11 @@ _MESSAGES = ("msg", "module_stdout", "module_stderr")
 
 
 def documented_part(answer, module):
-    """The result of a task that ran `module` (its short name), from what the node answered (any dictionary).
+    """The result of a task that ran `module` (its short name), from the node's answer (any dictionary).
 
-    Holds `changed`, the keys that RETURN documents, and where they are there `failed`, `unreachable`, `msg`, `diff`,
-    `warnings`, `exception`, `module_stdout` and `module_stderr`, as plain values without control characters. An answer
-    that does not fit its documentation fails.
+    Holds `changed`, the keys that RETURN documents and, if the answer has them, `failed`, `unreachable`, `msg`, `diff`,
+    `warnings`, `exception`, `module_stdout` and `module_stderr`, as plain values without control characters. The task
+    fails if the answer does not fit its documentation.
     """
     result = {"changed": answer.get("changed") is True}
     result.update((key, True) for key in ("failed", "unreachable") if answer.get(key))
@@ -49,8 +49,8 @@ def documented_part(answer, module):
 
 
 def _fill(result, answer, shapes, complete):
-    """Copies the documented keys into the result; returns a few words for each that does not fit, or is missing where
-    it must not be."""
+    """Copies the documented keys into the result. Returns a short problem for each key that does not fit, or that is
+    required and missing."""
     misfits, room = [], _evidence.Room(MOST_CHARACTERS)
     for key, shape in shapes.items():
         if key in result:
@@ -69,7 +69,7 @@ def _fill(result, answer, shapes, complete):
 
 
 def _sections(facts, names):
-    """(the sections that fit, a few words for each that does not)."""
+    """(the sections that fit, a short problem for each section that does not)."""
     if not isinstance(facts, dict):
         return {}, ["ansible_facts must be a dictionary"]
     sections, misfits, room = {}, [], _evidence.Room()
@@ -83,7 +83,7 @@ def _sections(facts, names):
 
 
 def _message(text):
-    """The end of a long text is kept: the last line of a traceback says what is wrong."""
+    """Keeps the end of a long text, because the last line of a traceback holds the error."""
     text = str(plain(text))
     return ("..." if len(text) > MOST_MESSAGE else "") + escaped_lines(text[-MOST_MESSAGE:])
 
@@ -101,7 +101,7 @@ def _warnings(warnings):
 
 
 def _diffs(diffs):
-    """Diffs as Ansible shows them, as far as they are texts; more than fits is left out with a remark."""
+    """Diffs as Ansible shows them, with only their texts; the last entry counts the changes that are left out."""
     kept, left = [], MOST_DIFF_CHARACTERS
     rows = diffs if isinstance(diffs, (list, tuple)) else [diffs]
     for row in rows[:MOST_DIFFS]:

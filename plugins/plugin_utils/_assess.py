@@ -13,18 +13,19 @@ from ._selection import chosen_checks
 # The sections that node_facts reads.
 SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack",
            "ipvs", "kubelet", "kube_proxy", "cni", "logs")
-# The evidence that fixes rest on. Other sections are judged and then left out, because Ansible copies all facts of a
-# host for each task.
+# The sections that fixes use. Other sections are judged and then dropped, because Ansible copies all facts of a host
+# for each task.
 _KEPT = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_conntrack", "node_kubelet")
 _ROW_KEYS = ("subject", "name", "any_of", "optional", "on_demand", "reason", "state", "at_boot", "blocked_by",
              "persisted_by")
 
 
 def subsets_of(checks, policy, sections=None):
-    """The gather_subset that the checks need, of which those that the policy disables need nothing.
+    """The gather_subset that the checks need. Checks that the policy disables need nothing.
 
-    A role changes its file as a whole, by all that the node needs, so the `sections` asked for and those of the checks
-    rest on what requirements are derived from even where the checks that would need it are left out.
+    A role writes its file as a whole, for everything that the node needs. So if any check of the selected sections
+    (`sections`, by default the sections of `checks`) needs `requirements`, the sections that requirements are derived
+    from are collected, even if that check itself is left out.
     """
     judged_here = [check for check in checks if check.id not in policy.disabled
                    and (not check.opt_in or policy.values[check.opt_in])]
@@ -32,13 +33,13 @@ def subsets_of(checks, policy, sections=None):
     if any("requirements" in check.needs
            for check in chosen_checks(sections or {check.section for check in checks} or None, known=policy.checks)):
         needed.update(_requirements.SECTIONS)
-    # Remedies name the node's own way of being changed, so who it is is always asked.
+    # A remedy depends on how the node can be changed (node_host), so the subset host is always collected.
     return [subset for subset in SUBSETS if subset == "host" or "node_" + subset in needed]
 
 
 def judged(evidence, policy, checks, not_reached=None, earlier_peak=0, problems=None):
-    """(findings, requirements) of one host; `evidence` and `problems` are what checked_sections() made of its answer,
-    `earlier_peak` is what resolve() takes."""
+    """(findings, requirements) of one host; `evidence` and `problems` are the result of checked_sections() for its
+    answer, `earlier_peak` is as in resolve()."""
     known = dict(evidence)
     requirements = None
     if not not_reached:
@@ -58,13 +59,13 @@ def _disabled(check, policy):
 
 def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier_peak=0, problems=None,
              with_evidence=False, numbers=None):
-    """The `ansible_facts` of one host. `before` are findings of this run that other sections' checks made;
-    `with_evidence` keeps all sections, `numbers` are those of a look of this run before."""
+    """The `ansible_facts` of one host. `before` are the findings that this run made earlier; findings of other checks
+    stay. `with_evidence` keeps all sections, `numbers` are the numbers of an earlier look of this run."""
     try:
         findings, requirements = judged(evidence, policy, checks, not_reached, earlier_peak, problems)
     except Exception as error:
-        # No evidence is known that gets here; should there be some, it costs neither this host its findings nor another
-        # one its report.
+        # No known evidence raises an error here. If some does, this host still gets findings and the other hosts their
+        # reports.
         evidence, not_reached = {}, "the node's answer could not be judged: %s" % type(error).__name__
         findings, requirements = judged(evidence, policy, checks, not_reached)
     ids = {check.id for check in checks}
@@ -90,28 +91,28 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     if users:
         facts[_described.FACT] = users
     conntrack = _conntrack_fact(requirements, earlier_peak)
-    # A look at other sections alone leaves what one before it knew.
+    # A look at other sections only keeps the result of an earlier look.
     if before and not all(section in evidence for section in _requirements.SECTIONS):
         del facts["node_assess_required_modules"]
     return dict(facts, node_assess_conntrack=conntrack) if conntrack["options"] or not before else facts
 
 
 def _disabled_rows(findings, policy):
-    """What the policy disables of all that this run was asked to judge."""
+    """The disabled checks among all checks that this run was asked to judge."""
     return [{"check": check_id, "reason": policy.disabled[check_id]}
             for check_id in sorted({row["check"] for row in findings} & set(policy.disabled))]
 
 
 def _left_out(findings, known):
-    """Checks of the sections judged that were not chosen; `known` are all by id."""
+    """The checks of the judged sections that were not chosen; `known` are all checks by id."""
     ids = {row["check"] for row in findings}
     sections = {check.section for check in known.values() if check.id in ids}
     return [check.id for check in chosen_checks(sections, known=known) if check.id not in ids] if sections else []
 
 
 def _kept(evidence, required, with_evidence):
-    """The sections of `_KEPT`, or all of them, without the modules that this node has no use for: one look asks for
-    those of every mode."""
+    """The sections of `_KEPT`, or all sections, without the kernel modules that this node does not use: a look collects
+    the modules of every proxy mode."""
     kept = evidence if with_evidence else {name: evidence[name] for name in _KEPT if name in evidence}
     section = kept.get("node_kernel_modules")
     if not section:
@@ -123,14 +124,14 @@ def _kept(evidence, required, with_evidence):
 
 
 def _conntrack_fact(requirements, earlier_peak):
-    """What a fix takes for its size, and the peak that the report keeps."""
+    """The options from which a fix computes the table size, and the peak that the report keeps."""
     known = (requirements or {}).get("conntrack") or {"size": None, "options": None}
     peak = (known["size"] or {}).get("peak") or 0
     return {"run": _run.ID, "peak": max(peak, earlier_peak), "options": known["options"]}
 
 
 def _with_attempt(row, attempts):
-    """A fix that was tried and did not help is named in the finding that it was for."""
+    """Adds to a finding the fix that was tried for it and did not help."""
     check = _catalogue.catalogue().get(row["check"])
     part = check.fix.get("part") if check and check.fix["role"] else None
     texts = [attempt["text"] for attempt in attempts if part and attempt["part"] == part]
@@ -156,7 +157,7 @@ def _iptables(evidence):
 
 
 def _kubelet(evidence):
-    """running, installed, absent, or None where that is not known, as of a bundle, or of a look at other sections."""
+    """running, installed or absent; None if that is not known, as in a bundle or after a look at other sections."""
     kubelet = evidence.get("node_kubelet") or {}
     if kubelet.get("running") is None:
         return None

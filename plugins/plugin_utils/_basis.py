@@ -18,16 +18,16 @@ _LINES = 8
 _LINE = 160
 _NAMED = 3
 _WORD = re.compile(r"\w+")
-# The subject has a key of its own in a finding; the others are made here, not on the node.
+# A finding has its own key for the subject; the controller makes the other fields, not the node.
 _OURS = frozenset(("subject", "want", "manual", "advice"))
 _EMPTY = (None, "", [], {})
 _NOT_READ = ("denied", "timeout", "unparsed")
 
 
 def basis_of(check, evidence, row=None):
-    """The lines, or None without any; `row` is what offends, as a dict, where something does."""
+    """The lines, or None if there are no lines; `row` is the offending row as a dict, or None."""
     paths = {path: value for path, value in _values(check, evidence) if not isinstance(value, (dict, list))}
-    # A judge that compares one value makes a row of it.
+    # A judge that compares a single value puts it into a row; such a value is not printed twice.
     known = [(name, value) for path, value in paths.items() for name in ("value", path.rpartition(".")[2])]
     lines = []
     if row:
@@ -41,7 +41,7 @@ def basis_of(check, evidence, row=None):
 
 
 def _values(check, evidence):
-    """(path, value) of each path to evidence in the expressions of a check, that of its select first."""
+    """(path, value) of each path to evidence in the expressions of a check, the paths of its select first."""
     for path in _paths(check.select, check.unknown, check.applies_when):
         *above, key = path.split(".")
         place = evidence
@@ -65,7 +65,7 @@ def _named(*texts):
 
 
 def _unread(check, evidence):
-    """(section, source, status) of what the check needs and the look did not read."""
+    """(section, source, status) of each source that the check needs and the look could not read."""
     for need in check.needs:
         section, _dot, source = need.partition(".")
         found = evidence.get(section)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judging a support bundle: the tree it becomes for the time of one look, and findings about what it does not hold.
+"""Judges a support bundle: lays it out as a tree for one look, and adjusts findings whose evidence the bundle lacks.
 PRIVATE to the collection."""
 
 import contextlib
@@ -23,7 +23,7 @@ _LACKING = "the bundle lacks the evidence"
 
 
 def check(arguments, transport):
-    """Raises BadInput for options that a bundle cannot be judged with."""
+    """Raises BadInput for options that do not fit a bundle."""
     if not arguments["bundle"]:
         raise BadInput("no bundle is given; add -e bundle=PATH with the path of a folder, an archive or a dump on the "
                        "controller")
@@ -37,8 +37,8 @@ def check(arguments, transport):
 
 @contextlib.contextmanager
 def opened(bundle):
-    """`{"root", "place"}` of the tree that a bundle was laid out as, which is there within this context only; `{}`
-    without a bundle. Raises BadInput."""
+    """`{"root", "place"}` of the tree of a bundle, which exists only within this context; `{}` without a bundle. Raises
+    BadInput."""
     if bundle is None:
         yield {}
         return
@@ -50,8 +50,9 @@ def opened(bundle):
 
 
 def within(rule, findings: list[dict], evidence: dict) -> list[dict]:
-    """The findings of one check on a bundle: what rests on something that the bundle does not hold is skipped, because
-    one check of its own says once what is missing; what was held and could not be read stays unknown."""
+    """The findings of one check on a bundle. A check that needs evidence that the bundle lacks is skipped, because a
+    separate check reports all missing evidence once. Evidence that the bundle contains and that could not be read stays
+    unknown."""
     if rule.id in _own_checks():
         return findings
     missing = _missing(rule, evidence)
@@ -62,7 +63,7 @@ def within(rule, findings: list[dict], evidence: dict) -> list[dict]:
     if _is_damaged(rule, evidence):
         return findings
     if any(row["observed"] for row in unknown) and _FOUND in _sections(rule):
-        return findings  # It names what was found, and what is not known about it.
+        return findings  # The finding names the files that were found, and the doubt about them.
     if not failures and (unknown or (missing and findings[0]["status"] == _finding.PASS)):
         return [_finding.finding(rule, _finding.SKIP,
                                  reason="; ".join([_LACKING] + [row["reason"] for row in unknown]))]
@@ -71,13 +72,13 @@ def within(rule, findings: list[dict], evidence: dict) -> list[dict]:
 
 @functools.lru_cache(maxsize=1)
 def _own_checks():
-    """The checks that speak of the bundle itself."""
+    """The ids of the checks about the bundle itself."""
     return frozenset(found.id for found in _catalogue.catalogue().values()
                      if "node_host.bundle" in (found.unknown or ""))
 
 
 def _sections(rule):
-    """{section: [sources]} that a check needs; no source stands for all."""
+    """{section: [sources]} that a check needs; an empty source means all sources."""
     found = {}
     for need in rule.needs:
         section, _dot, source = need.partition(".")
@@ -92,8 +93,7 @@ def _statuses(evidence, section, sources):
 
 
 def _missing(rule, evidence):
-    """_ALL where nothing was collected of a section that the check needs, True where a part of one was not, else
-    False."""
+    """_ALL if nothing of a needed section was collected, True if a needed source was not collected, False otherwise."""
     some = False
     for section, sources in _sections(rule).items():
         statuses = _statuses(evidence, section, sources)

@@ -12,10 +12,10 @@ import re
 from ..module_utils._parse.kube.pod_log_names import AGENTS
 from ..module_utils._parse.yaml.parse_yaml import item as value_of, parse_yaml
 
-# The kind is decided from so many bytes at the beginning.
+# The kind is decided from this many bytes at the beginning.
 _HEAD = 256 * 1024
 _LINE, _PATH_LIMIT = 1000, 4096
-# A log has one of its lines at its beginning.
+# A file is a log if a log line is among its first lines.
 _LOG_HEAD, _LOG_LINES = 16 * 1024, 20
 # Files that keep their path, wherever the tree begins.
 _SYSTEM = re.compile(
@@ -73,8 +73,8 @@ _NO_LOG = (".sh", ".py", ".conf", ".service", ".timer", ".yaml", ".yml", ".json"
 
 
 def is_log(item):
-    """Whether a file is a log that may have causes. Of pods only agents of the network are read: the others write what
-    their users want."""
+    """Whether a file is a log in which causes are searched. Of pod logs only the logs of network agents are read,
+    because users control the lines of other pods."""
     if item.link is not None or len(item.path) > _PATH_LIMIT or _SECRET.search(item.path):
         return False
     folders = re.split(r"[/_]", item.path)
@@ -90,7 +90,7 @@ def kind_of(item):
     """(kind, path of the tree it keeps or None): one of `system` (a file that keeps its path), `rules`, `lsmod`,
     `kernel_config`, `sysctl` (running values), `sysctl_conf`, `modprobe_conf`, `modules_load`, `kernel_log`,
     `conntrack`, `alternatives`, `ipset`, `ipvs`, `kube_proxy`, `kube_proxy_metrics`, `kube_proxy_healthz`, `uname`,
-    `unit`, `script`, or None for what is not known."""
+    `unit`, `script`, or None for an unknown file."""
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > _PATH_LIMIT or _SECRET.search(item.path):
         return None, None
@@ -99,7 +99,7 @@ def kind_of(item):
         return "system", "/" + system.group(1)
     if item.link is not None:
         return None, None
-    # Cut lines: what takes the expressions long is a line without an end.
+    # Cut long lines: the expressions are slow on a line without an end.
     head = "\n".join(line[:_LINE]
                      for line in item.data[:_HEAD].decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
     if "\0" in head:
@@ -107,7 +107,7 @@ def kind_of(item):
     if name.startswith("config-") and "CONFIG_" in head:
         return "kernel_config", None
     kind = next((kind for kind, shape in _SHAPES[:9] if shape.search(head)), None)
-    # A script may write such a configuration.
+    # Scripts first: a script may write a KubeProxyConfiguration.
     kind = kind or _is_script(head, name) or ("kube_proxy" if _is_kube_proxy_config(item.data) else None)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
                                                 if _KERNEL_LINE.search(head) else None), None
@@ -119,13 +119,13 @@ def _is_kube_proxy_config(data):
         return False
     text = data[:_HEAD].decode("utf-8", "replace")
     documents = parse_yaml(text)
-    # The reader returns what can be read of damaged blocks, and nothing of damaged brackets.
+    # parse_yaml returns the readable part of a damaged block, and nothing of damaged brackets (flow style).
     return (any(value_of(document.root, "kind").value == _PROXY_KIND for document in documents)
             or any(document.problem for document in documents) and bool(_CUT_KIND.search(text)))
 
 
 def _is_script(head, name):
-    """`unit`, `script` or None: a script may hold rules, and they are no rules of the kernel."""
+    """`unit`, `script` or None. A script may contain rules, but these are not the rules of the kernel."""
     if name.endswith((".service", ".timer", ".socket", ".path", ".conf")) and _SHAPES[9][1].search(head):
         return "unit"
     return "script" if _SHAPES[10][1].search(head) else None

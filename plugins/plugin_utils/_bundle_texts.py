@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Outputs of programs, converted to the files of the kernel with the same content. PRIVATE to the collection."""
+"""Converts outputs of programs to the kernel files with the same content. PRIVATE to the collection."""
 
 import ipaddress
 import re
@@ -36,7 +36,7 @@ def nf_conntrack_stat(text: str) -> str:
 
 
 def sysctls(text):
-    """{path below /proc/sys: value} from the output of sysctl -a; a dot within a name stands as a slash there."""
+    """{path below /proc/sys: value} from the output of sysctl -a, which prints a dot within a name as a slash."""
     return {key.translate(str.maketrans("./", "/.")): value for key, value in _SYSCTL.findall(text) if ".." not in key}
 
 
@@ -91,7 +91,7 @@ def kernel_log(text):
 
 
 def alternatives(text):
-    """{program: path of the current choice} of what alternatives --display prints, empty for what is none."""
+    """{program: path of the current choice} from the output of alternatives --display; empty for any other text."""
     current = re.search(r"link currently points to (/\S+)", text)
     name = re.match(r"([\w.+-]+) - ", text)
     if not current or not name:

@@ -20,7 +20,7 @@ from ..module_utils._parse import bundle_parts
 from . import _bundle_kinds, _bundle_source, _bundle_texts
 
 RULES_LIMIT = 40
-# Of each log its end is kept.
+# Only the end of each log is kept.
 _LOGS_LIMIT, _LOG_BYTES = 60, 8 * 1024 * 1024
 _RELEASE = re.compile(r"config-(\d+\.\d+[\w.+-]*?)(?:\.txt)?\Z")
 _CONFIG_RELEASE = re.compile(r"^# Linux/\S+ (\d\S*) Kernel Configuration", re.MULTILINE)
@@ -29,7 +29,7 @@ _MODULE = re.compile(r"\.ko(?:\.(?:gz|xz|zst))?\Z")
 
 
 def lay_out(bundle, folder):
-    """Write the tree of the bundle into the empty `folder`. Raises BadInput for what is no bundle, or one of several
+    """Write the tree of the bundle into the empty `folder`. Raises BadInput if it is not a bundle or contains several
     nodes."""
     tree, nodes, files, recognised = _Tree(pathlib.Path(folder)), set(), 0, 0
     for item in _bundle_source.items_of(bundle):
@@ -54,7 +54,7 @@ def lay_out(bundle, folder):
 
 
 class _Tree:
-    """Puts files into the tree; the first of two that want the same path stays."""
+    """Puts files into the tree. If two files have the same path, the first one stays."""
 
     def __init__(self, root):
         self._root = root
@@ -67,11 +67,11 @@ class _Tree:
         self.put(_names.BUNDLE_WHOLE, "")
 
     def put(self, path, content, executable=False):
-        """A file of the tree. The path is put together here: no link is followed, because none was made yet."""
+        """Writes a file of the tree. The path is built here; no link is followed, because links are made last."""
         place = self._place(path)
         if place is None or place.exists():
             return
-        # A member may be a file where another needs a folder, or have a name that is too long: it is left out.
+        # A member is left out if it is a file where another one needs a folder, or if its name is too long.
         with contextlib.suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             place.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
@@ -82,7 +82,7 @@ class _Tree:
         return None if "\0" in clean or clean == "/" else self._root / clean.lstrip("/")
 
     def take_system(self, item, path):
-        """A file that keeps its path; of a module's own file only that it is there counts."""
+        """A file that keeps its path; of a kernel module file only its existence counts."""
         if item.link is not None:
             self._links.append((path, item.link))
         elif path == "/proc/modules" or not _MODULE.search(path):
@@ -92,18 +92,18 @@ class _Tree:
             self.put(path, b"")
 
     def take_rules(self, item, _path):
-        """Rules in any form, by the name they had."""
+        """Rules in any form, stored under their file name."""
         self._rules += 1
         if self._rules <= RULES_LIMIT:
             name = re.sub(r"[^\w.+-]", "_", item.path.rsplit("/", 1)[-1])[:80]
             self.put("%s/%02d-%s" % (_names.BUNDLE_RULES, self._rules, name), item.data)
 
     def take_lsmod(self, item, _path):
-        """What lsmod prints."""
+        """The output of lsmod."""
         self.put("/proc/modules", _bundle_texts.proc_modules(_text(item)))
 
     def take_kernel_config(self, item, _path):
-        """A kernel configuration, for the release that its name or its head tells."""
+        """A kernel configuration, for the release in its file name or in its header line."""
         named, headed = _RELEASE.search(item.path), _CONFIG_RELEASE.search(_text(item))
         release = named.group(1) if named else headed.group(1) if headed else None
         if release:
@@ -111,7 +111,7 @@ class _Tree:
             self.put("/boot/config-" + release, item.data)
 
     def take_sysctl(self, item, _path):
-        """Running values; what the whole list does not name does not exist."""
+        """Running values; a sysctl that a complete list does not name does not exist."""
         values = _bundle_texts.sysctls(_text(item))
         for path, value in values.items():
             self.put("/proc/sys/" + path, value + "\n")
@@ -119,15 +119,15 @@ class _Tree:
             self._whole.append("/proc/sys")
 
     def take_sysctl_conf(self, item, _path):
-        """A file of sysctl.d that lies somewhere else."""
+        """A file of sysctl.d that has another path."""
         self.put("/etc/sysctl.d/" + item.path.rsplit("/", 1)[-1], item.data)
 
     def take_modprobe_conf(self, item, _path):
-        """A file of modprobe.d that lies somewhere else."""
+        """A file of modprobe.d that has another path."""
         self.put("/etc/modprobe.d/" + _with_ending(item.path, ".conf"), item.data)
 
     def take_modules_load(self, item, _path):
-        """A file of modules-load.d that lies somewhere else."""
+        """A file of modules-load.d that has another path."""
         self.put("/etc/modules-load.d/" + item.path.rsplit("/", 1)[-1], item.data)
 
     def take_kernel_log(self, item, _path):
@@ -135,23 +135,24 @@ class _Tree:
         self._log += _bundle_texts.kernel_log(_text(item))
 
     def take_log(self, item):
-        """The log of a program or of the node, besides what else its file is."""
+        """The log of a program or of the node. The same file may also have a kind, and is then taken by that kind,
+        too."""
         name = posixpath.normpath("/" + item.path)
         if len(self._logs) < _LOGS_LIMIT and name.isprintable():
             self._logs.append(name)
             self.put(_names.BUNDLE_LOGS + name, item.data[-_LOG_BYTES:])
 
     def take_conntrack(self, item, _path):
-        """What conntrack -S prints."""
+        """The output of conntrack -S."""
         self.put("/proc/net/stat/nf_conntrack", _bundle_texts.nf_conntrack_stat(_text(item)))
 
     def take_ipset(self, item, _path):
-        """What ipset save prints."""
+        """The output of ipset save."""
         self.put(_names.BUNDLE_COMMANDS + "/ipset list -t", _bundle_texts.ipset_list(_text(item)))
         self.put("/sys/module/ip_set/refcnt", "1\n")
 
     def take_ipvs(self, item, _path):
-        """What ipvsadm -Sn prints."""
+        """The output of ipvsadm -Sn."""
         self.put("/proc/net/ip_vs", _bundle_texts.ip_vs(_text(item)))
 
     def take_kube_proxy(self, item, _path):
@@ -168,20 +169,20 @@ class _Tree:
         self.put("%s/%s" % (_names.BUNDLE_ANSWERS, name), item.data)
 
     def take_uname(self, item, _path):
-        """What uname -a prints."""
+        """The output of uname -a."""
         self.put("/proc/sys/kernel/osrelease", _text(item).split()[2] + "\n")
 
     def take_unit(self, item, _path):
-        """A unit of systemd that lies somewhere else."""
+        """A systemd unit that has another path."""
         self.put("/etc/systemd/system/" + item.path.rsplit("/", 1)[-1], item.data)
 
     def take_script(self, item, _path):
-        """A script that lies somewhere else."""
+        """A script that has another path."""
         self.put("/usr/local/sbin/" + item.path.rsplit("/", 1)[-1], item.data, executable=True)
 
     def take_alternatives(self, item, _path):
-        """What alternatives --display prints: the links that it makes, and at their end a program by the name that the
-        last one has."""
+        """The output of alternatives --display: the links that alternatives makes, and the program to which the last
+        link points."""
         for name, path in _bundle_texts.alternatives(_text(item)).items():
             backend = next((word for word in ("legacy", "nft") if word in path), None)
             if backend:
@@ -191,7 +192,8 @@ class _Tree:
                 self._links.append((path, "/usr/sbin/xtables-%s-multi" % backend))
 
     def finish(self, files, recognised):
-        """Links last, so that no file was ever written through one; then what the tree lacks."""
+        """Writes the record of the bundle, with the evidence that the tree lacks; then the links, last, so that no file
+        is ever written through a link."""
         if self._release:
             self.put("/proc/sys/kernel/osrelease", self._release + "\n")
         self._place(_names.BUNDLE_WHOLE).write_text("\n".join(self._whole))
@@ -207,8 +209,8 @@ class _Tree:
             self._link(self._place(path), target)
 
     def _link(self, place, target):
-        """A link of the tree, which BundleHost follows inside the tree only; nothing is put behind one that was made
-        before."""
+        """Makes a link of the tree, which BundleHost follows only inside the tree; no link is made below another
+        link."""
         if place is None or "\0" in target or any(folder.is_symlink() for folder in (place, *place.parents)
                                                   if folder != self._root):
             return

@@ -1,11 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules as bytecode, for nodes that have the Python of the controller. PRIVATE to the collection.
+"""Modules as bytecode, for nodes with the Python version of the controller. PRIVATE to the collection.
 
 Ansible sends a module as an archive of sources, and the node compiles what it imports at every call: for node_facts
-that takes as much CPU time as the rest of the look. Python runs an archive of `.pyc` files as well (PEP 273), but no
-bytecode of another Python: such a node refuses it before it does anything, and gets the sources.
+that takes as much CPU time as the rest of the look. Python also runs an archive of `.pyc` files (PEP 273), but not the
+bytecode of another Python version: a node with another version refuses the module before it does anything, and gets the
+sources.
 """
 
 import base64
@@ -27,11 +28,11 @@ import ansible
 
 from . import _bytecode_compiler, _shared
 
-# To compile takes the controller half a second of CPU time, and spares each node 0.2 s.
+# Compiling takes the controller half a second of CPU time, and saves each node 0.2 s.
 MANY_HOSTS = 10
 
 REFUSAL = "kubenode.netfilter: this Python does not run the bytecode of the controller"
-# A node of this run has refused it.
+# A node of this run has refused bytecode.
 _REFUSED = "bytecode-refused"
 _GUARD = ("""
 try:
@@ -41,8 +42,8 @@ except ImportError:
 if MAGIC_NUMBER != %r:
     raise SystemExit(%r)
 """ % (importlib.util.MAGIC_NUMBER, REFUSAL)).encode()
-# In what Ansible sends: the start of the archive, which is the one text that begins like a zip file in base64, and that
-# of the program.
+# In a module that Ansible sends: the start of the archive, the only text that begins like a zip file in base64, and the
+# start of the program.
 _ARCHIVE = b"'UEsDB"
 _START = b"\nif __name__ == "
 _VERSION = re.compile(r"python(\d+\.\d+)\b")
@@ -53,20 +54,21 @@ _ANSIBLE = pathlib.Path(ansible.__file__).resolve().parent
 
 
 def may_run(command: str) -> bool:
-    """Whether the Python that a command starts may be of the controller's version: its name may say that it is
-    another, such as `/usr/bin/python3.9`."""
+    """Whether the Python that a command starts may have the controller's version; a name with another version, such as
+    `/usr/bin/python3.9`, rules that out."""
     versions = _VERSION.findall(command)
     return not versions or "%d.%d" % sys.version_info[:2] in versions
 
 
 def prepare() -> None:
-    """Compile the sources, unless another worker is doing it: this one lets Ansible pack them meanwhile."""
+    """Compile the sources, unless another worker is doing it: then this worker does not wait, and Ansible packs them
+    meanwhile."""
     _shared.remembered("bytecode", _compile, wait=False)
 
 
 def sent(module: bytes, execute: Callable[[bytes], dict]) -> dict:
-    """What `execute(module)` returns, a result of a command; with bytecode in the archive of the module as long as no
-    node of this run refuses it."""
+    """The result of `execute(module)`, which is the result of a command; with bytecode in the archive of the module
+    until a node of this run refuses it."""
     compiled = None if _shared.is_noted(_REFUSED) else with_bytecode(module)
     if compiled is None:
         return execute(module)
@@ -78,8 +80,8 @@ def sent(module: bytes, execute: Callable[[bytes], dict]) -> dict:
 
 
 def with_bytecode(module: bytes) -> bytes | None:
-    """`module`, as Ansible sends it to a node, with bytecode instead of sources; None where it has another form, or
-    nothing could be compiled."""
+    """`module`, as Ansible sends it to a node, with bytecode instead of sources; None if it has another form or nothing
+    could be compiled."""
     place, start = archive_of(module), module.rfind(_START)
     if not place or start < 0:
         return None
@@ -91,14 +93,14 @@ def with_bytecode(module: bytes) -> bytes | None:
 
 
 def archive_of(module: bytes) -> tuple[int, int] | None:
-    """Where the archive begins and ends, which is base64; None where there is not exactly one."""
+    """(begin, end) of the archive, which is base64; None if there is not exactly one."""
     begin = module.find(_ARCHIVE) + 1
     end = module.find(b"'", begin)
     return (begin, end) if begin and end > 0 and module.find(_ARCHIVE, end) < 0 else None
 
 
 def _replaced(text, parts):
-    """`text` with other parts, which are {(begin, end): part}."""
+    """`text` with replaced parts; `parts` are {(begin, end): new part}."""
     pieces, end = [], 0
     for place, part in sorted(parts.items()):
         pieces += [text[end:place[0]], part]
@@ -108,7 +110,7 @@ def _replaced(text, parts):
 
 def _packed(sources):
     """The archive `sources`, which is base64, with the bytecode of each file that was compiled from the same source: a
-    file of the user may have replaced one of Ansible's. Empty where there is nothing to replace."""
+    file of the user may have replaced one of Ansible's. Empty if there is nothing to replace."""
     compiled, output = _compiled(), io.BytesIO()
     try:
         old = zipfile.ZipFile(io.BytesIO(base64.b64decode(sources)))
@@ -125,7 +127,7 @@ def _packed(sources):
 
 
 def _compiled() -> Mapping[str, tuple[int, bytes]]:
-    """What _bytecode_compiler makes of the sources; nothing where it fails."""
+    """The output of _bytecode_compiler for the sources; empty if it fails."""
     with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
         with open(_shared.remembered("bytecode", _compile), "rb") as compiled:
             return marshal.load(compiled)
@@ -133,22 +135,23 @@ def _compiled() -> Mapping[str, tuple[int, bytes]]:
 
 
 def _compile():
-    """The path of the compiled sources of this collection, and of what Ansible's own modules import. A file that is
-    missing or damaged, as on a full disk, stands for none."""
+    """The path of the file with the compiled sources of this collection, and of the files that Ansible's own modules
+    import. A missing or damaged file, as on a full disk, means that nothing is compiled."""
     path = _shared.folder() / "kubenode-netfilter-bytecode.marshal"
     sources = {_OUR_NAME + source.relative_to(_PLUGINS).as_posix(): str(source)
                for source in (_PLUGINS / "module_utils").rglob("*.py")}
     sources.update(("ansible/" + pathlib.Path(file).relative_to(_ANSIBLE).as_posix(), file)
                    for file in _files_of_ansible())
     with contextlib.suppress(OSError), open(path, "wb") as output:
-        # Columns of each instruction are a quarter of the bytecode, and only a new process leaves them out.
+        # The columns of each instruction are a quarter of the bytecode; only a new process can leave them out.
         subprocess.run([sys.executable, "-X", "no_debug_ranges", _bytecode_compiler.__file__],
                        input=json.dumps(sources).encode(), stdout=output, stderr=subprocess.DEVNULL, check=False)
     return str(path)
 
 
 def _files_of_ansible():
-    """Paths of what a module imports from Ansible, which is what a controller that has imported the same has read."""
+    """Paths of the files that a module imports from Ansible: the files that the controller read when it imported the
+    same."""
     importlib.import_module("ansible.module_utils.basic")
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)

@@ -9,19 +9,20 @@ from ._pipelining import pipelined
 
 
 class CallingAction(Action):
-    """Sends a module over standard input, as bytecode where many hosts get it."""
+    """Sends a module over standard input, as bytecode if many hosts get it."""
 
     _sends_bytecode = False
 
     def call(self, task_vars, **module):
-        """What `_execute_module` returns for `module_name` and `module_args`; without them, for the task's own."""
+        """The result of `_execute_module` for `module_name` and `module_args`; without them, for the module of the
+        task."""
         self._sends_bytecode = len(_play.hosts_of(task_vars)[1]) >= _bytecode.MANY_HOSTS
         if self._sends_bytecode:
             _bytecode.prepare()
         return pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars, **module))
 
     def _low_level_execute_command(self, cmd, sudoable=True, in_data=None, **options):
-        """As Ansible's, which gets a module in `in_data` where it is pipelined."""
+        """As in Ansible, which passes a pipelined module in `in_data`."""
         def execute(data):
             return super(CallingAction, self)._low_level_execute_command(cmd, sudoable, data, **options)
 

@@ -20,8 +20,8 @@ from ._role_data import ROLES, load_yaml
 FIX_CLASSES = ("safe", "guarded", "disruptive")
 _ID = re.compile(r"^[A-Z]+\d{3}$")
 _FIX_KEYS = ("role", "class", "manual", "safety")
-# What the roles do, by the name that an entry's `fix` has for it. A check without a role may name a part as well:
-# `lower_limit` is done only where the role is asked for it, and what names `migrated` must hold before a migration
+# {part: role}: the parts of the roles, as `fix` of an entry names them. A check without a role may name a part, too:
+# `lower_limit` is done only if the role is asked for it, and checks that name `migrated` must hold before a migration
 # between the backends counts as done.
 PARTS = {
     "modules": "harden_kernel_modules", "modules_load_d": "harden_kernel_modules",
@@ -34,10 +34,11 @@ PARTS = {
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One entry. `problem` says of an offender what is wrong with it; without one the title is printed. `needs` names
-    evidence sections, or single sources of one as `section.source`, that must have been read; `left_out` yields how
-    many offenders the node did not name; `opt_in` is the policy value without which the check is skipped. `file` is no
-    key of an entry: the file of the user that it stands in, None for a check of the collection."""
+    """One entry. `problem` describes the fault of an offender; without it the title is printed. `needs` names evidence
+    sections, or single sources of a section as `section.source`, that must have been read; `left_out` is an expression
+    for the number of offenders that the node did not name; `opt_in` is the policy value without which the check is
+    skipped. `file` is not a key of an entry: it is the user's file that contains the check, None for a check of the
+    collection."""
 
     id: str
     title: str
@@ -68,8 +69,8 @@ class Check:
 
 
 def judge_of(kind: str) -> tuple[Callable, tuple]:
-    """The judge `judge_<kind>` of the file of that name in `_kinds`, which is found by name and listed nowhere, and the
-    types that its want may have."""
+    """The function `judge_<kind>` in the file `<kind>.py` of `_kinds`, which is found by its name and listed nowhere,
+    and the types that `want` may have."""
     module = _kind(kind)
     return getattr(module, "judge_%s" % kind), module.WANT
 
@@ -96,7 +97,7 @@ def catalogue() -> Mapping[str, Check]:
 
 
 def checks_of(entries: Iterable[tuple[str, dict]]) -> dict[str, Check]:
-    """`{id: Check}` of `[(where, entry)]`. Raises BadInput for an entry that is not as it must be."""
+    """`{id: Check}` of `[(where, entry)]`. Raises BadInput for an invalid entry."""
     checks = {}
     for where, entry in entries:
         named = "%s: %s" % (where, entry.get("id") or "an entry without id")

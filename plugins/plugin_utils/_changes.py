@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What changed between two runs, or differs between two nodes: pure. PRIVATE to the collection.
+"""The changes between two runs, or the differences between two nodes, as pure functions. PRIVATE to the collection.
 
-A finding is named by node, check and subject. One that failed is fixed only where the check was judged again; else it
-is not judged any more. Of many subjects a report lists the first ones: what may be among the rest is still failing.
+Node, check and subject identify a finding. A failure is fixed only if the check was judged again; otherwise it is no
+longer judged. A report lists only the first of many subjects: a subject that may be among the rest is still failing.
 """
 
 import re
@@ -19,7 +19,7 @@ _TRAITS = ("os", "kernel", "iptables", "kube_proxy", "needs")
 
 
 def of_runs(before: dict, after: dict) -> dict:
-    """What changed between two runs, each `{"fleet": roll-up, "reports": {host: report}}`."""
+    """The changes between two runs, each `{"fleet": roll-up, "reports": {host: report}}`."""
     rows, then = [], {row["host"]: row for row in before["fleet"]["hosts"]}
     now = {row["host"]: row for row in after["fleet"]["hosts"]}
     for host in sorted(set(then) & set(now)):
@@ -43,7 +43,8 @@ def counts_text(changes: dict, words: "dict | None" = None) -> str:
 
 
 def of_nodes(run: dict, first: str, second: str) -> dict:
-    """How the node `second` of a run differs from `first`: new is what fails on it alone, fixed what it passes."""
+    """How the node `second` of a run differs from `first`: `new` are failures on `second` alone, `fixed` are failures
+    of `first` that `second` passes."""
     one, two = run["reports"][first], run["reports"][second]
     traits = [{"by": name, "first": one["summary"].get(name), "second": two["summary"].get(name)} for name in _TRAITS
               if one["summary"].get(name) != two["summary"].get(name)]
@@ -52,7 +53,7 @@ def of_nodes(run: dict, first: str, second: str) -> dict:
 
 
 def of_findings(before: list, after: list) -> list:
-    """Rows of what changed on one node, the worst first: `change`, `was` and `is` beside the words of the finding."""
+    """Rows of the changes on one node, the worst first: `change`, `was` and `is` beside the texts of the finding."""
     then, now = _by_check(before), _by_check(after)
     rows = []
     for check in sorted(set(then) | set(now)):
@@ -62,7 +63,8 @@ def of_findings(before: list, after: list) -> list:
 
 
 def _of_check(then, now):
-    """Rows of one check; `then` and `now` are its findings by subject, the rest of many under None."""
+    """Rows of one check; `then` and `now` are its findings by subject; the finding that counts the rest of many has the
+    key None."""
     gone = {subject for subject, row in then.items() if row["status"] == _finding.FAIL and subject not in now}
     for subject, row in now.items():
         was = then.get(subject)
@@ -71,7 +73,7 @@ def _of_check(then, now):
             yield _row(STILL if earlier == _finding.FAIL else NEW, row, earlier, _finding.FAIL)
         elif (row["status"] == _finding.UNKNOWN and not gone
               and not (was and was["status"] in (_finding.UNKNOWN, _finding.FAIL))):
-            # What failed has a row of its own below.
+            # An earlier failure gets its own row below.
             yield _row(UNKNOWN, row, was["status"] if was else _rest_of(then), _finding.UNKNOWN)
     for subject, row in then.items():
         if row["status"] == _finding.FAIL and (subject in gone or now[subject]["status"] != _finding.FAIL):

@@ -11,7 +11,7 @@ POLICY = ("pod_ranges", "service_ranges", "node_ranges")
 # Cilium serves the Services of pods itself, before kube-proxy's rules (Cilium documentation, kube-proxy replacement and
 # eBPF host routing).
 _WITHOUT_KUBE_PROXY = ("cilium",)
-# Of `collected`: sources that hide nothing, and those that may hide a setting.
+# Statuses in `collected`: of sources that hide nothing, and of sources that may hide a setting.
 _READ, _UNREAD = ("ok", "absent"), ("denied", "unparsed", "timeout")
 
 
@@ -31,14 +31,15 @@ def check_policy(values):
 
 
 def ranges_of(evidence, values, facts):
-    """What checks ask of the ranges of one host; `facts` as _resolve.facts_of() tells them.
+    """The results about the ranges of one host, from which checks select; `facts` are the result of
+    _resolve.facts_of().
 
     Each of `pods_and_services`, `pods_and_nodes`, `services_and_nodes` and `cluster_cidr` is `{"judged", "offenders",
-    "doubts"}`: whether both sides are known or may be, what is wrong, and what could not be looked at.
+    "doubts"}`: whether both sides have ranges or may have them, the conflicts, and the evidence that could not be read.
     """
     pods, services, nodes = _pods(evidence, values), _services(evidence, values), _nodes(evidence, values)
     seen = [] if services.ranges else _seen(evidence, "services")
-    # Where pods have addresses of the nodes' network, Services outside of the cluster may, too.
+    # If pods have addresses of the nodes' network, Services outside of the cluster may have them, too.
     together = facts["cni"] in values["shared_range_cnis"]
     return {
         "pods_and_services": _with_seen(pods, services, [] if together else seen or [], evidence),
@@ -60,9 +61,9 @@ def _pods(evidence, values):
 
 
 def _unread_cidr(proxy):
-    """Why the clusterCIDR of kube-proxy is not known, or an empty text where there may be none."""
+    """Why the clusterCIDR of kube-proxy is not known, or an empty text if it may be unset."""
     unread = _unread_config(proxy)
-    # What contains kube-proxy may have its range from another node.
+    # A program that embeds kube-proxy may get the range from another node.
     if proxy.get("running") is False or proxy.get("running") and proxy.get("runs_in") == "embedded" and not unread:
         return ""
     return "the clusterCIDR of kube-proxy could not be read" + (": %s" % unread if unread else "")
@@ -131,7 +132,8 @@ def _compared(first, second):
 
 
 def _with_seen(pods, services, seen, evidence):
-    """_compared() of both, with the addresses that Services have, where nobody tells their range."""
+    """_compared() of both. If the range of Services is not known, uses the addresses of Services in the rules
+    instead."""
     answer = _compared(pods, services)
     if services.ranges or not pods.ranges:
         return answer
@@ -156,8 +158,7 @@ def _unread(evidence):
 
 
 def _cluster_cidr(evidence, values, facts, nodes):
-    """Whether pods are in the range that kube-proxy takes for theirs (clusterCIDR, where it tells pods by their
-    range)."""
+    """Whether clusterCIDR covers all pods, if kube-proxy recognizes pods by clusterCIDR (detectLocalMode)."""
     proxy = evidence.get("node_kube_proxy") or {}
     pods = _side_of("pods", proxy.get("cluster_cidr") or [], "clusterCIDR of kube-proxy")
     if proxy.get("cluster_cidr") is None and _unread_config(proxy) and facts["cni"] not in _WITHOUT_KUBE_PROXY:
@@ -176,8 +177,8 @@ def _cluster_cidr(evidence, values, facts, nodes):
 
 
 def _seen_outside(evidence, nodes, around, families):
-    """The same by the endpoints: those of pods with the node's network have its addresses, and others may be no pods at
-    all; so only a family of which not a single endpoint is in the range is told."""
+    """The same, judged by the endpoints. Endpoints of pods in the host network have node addresses, and others may not
+    be pods at all; so an address family is reported only if not a single endpoint of it is in the range."""
     rows = _seen(evidence, "endpoints")
     if rows is None:
         reason = _unread(evidence)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the nodes of a cluster route the same Services, by the digests of their rules. PRIVATE to the collection.
 
-Nodes are read one after the other, and a cluster lives meanwhile. A node `differs` only if the others had the same
+Nodes are read one after the other, and the cluster changes meanwhile. A node `differs` only if the others had the same
 digest before and after it was read; otherwise the cluster may have changed in between, and the node counts as `moving`
 until the next look.
 """
@@ -13,24 +13,24 @@ import collections
 from ..module_utils._rules.services.sketch import differences
 
 PARTS = ("services", "endpoints")
-# Key of a digest -> how many are in it.
+# Part of a digest -> key of the number of Services or endpoints in it.
 _COUNTS = {"services": "service_count", "endpoints": "endpoint_count"}
-# What a part tells of the Services that differ, and how a text says it of hosts.
+# The lists of Services that differ in each part, and the text for the hosts of each list.
 _WHICH = {"services": (("missing", "services missing on %s"), ("extra", "services on %s alone"),
                        ("served", "services whose endpoints are missing or extra on %s")),
           "endpoints": (("endpoints", "services with other endpoints on %s"),)}
-# Services that are named of each host, and lines about them; fleet.json has more of both.
+# Limits: Services kept for each host, Services named in a line, and lines; fleet.json has more than the lines.
 _MOST_LISTED, _MOST_NAMED, _MOST_LINES = 25, 8, 8
 
 
 def compare(digests, baseline=None):
     """`{part: {"most", "hosts", "differs", "moving", "unknown", "count", "counts", "which"}}` for `{host: digest or
-    None}`; None where less than two are known, or nothing is known of the host `baseline`.
+    None}`; None for a part if fewer than two digests are known, or the digest of the host `baseline` is not known.
 
-    `most` is the digest of the host `baseline`, else of most hosts (of those read last, where two are even), `hosts`
-    how many have it, `count` how many Services or endpoints are in it, `counts` the same of each host with another one,
-    `which` the Services in which each host that differs does: `{host: {kind: names, "complete"}}`, without hosts of
-    which these are not known.
+    `most` is the digest of the host `baseline` or, without a baseline, of most hosts (of two equally frequent digests,
+    the one read last). `hosts` is the number of hosts with it, `count` the number of Services or endpoints in it,
+    `counts` the same number for each host with another digest. `which` has the Services in which each differing host
+    differs: `{host: {kind: names, "complete"}}`, without hosts for which these are not known.
     """
     known = {part: {host: digest for host, digest in digests.items() if digest and digest.get(part)} for part in PARTS}
     found = {part: _compared(part, known[part], len(digests) - len(known[part]), baseline) for part in PARTS}
@@ -41,7 +41,8 @@ def compare(digests, baseline=None):
 
 
 def _which(part, row, known, baseline):
-    """`{host: what its sketch lists against the most frequent one of those with the digest of most hosts}`."""
+    """`{host: the differences of its sketch from the usual one}`: the sketch of the baseline or, without a baseline,
+    the most frequent sketch of the hosts with the digest `most`."""
     alike = [host for host, digest in sorted(known.items()) if digest[part] == row["most"] and digest.get("sketch")]
     sketches = collections.Counter(known[host]["sketch"] for host in alike)
     usual = known[baseline].get("sketch") if baseline else max(sketches, key=sketches.get, default=None)
@@ -57,8 +58,8 @@ def _which(part, row, known, baseline):
 
 
 def compared_texts(compared, some):
-    """A sentence for each part in which nodes differ; `some(names)` shortens a list of names. Other Services have other
-    endpoints, so a node with other Services is named with these alone."""
+    """A sentence for each part in which nodes differ; `some(names)` shortens a list of names. A node with other
+    Services also has other endpoints, so it is named only for its Services."""
     texts, named = [], set()
     for part in PARTS:
         row = compared[part]
@@ -75,7 +76,7 @@ def compared_texts(compared, some):
 
 
 def _which_texts(compared, some):
-    """A sentence for each list of Services that hosts differ in, the same list of several hosts once."""
+    """A sentence for each list of Services in which hosts differ; hosts with the same list share a sentence."""
     alike = {}
     for part, kinds in _WHICH.items():
         for host, row in sorted(((compared[part] or {}).get("which") or {}).items()):
@@ -110,7 +111,7 @@ def _compared(part, known, unknown, baseline):
     most = known[baseline][part] if baseline else max(
         groups, key=lambda value: (len(groups[value]), max(groups[value]), value))
     times = [read_at for read_at, _host in groups[most]]
-    # One node is read once, so with a baseline those that read the same before and after it differ from it, too.
+    # The baseline is read only once. So hosts with one digest that were read before and after it differ from it, too.
     around = {value for value, readings in groups.items()
               if baseline and _spans(min(readings)[0], times, max(readings)[0])}
     others = sorted((host, value, read_at) for value, readings in groups.items() if value != most

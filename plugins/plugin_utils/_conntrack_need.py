@@ -16,13 +16,13 @@ from . import _options
 _OPTIONS = {"conntrack_used_percent": "used_percent", "conntrack_memory_percent": "memory_percent",
             "conntrack_ceiling": "ceiling", "conntrack_peak": "peak"}
 _PERCENTS = ("conntrack_used_percent_warn", "conntrack_used_percent_fail", "conntrack_memory_percent_max")
-# Options of the filter that speak of the table, and of kube-proxy.
+# Options of the filter for the conntrack table, and for kube-proxy.
 _OF_TABLE = ("peak", "used_percent", "memory_percent", "ceiling")
 _OF_KUBE_PROXY = {"kube_proxy": {"type": "bool"}, "kubernetes_version": {"type": "str"},
                   "max_per_core": {"type": "int"}, "min": {"type": "int"}}
-# Keys that a node may need to be 1.
+# Sysctls that may have to be 1 on a node.
 SWITCHES = tuple(dotted(key) for key in (FORWARD, FORWARD_6, BRIDGE, BRIDGE_6))
-# Plugins that put pods on a Linux bridge, and networks that do with one of another name.
+# Plugins that put pods on a Linux bridge, and networks that do so with a plugin of another name.
 _BRIDGING = ("bridge", "flannel", "weave-net")
 _BRIDGING_NETWORKS = ("flannel", "kube-router", "weave")
 
@@ -41,7 +41,8 @@ def check_policy(values: dict) -> None:
 
 
 def size_of(memory_bytes, cpus, options):
-    """What conntrack_size() says of a node with such a kube-proxy, and `advice`. Raises BadInput."""
+    """The result of conntrack_size() for a node with the kube-proxy of `options`, with `advice` added. Raises
+    BadInput."""
     if cpus is None:
         raise BadInput("needs the number of processors, as in conntrack_size(cpus=8)")
     number = {"type": "int"}
@@ -71,9 +72,9 @@ def _wish(given, cpus):
 def conntrack_of(evidence, values, facts, earlier=0):
     """`{"size", "options", "fill", "was_full", "settings"}` of one host, None where the section was not collected.
 
-    `earlier` is the peak an earlier report knew of. `size` is what need_of() says with `options`, `fill` room, filling
-    or full, `was_full` whether connections found no room, `settings` are rows of the sysctls that must be 1. Each is
-    None where that cannot be told.
+    `earlier` is the peak in an earlier report. `size` is the result of need_of() with `options`, `fill` is room,
+    filling or full, `was_full` is whether connections found no room, `settings` are rows of the sysctls that must be 1.
+    A value that is not known becomes None.
     """
     section = evidence.get("node_conntrack")
     if section is None:
@@ -84,8 +85,8 @@ def conntrack_of(evidence, values, facts, earlier=0):
 
 
 def is_outdated(section, modules):
-    """Whether the section speaks of modules as not loaded, or as loaded too late, that the section node_kernel_modules
-    knows better by now."""
+    """Whether the section reports modules as not loaded, or as loaded too late at boot, although the newer section
+    node_kernel_modules reports them as loaded or built in."""
     known = {row["name"]: row for row in (modules or {}).get("modules") or []}
     here = ("loaded", "builtin")
     return any(row["missing"] and known.get(row["module"], {}).get("state") in here or row["late"]

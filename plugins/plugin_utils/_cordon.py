@@ -15,8 +15,8 @@ UNANSWERED = "the API server could not be asked for the node %s"
 
 
 def cordon_doubt(result, node):
-    """Why the answer to `kubectl get node NAME -o json` does not say that the node is cordoned, as a sentence; empty
-    where it does."""
+    """Why the answer to `kubectl get node NAME -o json` does not show that the node is cordoned, as a sentence; empty
+    if it does."""
     if not isinstance(result, Mapping):
         raise BadInput("needs a registered result, not %s" % type(result).__name__)
     if result.get("unreachable") or result.get("rc") is None:

@@ -14,7 +14,7 @@ class Overdue(BaseException):
 
 @contextlib.contextmanager
 def deadline(seconds):
-    """Ends what runs inside with Overdue after `seconds`; 0 means never, and a shorter limit of the task stays in
+    """Raises Overdue in the code inside after `seconds`; 0 means never, and a shorter limit of the task stays in
     force."""
 
     def overdue(_signal, _frame):

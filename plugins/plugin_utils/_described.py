@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What reports print of a check besides its findings. PRIVATE to the collection.
+"""The texts of a check that reports print besides its findings. PRIVATE to the collection.
 
-Checks of the collection are read from its files. Those of the user stand in the facts and the report of each host that
-they judged: two groups may have different ones, and a report is read where the files are not.
+Checks of the collection are read from its files. Checks of the user are in the facts and in the report of each host
+that they judged: two groups of hosts may have different checks, and a report may be read on a machine without the
+files.
 """
 
 from typing import NamedTuple
@@ -15,7 +16,7 @@ FACT = "node_assess_user_checks"
 
 
 class Described(NamedTuple):
-    """One check; `file` is None for those of the collection."""
+    """One check; a check of the collection has the `file` None."""
 
     why: str
     needs: tuple
@@ -27,7 +28,7 @@ class Described(NamedTuple):
 
 
 def rows_of(checks, findings):
-    """A row for each check of the user among `checks`, all by id, that one of the findings is of."""
+    """A row for each check of the user among `checks` (all checks by id) that has a finding."""
     judged = {row["check"] for row in findings}
     return [{"check": check.id, "file": check.file, "why": check.why, "needs": list(check.needs),
              "sources": list(check.sources), "manual": check.fix["manual"], "class": check.fix["class"]}
@@ -40,8 +41,8 @@ def of_reports(reports):
 
 
 def described(check_id, rows=()):
-    """The check of an id, which is of the collection or in `rows` of the user; None where it is in neither, as an
-    earlier report may have it."""
+    """The check with an id, from the collection or from `rows` of the user; None if it is in neither, which may happen
+    with an earlier report."""
     check = _catalogue.catalogue().get(check_id)
     if check:
         return Described(check.why, tuple(check.needs), tuple(check.sources), check.fix["manual"], check.fix["role"],

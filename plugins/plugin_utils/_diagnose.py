@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lines of logs against the causes. PRIVATE to the collection."""
+"""Matches lines of logs against the causes. PRIVATE to the collection."""
 
 import collections
 
@@ -14,7 +14,7 @@ from ._log_pods import failure_of, tied_pods
 from ._log_times import is_later, moment
 from ._render.text import escaped
 
-# Entries between a line and the one that explains it; kube-proxy writes both within the same call.
+# A line and the line that explains it are at most this many entries apart; kube-proxy writes both within one call.
 _NEAR = 3
 _MOST_SOURCE = 400
 _MOST_PODS = 5
@@ -22,8 +22,8 @@ _ROW = "needs a text, a list of lines, or the lines of log_facts (dictionaries w
 
 
 def diagnose(logs, own_ports=None):
-    """Findings for a text, a list of lines (oldest first), or rows of log_facts (newest first). `own_ports` are those
-    of kube-proxy on that node, None where they are not known. Raises BadInput."""
+    """Findings for a text, a list of lines (oldest first), or rows of log_facts (newest first). `own_ports` are the
+    ports of kube-proxy on that node, None if they are not known. Raises BadInput."""
     return [{key: value for key, value in row.items() if key != "last_of"} for row in found_in(logs, own_ports)]
 
 
@@ -70,7 +70,7 @@ def _sources(logs):
 
 
 def _stretch(finding, time):
-    """Takes a time, which may be any text, into `first` and `last` of a finding."""
+    """Extends `first` and `last` of a finding to a time, which may be any text."""
     if moment(time) is None:
         return
     if finding["first"] is None or is_later(finding["first"], time):
@@ -80,8 +80,8 @@ def _stretch(finding, time):
 
 
 def _shown(lines, failures, own):
-    """`{cause: [(entry, the line that shows it)]}` of one source, without what is normal, an effect, or over; adds to
-    `failures` the sandboxes of pods that were not created."""
+    """`{cause: [(entry, the line that shows it)]}` of one source, without causes that are normal, an effect of another
+    cause, or over; adds to `failures` the pod sandboxes that were not created."""
     shown, before, opened = {}, collections.deque(maxlen=_NEAR), collections.Counter()
     ending = [cause for cause in causes() if cause.over_after]
     opening = [cause for cause in causes() if cause.opened_by]
@@ -99,7 +99,7 @@ def _shown(lines, failures, own):
         cause, match = best
         failures += filter(None, [failure_of(entry, cause)])
         is_effect = any(name in before for name in cause.silent_after)
-        # What follows an effect within the same call is an effect as well.
+        # An entry that follows an effect within the same call is an effect, too.
         before.append(cause.silent_after[0] if is_effect else cause.id)
         if cause.opened_by:
             is_effect = _is_own(cause, match.group(1), own, opened)
@@ -109,20 +109,20 @@ def _shown(lines, failures, own):
 
 
 def _is_own(cause, name, own, opened):
-    """Whether the writer itself has what it calls taken: `own` is what it has, or None; `opened` counts how often it
-    tried to take each."""
+    """Whether the writer itself holds the object that it reports as taken: `own` are the objects that it holds, or
+    None; `opened` counts how often it tried to open each object."""
     if own is not None:
         return name in map(str, own)
     if (cause, name) not in opened:
-        return True  # Nothing tells, and with two families it is so each time.
-    # Of two that open the same object one succeeds, and then there are more openings than failures.
+        return True  # Not known; with two address families the writer holds it each time.
+    # If the writer opens an object twice, one attempt succeeds, so there are more attempts than failures.
     opened[cause, name] -= 1
     return opened[cause, name] > 0
 
 
 def _best(text):
-    """(cause, match) of the cause that fits best: the surest, no normal one where another is as sure, and of those the
-    last in the text, because tools are nested in the message of their caller."""
+    """(cause, match) of the cause that fits best: with the highest confidence; of equal ones, one that is not normal;
+    then the last match in the text, because a caller nests the message of its tool in its own message."""
     matches = [(cause, cause.found_in(text)) for cause in causes()]
     return max(((cause, match) for cause, match in matches if match), default=None,
                key=lambda each: (CONFIDENCES.index(each[0].confidence), not each[0].normal, each[1].start()))

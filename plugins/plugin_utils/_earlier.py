@@ -47,7 +47,7 @@ def path_of(folder: str, name: str, after: "str | None" = None) -> str:
 
 
 def _last(folder, known):
-    """The run that `latest` leads to, else the last one."""
+    """The run that the link `latest` points to; without a valid link, the last run."""
     try:
         around, name = os.path.split(os.readlink(os.path.join(folder, _history.LATEST)))
     except OSError:
@@ -67,7 +67,7 @@ def _listed(names):
 
 
 def since_last(folder: str, reports: dict, fleet: dict) -> "dict | None":
-    """What changed since the last run before this one that a report folder keeps; None where there is none, or it
+    """The changes since the last run before this one that a report folder keeps; None if there is no such run or it
     cannot be read."""
     names = [name for name in runs_in(folder) if name != fleet["run"]]
     try:
@@ -127,7 +127,7 @@ def _is_fleet(fleet):
 
 
 def _is_report(report):
-    """Whether a report has what a comparison asks of it, in the types of this version."""
+    """Whether a report has the keys that a comparison reads, with the types of this version."""
     if not isinstance(report, dict) or not isinstance(report.get("summary"), dict):
         return False
     rows = report.get("findings")

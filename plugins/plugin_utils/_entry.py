@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Validates what an entry of the catalogue refers to, when it is loaded and not when it fails on a node. PRIVATE to the
+"""Validates the references of a catalogue entry when the entry is loaded, not when it fails on a node. PRIVATE to the
 collection."""
 
 import math
@@ -23,7 +23,7 @@ _POLICY_VALUE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+\Z")
 _TYPES = {int: "a number", float: "a number", list: "a list"}
 
 _LISTS = ("needs", "sources")
-# A want is what the kind compares with.
+# `want` may be any value that the kind compares with.
 _ANY = ("want",)
 _TEXT_LIMIT = 4000
 
@@ -57,8 +57,8 @@ def _refuse_no_text(name, text, may_be_null=False):
 
 
 def refuse_wrong_want(where, check, types):
-    """Raises BadInput for a want that looks like a policy value and is none, or that the kind cannot compare with;
-    `types` are those it can."""
+    """Raises BadInput if `want` looks like the name of a policy value that does not exist, or if the kind cannot
+    compare with its type; `types` are the types that the kind supports."""
     names = [name[len(_PREFIX):] for name in _role_data.defaults()]
     want = check.want
     if isinstance(want, str) and want in names:
@@ -66,7 +66,7 @@ def refuse_wrong_want(where, check, types):
     elif isinstance(want, str) and _POLICY_VALUE.match(want):
         raise _unknown("%s: want names the policy value %s, which does not exist" % (where, want), want, names)
     if isinstance(want, float) and math.isnan(want):
-        raise BadInput("%s: want is not a number" % where)  # Nothing is more or less than NaN, so all would pass.
+        raise BadInput("%s: want is not a number" % where)  # No value is more or less than NaN, so all would pass.
     if types and (not isinstance(want, types) or isinstance(want, bool) and object not in types):
         raise BadInput("%s: want is %r, but kind %s compares with %s" % (
             where, check.want, check.kind, " or ".join(dict.fromkeys(_TYPES[each] for each in types))))
@@ -96,8 +96,8 @@ def refuse_wrong_needs(where, check):
 
 
 def refuse_wrong_fields(where, entry, wants, made):
-    """Raises BadInput for a field in a text of the entry that no row has which its select yields; what nobody can know
-    is let pass. `made` are the fields of the rows that the kind makes itself."""
+    """Raises BadInput for a field in a text of the entry that no row of its select has. If the fields of the rows are
+    not known, every field is allowed. `made` are the fields of the rows that the kind makes itself."""
     fields = _row_shapes.fields_of(entry["select"]) if entry["kind"] in _SELECTING else made
     if fields is None:
         return

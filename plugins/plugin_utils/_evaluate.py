@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From checks and evidence to findings. It knows kinds of checks, but no single check. PRIVATE to the collection."""
+"""Makes findings from checks and evidence. The code handles kinds of checks, but no single check. PRIVATE to the
+collection."""
 
 import functools
 
@@ -10,7 +11,7 @@ from ._basis import basis_of
 from ._expressions import search
 from ._render.text import escaped_lines
 
-# A source with one of these was not read: nothing that rests on it may pass.
+# A source with one of these statuses was not read, so no check that needs it may pass.
 _UNREAD = ("denied", "timeout", "unparsed")
 _BUNDLE = "bundle"
 _NO_REASON = "the node gives no reason"
@@ -19,8 +20,8 @@ _TEXT_LIMIT = 2000
 
 
 def evaluate(checks, evidence, policy, not_reached=None, problems=None):
-    """All findings of one host; `not_reached` is the reason why there is no evidence at all, `problems` are those of
-    sections that are not used."""
+    """All findings of one host; `not_reached` is the reason why there is no evidence at all, `problems` are the reasons
+    why sections are not used."""
     findings = []
     for check in checks:
         reason = not_reached or problems and _problem(check, problems)
@@ -36,7 +37,8 @@ def evaluate(checks, evidence, policy, not_reached=None, problems=None):
 
 
 def _problem(check, problems):
-    """Why a section that the check rests on is not used, or None; what a remedy is for, node_host tells."""
+    """Why a section that the check needs is not used, or None. Every check needs node_host, because remedies depend on
+    it."""
     needed = ["node_host"] + [need.partition(".")[0] for need in check.needs]
     needed += _requirements.SECTIONS if "requirements" in needed else ()
     return next((problems[name] for name in needed if name in problems), None)
@@ -99,7 +101,7 @@ def _unread(check, evidence):
     for need in check.needs:
         section, _dot, source = need.partition(".")
         if section == "requirements":
-            continue  # Derived here; the sources it rests on are listed in the needs by their own names.
+            continue  # Derived here; `needs` lists its sources by their own names.
         collected = evidence[section].get("collected") if isinstance(evidence[section], dict) else None
         if not isinstance(collected, dict):
             return "%s does not show what was read" % section
@@ -124,12 +126,12 @@ def _doubtful(check, doubts, policy, evidence):
 
 
 def _doubtful_name(check, row):
-    """What could not be looked at has none of the fields a subject is made of, but may say itself what it is."""
+    """A row for unread evidence lacks the fields of a subject, but may have its own `subject`."""
     return _text("{subject}" if isinstance(row, dict) and row.get("subject") else check.subject, row)
 
 
 def _failures(check, offenders, evidence, policy):
-    """One finding for each subject, at most max_offenders and then one that counts the rest."""
+    """One finding for each subject, up to max_offenders, and then one that counts the rest."""
     limit = policy.values["max_offenders"]
     want = wanted(check, policy)
     found = []
@@ -155,13 +157,13 @@ def _failures(check, offenders, evidence, policy):
 
 
 def _left_out(check, evidence):
-    """How many offenders the node did not name, be it because its answer has a bound."""
+    """The number of offenders that the node did not name, for example because its answer is limited."""
     number = search(check.left_out, evidence)[0] if check.left_out else 0
     return number if isinstance(number, int) else 0
 
 
 def _remediation(check, row, evidence):
-    """A select may give a row a `manual` of its own, where that of the check does not help."""
+    """A select may give a row its own `manual`, if the `manual` of the check does not help."""
     manual = _text(one_line(row.get("manual") or check.fix["manual"] or ""), row)
     host = evidence.get("node_host") or {}
     if check.fix["role"] and host.get("immutable"):
@@ -175,7 +177,7 @@ def _remediation(check, row, evidence):
 
 
 def _class_of(check, host):
-    """As in _select.fixable: nothing runs in an image that could be disrupted."""
+    """As in _select.fixable: an image has no running service that could be disrupted."""
     return "guarded" if host.get("place") == "image" and check.fix["class"] == "disruptive" else check.fix["class"]
 
 
@@ -186,7 +188,7 @@ def one_line(text, limit=_TEXT_LIMIT):
 
 
 def _text(template, row):
-    """The template with `{field}` filled from the offender; a list is joined, nothing known reads so."""
+    """The template with `{field}` filled from the offender; a list is joined, null becomes `unknown`."""
     if not isinstance(row, dict):
         row = {"subject": row, "value": row}
 

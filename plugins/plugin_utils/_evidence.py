@@ -1,14 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Validates the answer of a node: plain values of the documented types within bounds, and nothing else. PRIVATE to the
+"""Validates the answer of a node: only plain values of the documented types pass, within bounds. PRIVATE to the
 collection.
 
-A node may be compromised, so its answer is held to the schema before anything reads it. Keys that are not documented
-are dropped: no code reads them. A value of another type, a documented key that is missing, or a text beyond the bounds
-cannot come from this collection's module, so the whole section is dropped. Characters that move the cursor or turn the
-direction of writing are written out here, so that whoever shows the text, Ansible itself with -v for example, shows no
-more than text.
+A node may be compromised, so its answer is validated against the schema before any code reads it. Keys that are not
+documented are dropped: no code reads them. A value of another type, a documented key that is missing, or a text beyond
+the bounds cannot come from this collection's module, so the whole section is dropped. Characters that move the cursor
+or change the writing direction are escaped here, so that every program that prints the text, for example Ansible with
+-v, prints only text.
 """
 
 import math
@@ -18,9 +18,9 @@ from . import _schema
 from ._render.text import escaped_lines
 
 SCHEMA = 1
-# All sections of a host stay below 64 KB of JSON; four times that is damage or ill will. The texts of collectors have
-# 300 characters with some words around them, and a path has at most 4096; the longest list has a row for each kernel
-# module asked for.
+# All sections of a host stay below 64 KB of JSON; an answer of four times that size is damaged or malicious. The texts
+# of collectors have 300 characters and some words around them, and a path has at most 4096; the longest list has a row
+# for each requested kernel module.
 MOST_CHARACTERS = 256 * 1024
 MOST_TEXT = 4096
 MOST_ELEMENTS = 2000
@@ -35,7 +35,8 @@ _SCALARS = _schema.Shape("list", True, None, _schema.Shape("scalar", True, None,
 
 
 class Misfit(Exception):
-    """A value that does not fit its documentation; the text says where and why, and holds nothing of the value."""
+    """A value that does not fit its documentation. The text names the place and the reason, and contains no part of the
+    value."""
 
     def __init__(self, why, where=""):
         super().__init__(why, where)
@@ -62,11 +63,11 @@ class Room:
 
 
 def checked_sections(facts):
-    """`(sections, problems)` of what a node answered as `ansible_facts`, whatever object that is.
+    """`(sections, problems)` of the `ansible_facts` in a node's answer, which may be any object.
 
-    `sections` is `{node_<section>: evidence}` with the known sections that are there and fit, as new plain values.
-    `problems` is `{node_<section>: one sentence}` for those that are there and do not fit. Everything else in `facts`
-    is left out.
+    `sections` is `{node_<section>: evidence}` with the known sections that are present and fit, as new plain values.
+    `problems` is `{node_<section>: one sentence}` for known sections that are present and do not fit. All other keys of
+    `facts` are dropped.
     """
     sections, problems, room = {}, {}, Room()
     for name in _schema.sections() if isinstance(facts, Mapping) else ():
@@ -92,8 +93,8 @@ def checked_section(name: str, value, room: Room | None = None) -> dict:
 
 
 def fitted(value, shape, room):
-    """`value` rebuilt as `shape` (a _schema.Shape) documents it. Raises Misfit; its cost is that of what is kept,
-    however large `value` is."""
+    """`value` rebuilt as `shape` (a _schema.Shape) documents it. Raises Misfit. The cost depends on the part that is
+    kept, not on the size of `value`."""
     if value is None:
         if not shape.nullable:
             raise Misfit("is null")
@@ -110,7 +111,7 @@ def _text(value, shape, room):
     room.take(len(value) + 4)
     if value.isascii():
         if value.isprintable():
-            return str.__str__(value)  # As most texts, and escaped_lines() would say the same.
+            return str.__str__(value)  # True for most texts; escaped_lines() would return the same.
     else:
         try:
             value.encode("utf-8")
@@ -180,8 +181,7 @@ def _dict(value, shape, room):
 
 
 def _free_dict(value, room):
-    """A dictionary whose keys are names of the node, such as files: what is below them is a scalar, or a list of
-    those."""
+    """A dictionary whose keys are names from the node, such as files; each value is a scalar or a list of scalars."""
     if len(value) > MOST_KEYS:
         raise Misfit("has more than %d keys" % MOST_KEYS)
     kept = {}
@@ -194,7 +194,7 @@ def _free_dict(value, room):
 
 
 def _raw(value, _shape, room):
-    """What is documented as `raw`: a scalar, or a list or dictionary of scalars."""
+    """A value that is documented as `raw`: a scalar, or a list or dictionary of scalars."""
     if isinstance(value, dict):
         return _free_dict(value, room)
     return _scalars(value, room)

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keys and functions of a JMESPath expression that cannot be there, as far as the documentation of the evidence tells.
+"""Finds keys and functions in a JMESPath expression that do not exist according to the documentation of the evidence.
 PRIVATE to the collection.
 
-JMESPath yields null for a key that is misspelled, so a check with one would be unknown on every node.
+JMESPath returns null for a misspelled key, so a check with such a key would be unknown on every node.
 """
 
 from ..module_utils._errors import BadInput
@@ -12,7 +12,7 @@ from . import _row_shapes
 from ._expressions import compiled, functions
 from ._options import close_to
 
-# A key that never exists is JMESPath's shortest null.
+# A key that never exists is the shortest JMESPath expression for null.
 _NULL = "null"
 _PROJECTIONS = ("projection", "filter_projection", "value_projection", "flatten")
 _IN_TURN = ("subexpression", "pipe", "index_expression")
@@ -32,7 +32,7 @@ def refuse_unknown_keys(where, name, expression):
 
 
 def sections_read(expression):
-    """The sections that an expression names at its beginning, or anywhere where the whole evidence is current."""
+    """The sections whose names are keys anywhere in an expression."""
     found = set()
     _walk_names(compiled(expression, "expression").parsed, found)
     return found & (set(_row_shapes.evidence()) - {"requirements"})
@@ -47,7 +47,7 @@ def _walk_names(node, found):
 
 
 def _unknown(node, current, above):
-    """(kind, word, known words, path above it) of each word that is not known where the value `current` is."""
+    """(kind, word, known words, path above it) of each word that does not exist in the value `current`."""
     kind, children = node["type"], node["children"]
     if kind == "slice":
         return  # Its children are numbers.

@@ -19,13 +19,13 @@ except ImportError:
     jmespath = None
 
     class JMESPathError(Exception):
-        """Stands in where the package is missing, so that this file can still be imported and say so."""
+        """Stands in for the missing package, so that this file can still be imported and report the problem."""
 
 
-# Texts and literals of an expression, and what is left of it that names keys: `node_x.y`.
+# Strings and literals of an expression, and the paths of keys in the rest: `node_x.y`.
 _LITERAL = re.compile(r"'[^']*'|`[^`]*`")
 _PATH = re.compile(r"[a-z]\w*(?:\.\w+)+")
-# Each level takes some calls of Python, for parsing, for writing the tree down and for a search.
+# Python needs some nested calls for each level: to parse the expression, to write its tree as JSON, and to search.
 _DEPTH_LIMIT = 50
 _known = {}
 # Keys beside a value in which the node gives its reason.
@@ -61,14 +61,14 @@ def _compiled(expression):
 
 
 def know(parsed):
-    """Takes expressions as another worker of the run parsed them, {text: tree}."""
+    """Adds expressions that another worker of the run has parsed, {text: tree}."""
     _known.update(parsed)
 
 
 @functools.lru_cache(maxsize=1)
 def _interpreter():
-    """One for all searches: it remembers its methods by kind of node, and one for each search takes half as long
-    again."""
+    """One interpreter for all searches: it caches its methods by kind of node; a new one for each search takes 50%
+    longer."""
     return TreeInterpreter()
 
 
@@ -79,7 +79,7 @@ def functions():
 
 
 def search(expression, evidence):
-    """(answer, problem); the answer is None where the expression raises or returns null, and the problem is the
+    """(answer, problem). If the expression raises or returns null, the answer becomes None and the problem is the
     reason."""
     try:
         answer = _interpreter().visit(compiled(expression, "select").parsed, evidence)
@@ -105,8 +105,8 @@ def _missing(expression, evidence):
 
 
 def _null_in(keys, evidence):
-    """`{path: reason or ""}` of the first of the keys below each other whose value is null; {} where none is, or where
-    they are keys of a row and not of the evidence."""
+    """`{path: reason or ""}` of the first key on the path whose value is null; {} if no value is null, or if the keys
+    belong to a row and not to the evidence."""
     place = evidence.get(keys[0])
     for number, key in enumerate(keys[1:], 2):
         if not isinstance(place, dict):

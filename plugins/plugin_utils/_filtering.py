@@ -11,7 +11,7 @@ from ..module_utils._errors import BadInput
 
 
 def telling(function):
-    """The filter `function`, whose BadInput becomes the error that Ansible shows, under the filter's name."""
+    """The filter `function`, wrapped: a BadInput becomes the error that Ansible shows, with the name of the filter."""
 
     @functools.wraps(function)
     def with_readable_errors(*args, **options):

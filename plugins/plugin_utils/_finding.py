@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one constructor of a finding, and the order of its two axes. PRIVATE to the collection."""
+"""The only constructor of a finding, and the orders of statuses and severities. PRIVATE to the collection."""
 
 import re
 
@@ -10,7 +10,7 @@ STATUSES = (PASS, SKIP, WAIVED, UNKNOWN, FAIL)
 SEVERITIES = ("info", "low", "medium", "high")
 KEYS = ("check", "subject", "title", "problem", "status", "severity", "observed", "expected", "reason", "remediation",
         "waiver", "outcome", "evidence")
-# Null where there is nothing to tell.
+# Keys that are null if they do not apply.
 _NULLABLE = ("problem", "waiver", "outcome", "evidence")
 
 
@@ -31,21 +31,22 @@ def finding(check, status, subject="", observed="", expected="", reason="", reme
 
 
 def is_finding(row):
-    """Whether a row with the types of a finding has a status and a severity, and no text is null but those of problem,
+    """Whether a row with the types of a finding has a valid status and severity, and no text is null except problem,
     waiver, outcome and evidence."""
     texts = [row[key] for key in KEYS if key not in _NULLABLE]
     return row["status"] in STATUSES and row["severity"] in SEVERITIES and None not in texts
 
 
 def problem_of(row):
-    """What is wrong, in one line: the problem (or the title and the subject), and what was found and is wanted as far
-    as it does not name them."""
+    """A failure in one line: the problem (or the title and the subject), and the observed and expected values that the
+    problem does not name."""
     problem = row["problem"] or "%s: %s" % (row["title"], row["subject"])
     return "; ".join([problem] + ["%s: %s" % part for part in unsaid(row)])
 
 
 def sentence_of(row):
-    """What is wrong, with its waiver where it is waived; of what is unknown, what must hold and why that is not known.
+    """The problem of a failure, with its waiver if it is waived; of an unknown finding, its title and why it is
+    unknown.
     """
     if row["status"] == FAIL:
         return problem_of(row)
@@ -55,27 +56,27 @@ def sentence_of(row):
 
 
 def unsaid(row):
-    """[(word, text)]: what was found and what is wanted where the problem does not name it as whole words; of subjects
-    that are only counted the title is what is wanted, which is no news."""
+    """[(word, text)]: the observed and the expected value, unless the problem names it as whole words. The finding that
+    counts further subjects has the title as expected value, which adds nothing."""
     return [(word, row[key]) for word, key in (("found", "observed"), ("wanted", "expected"))
             if row[key] not in ("", row["title"])
             and not re.search(r"(?<!\w)%s(?!\w)" % re.escape(row[key]), row["problem"] or "")]
 
 
 def at_least(severity, threshold):
-    """True where `severity` is as bad as `threshold` or worse."""
+    """True if `severity` is as bad as `threshold` or worse."""
     return SEVERITIES.index(severity) >= SEVERITIES.index(threshold)
 
 
 def by_urgency(findings: list[dict]) -> list[dict]:
-    """The findings, what fails worst first; those of a check in the order of the evidence, which begins with what
-    breaks most."""
+    """The findings, the worst failures first; findings of one check in the order of the evidence, which begins with the
+    rows that break most."""
     return sorted(findings,
                   key=lambda row: (-STATUSES.index(row["status"]), -SEVERITIES.index(row["severity"]), row["check"]))
 
 
 def summarise(findings):
-    """How many of each status, and the worst severity that fails (None where nothing does)."""
+    """The number of findings of each status, and the worst severity of a failure (None without a failure)."""
     counts = dict.fromkeys((PASS, FAIL, SKIP, UNKNOWN, WAIVED), 0)
     for row in findings:
         counts[row["status"]] += 1

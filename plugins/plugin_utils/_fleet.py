@@ -1,14 +1,15 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The roll-up of a fleet: who is how bad, and what fails where. PRIVATE to the collection."""
+"""The roll-up of a fleet: the state of each host, and the hosts on which each check fails. PRIVATE to the
+collection."""
 
 from . import (_evidence, _finding, _group_by, _inventory, _items, _numbers, _outliers, _run, _scope, _summary, _tool,
                _unknown, _waivers)
 from ._compare import compare
 from ._plain import plain
 
-# What is known of a host without a report.
+# Status and reason of a host without a report.
 _PENDING = {"status": "pending", "reason": "the host has not been assessed yet"}
 _NOT_ROLLED_OUT = {"status": "not_rolled_out",
                    "reason": "not reached by the rollout, which ended before the host's batch"}
@@ -16,13 +17,13 @@ _LOST = {"status": "not_reached", "reason": "the play lost the host before it wa
 
 
 def node_report(name, facts, evidence=False, groups=()):
-    """What is kept of one host; `facts` are its `ansible_facts`, `groups` those of the inventory that it is in."""
+    """The report of one host; `facts` are its `ansible_facts`, `groups` the inventory groups that it is in."""
     report = {
         "schema": 1, "tool": _tool.tool(), "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(),
         "summary": _run.summary_of(facts),
         "findings": _finding.by_urgency(_run.findings_of(facts)),
         "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
-        # Asked of the report by the next run: what the busiest moment was that anybody has seen.
+        # The next run reads this from the report: the most connections seen so far.
         "conntrack_peak": (_run.part_of(facts, "node_assess_conntrack") or {}).get("peak") or 0,
         "numbers": _run.part_of(facts, "node_assess_numbers") or _numbers.numbers_of({}),
         "digest": _run.part_of(facts, "node_assess_digest"),
@@ -39,7 +40,7 @@ def node_report(name, facts, evidence=False, groups=()):
 
 def reports_of(names, hostvars, evidence=False, group_by=None):
     """{host: report} of the hosts in `names` that this run has assessed so far. Raises BadInput for a variable in
-    `group_by` that nobody can be grouped by."""
+    `group_by` that cannot group hosts."""
     known = ((name, hostvars.raw_get(name)) for name in names)
     reports = {name: node_report(name, of_host["ansible_facts"], evidence, plain(of_host.get("group_names", ())))
                for name, of_host in known if _run.summary_of(of_host.get("ansible_facts"))}
@@ -50,9 +51,10 @@ def reports_of(names, hostvars, evidence=False, group_by=None):
 
 
 def roll_up(names, reports, pending=(), left_out=(), baseline=None, inventory=_inventory.NO_FILE):
-    """The whole play in one dict: `names` are all its hosts, `reports` those assessed, `pending` those whose turn is to
-    come, `left_out` those whose turn does not come any more because the rollout has ended, `baseline` the host with
-    which the others are compared, else with each other, `inventory` where the inventory is in its repository."""
+    """The whole play in one dict: `names` are all its hosts, `reports` the reports of the assessed hosts, `pending` the
+    hosts that are still to be assessed, `left_out` the hosts that are not assessed any more because the rollout has
+    ended. `baseline` is the host with which the others are compared (without it, with each other), `inventory` the path
+    of the inventory in its repository."""
     hosts = [_host_row(name, reports.get(name), _NOT_ROLLED_OUT if name in left_out else _PENDING
                        if name in pending else _LOST) for name in sorted(names)]
     assessed = [reports[name] for name in sorted(reports)]
@@ -62,7 +64,7 @@ def roll_up(names, reports, pending=(), left_out=(), baseline=None, inventory=_i
         "inventory": inventory, "totals": _totals(hosts), "hosts": hosts,
         "checks": _checks(assessed, found["checks"]),
         "unknown": _causes(assessed), "disabled": _disabled(assessed),
-        # What no host has matched so far may be for one whose batch is to come.
+        # A waiver that matches no host so far may be for a host of a later batch.
         "unmatched_waivers": [] if pending or left_out else _unmatched(assessed),
         "ending_waivers": [] if pending else _ending(assessed),
         "baseline": baseline, "outliers": found["outliers"], "compared": found["compared"],
@@ -115,7 +117,7 @@ def _checks(reports, scopes):
 
 
 def _causes(reports):
-    """Causes that several checks are unknown for, with the checks and the hosts."""
+    """Causes for which several checks are unknown, with the checks and the hosts."""
     found = {}
     for report in reports:
         if report["summary"]["reached"]:
@@ -139,8 +141,8 @@ def _disabled(reports):
 
 
 def _unmatched(reports):
-    """Waivers that match a finding of no host, with the hosts that were looked at for it; one of a group may be meant
-    for some of its hosts."""
+    """Waivers that match no finding of any host, with the hosts that were searched for a match; a waiver of a group may
+    be meant for only some of its hosts."""
     hosts, matched = {}, set()
     for report in reports:
         for row in report["summary"].get("waivers", ()):

@@ -13,7 +13,7 @@ from ._plain import plain
 from ._render.text import escaped
 from ._traits import TRAITS
 
-# Hosts are grouped by these without being asked to.
+# Hosts are always grouped by these.
 _ALWAYS = ("groups", *(key for _name, key in TRAITS))
 _MOST = 10
 _LONGEST = 100

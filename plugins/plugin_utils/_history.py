@@ -4,9 +4,9 @@
 """The last runs below a report folder: `runs/<run>` holds the files of each, `latest` is a link to the last one.
 PRIVATE to the collection.
 
-A run writes into its own folder, so that one that is killed leaves those before it whole. A folder without fleet.json
-is that of a run that was killed before its first roll-up, or is being removed. The file `order` has the number of a
-run: names alone are in another order after the clock was set back, and within a second.
+A run writes into its own folder, so a killed run leaves earlier runs intact. A folder without fleet.json belongs to a
+run that was killed before its first roll-up, or that is being removed. The file `order` has the number of a run,
+because names alone sort wrongly after the clock was set back, and within one second.
 """
 
 import contextlib
@@ -38,8 +38,8 @@ def _key(handle, name):
 
 
 def number_of(handle, name):
-    """The number of a run in the folder `runs`, a descriptor or a path; None where it has none, as one of an earlier
-    version, or it cannot be read."""
+    """The number of a run in the folder `runs`, a descriptor or a path; None if the run has no number, as a run of an
+    earlier version, or if it cannot be read."""
     path, around = (os.path.join(name, ORDER), handle) if isinstance(handle, int) else (
         os.path.join(handle, name, ORDER), None)
     try:
@@ -57,12 +57,12 @@ def next_number(handle):
 
 
 def point_latest(handle, run):
-    """Makes `latest` in the report folder lead to a run."""
+    """Makes the link `latest` in the report folder point to a run."""
     target, temporary = os.path.join(RUNS, run), ".report-" + secrets.token_hex(8)
     with contextlib.suppress(OSError):
         if os.readlink(LATEST, dir_fd=handle) == target:
             return
-    # Some file systems of other machines have no links (EPERM); there the names of the runs tell which is the last.
+    # Some remote file systems do not support links (EPERM); there the order of the runs shows which run is the last.
     with contextlib.suppress(PermissionError):
         os.symlink(target, temporary, dir_fd=handle)
         try:
@@ -73,8 +73,8 @@ def point_latest(handle, run):
 
 
 def prune(handle, run, keep):
-    """Removes all but the last `keep` runs, of which `run` is one. What cannot be removed, or is being written, is left
-    to the next run."""
+    """Removes all but the last `keep` runs, of which `run` is one. A run that cannot be removed, or is being written,
+    is left to the next run."""
     others = [name for name in names_in(handle) if name != run]
     for name in others[:max(0, len(others) - (keep - 1))]:
         with contextlib.suppress(OSError):
@@ -82,10 +82,10 @@ def prune(handle, run, keep):
 
 
 def _remove(around, name):
-    """Removes a folder that is no link, fleet.json first: without it nothing takes the rest for a run."""
+    """Removes a folder that is not a link, fleet.json first: without fleet.json the rest does not count as a run."""
     handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=around)
     try:
-        # Whoever writes the run holds a shared lock on its folder.
+        # A process that writes the run holds a shared lock on its folder.
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for entry in sorted(os.listdir(handle), key=lambda entry: entry != FLEET):
             if stat.S_ISDIR(os.stat(entry, dir_fd=handle, follow_symlinks=False).st_mode):

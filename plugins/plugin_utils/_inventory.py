@@ -8,15 +8,15 @@ import re
 
 from ._plain import plain
 
-# Readers of SARIF refuse a whole file for one result without a path, so one without an inventory file has this one.
+# SARIF readers refuse a whole file if one result has no path, so this is the path if there is no inventory file.
 NO_FILE = "inventory"
-# The last part of a name in DNS is no number.
+# The last label of a DNS name is not a number.
 _NAME = re.compile(r"(?:[\w-]+\.)*[\w-]*[^\W\d_][\w-]*\Z")
 
 
 def path_in_repository(sources) -> str:
-    """The first file among the inventory sources, relative to the repository that it is in, else to the working folder;
-    NO_FILE where it is in neither."""
+    """The first file among the inventory sources, relative to its repository or, outside of a repository, to the
+    working folder; NO_FILE if it is in neither."""
     for source in sources or ():
         found = _file_of(pathlib.Path(str(source)).absolute())
         if found:
@@ -33,7 +33,7 @@ def folders_of(sources) -> list:
 
 def names_of(inventory: list, play: list, hostvars) -> dict:
     """`{name: host}`: the hosts of the inventory, and the names in `ansible_host` of the hosts of the play. A name that
-    several hosts share, such as that of a jump host, stands for itself."""
+    several hosts share, such as the name of a jump host, maps to itself."""
     names = {}
     for host in play:
         name = plain(hostvars.raw_get(host).get("ansible_host"))

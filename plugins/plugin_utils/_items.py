@@ -16,7 +16,7 @@ from ..module_utils._conntrack.keys import BUCKETS, MAX, dotted
 from ._policy import default_policy
 from ._render.text import escaped
 
-# What is looked at has fewer items; a text stays below _evidence.MOST_TEXT.
+# The evidence has fewer items; a text stays below _evidence.MOST_TEXT.
 _ITEMS = 120
 _KEY = 120
 _VALUE = 100
@@ -79,7 +79,7 @@ def _text(items):
 
 
 def _cut(text, limit):
-    # Lines and tabs separate items, and escaped() writes them out.
+    # Line ends and tabs separate items, and escaped() escapes them.
     text = escaped(text)
     if len(text) <= limit:
         return text
@@ -87,8 +87,8 @@ def _cut(text, limit):
 
 
 def _modules(section):
-    """The loaded ones of those that every node is asked for: a policy may add names for some hosts alone. Built-in ones
-    are a matter of the kernel."""
+    """The loaded modules, only of the names that are collected on every node: a policy may add names for some hosts.
+    Built-in modules are left out, because they depend on the kernel only."""
     rows = [row for row in section["modules"] if row["name"] in _asked()]
     running = section["running_release"]
     if running is None or running != section["judged_release"] or any(row["state"] == "unknown" for row in rows):
@@ -114,7 +114,7 @@ def _sized(row):
 
 
 def _hooks(section):
-    """The live ones, by file. A hook whose line alone differs is the same."""
+    """The live hooks, by file. Two hooks that differ only in their line number are the same."""
     if section["hooks_left_out"] or _is_denied(section):
         return None
     commands = {}

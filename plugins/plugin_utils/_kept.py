@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What later tasks of a run read of a host and playbooks seldom do, kept as one text among its facts. PRIVATE to the
+"""Facts of a host that later tasks of a run read and playbooks seldom read, kept as one text. PRIVATE to the
 collection.
 
 Ansible copies every value in the facts of a host several times for each task (VariableManager.get_vars, clean_facts).
@@ -21,8 +21,8 @@ _SECTIONS = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_
 
 
 def packed(facts, before, sections=True):
-    """`facts` as a task returns them: findings that pass or are skipped are in the text, and with `sections` the
-    sections and the checks of the user, also those of `before`, the unpacked facts that the host had."""
+    """`facts` as a task returns them: the text holds findings that pass or are skipped and, with `sections`, the
+    sections and the checks of the user, including those of `before`, the unpacked facts that the host had."""
     names = [name for name in _SECTIONS if name in facts or name in before] if sections else []
     text = json.dumps({"findings": [row for row in facts[_FINDINGS] if _is_quiet(row)],
                        "sections": {name: plain(facts.get(name, before.get(name))) for name in names}})
@@ -35,8 +35,8 @@ def _is_quiet(row):
 
 
 def unpacked(facts):
-    """`facts`, a mapping, with the content of the text in its place. A damaged text has no findings, and then the
-    findings are fewer than the summary counts."""
+    """`facts`, a mapping, with the text replaced by its content. A damaged text adds no findings, and then there are
+    fewer findings than the summary counts."""
     text = facts.get(FACT)
     kept = _read(str.__str__(text)) if isinstance(text, str) else None
     if not kept or not isinstance(facts.get(_FINDINGS), list):

@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pods whose sandbox was not created, tied to the cause that logs show. PRIVATE to the collection.
+"""Pods whose sandbox was not created, linked to the cause that the logs show. PRIVATE to the collection.
 
 kubelet and the runtime write the same failure several times: with the name of the pod, with the ID of the sandbox, or
-with both. The error of the network plugin is nested in it; where the plugin waited until kubelet gave up (RunPodSandbox
-has four minutes, kubelet's runtimeRequestTimeout doubled), it is a deadline alone, and only the time ties it to what
-other programs wrote meanwhile.
+with both. The error of the network plugin is nested in the message. If the plugin waited until kubelet gave up
+(RunPodSandbox has four minutes, kubelet's runtimeRequestTimeout doubled), the error is only a deadline, and only the
+time links it to the lines that other programs wrote meanwhile.
 """
 
 import bisect
@@ -37,16 +37,17 @@ _PODS = tuple(re.compile(pattern) for pattern in (
     r"(?:^|\s)(?P<space>%s)\s{1,20}\S{1,20}\s{1,20}Warning\s{1,20}FailedCreatePodSandBox\s{1,20}pod/(?P<name>%s)"
     % (_NAMESPACE, _NAME)))
 _SANDBOX = re.compile(r'(?:sandbox \\{0,7}"|sandbox k8s_[^\s(]{1,400}\()([0-9a-f]{64})\b')
-# What a caller writes that waited in vain; legacy iptables exits with 4 where the lock stays busy.
+# Messages of a caller that waited in vain; legacy iptables exits with 4 if the lock stays busy.
 _WAITED = re.compile(r"[Dd]eadline ?[Ee]xceeded|[Tt]imed?[ -]?out|exit status 4|signal: killed")
-# An agent writes its line when it stops waiting, which may be as long after kubelet's.
+# An agent writes its line when it stops waiting, which may be this long after kubelet's line.
 _SLACK_SECONDS = 5
 _LEAP_YEAR_SECONDS = 366 * 86400
 
 
 class Failure(NamedTuple):
-    """A sandbox that was not created. `pod` or `sandbox` is None where the message lacks it; `cause` is the cause that
-    fits the message best; `waited` tells that it may have one that the message does not name."""
+    """A sandbox that was not created. If the message lacks `pod` or `sandbox`, its value becomes None. `cause` is the
+    id of the cause that fits the message best; `waited` is whether the failure may have a cause that the message does
+    not name."""
 
     pod: "str | None"
     sandbox: "str | None"
@@ -70,8 +71,9 @@ def failure_of(entry, cause):
 
 
 def tied_pods(failures, cause, times):
-    """`[{"pod", "sandbox", "time", "tied_by", "evidence"}]` of the failures that a `Cause` explains, each pod once: it
-    is in their `message`, or its lines at `times` are from the `time` in which they waited."""
+    """`[{"pod", "sandbox", "time", "tied_by", "evidence"}]` of the failures that a `Cause` explains, each pod once.
+    `tied_by` is `message` if the message contains the cause, and `time` if the cause has lines, at `times`, from the
+    time in which the pod waited."""
     names = {failure.sandbox: failure.pod for failure in failures if failure.pod and failure.sandbox}
     rows, ordered = {}, _in_order(times) if cause.delays_pods else {}
     for failure in failures:
@@ -85,7 +87,7 @@ def tied_pods(failures, cause, times):
 
 
 def _in_order(times):
-    """`{form of a time: the times in order}`; a log may have very many."""
+    """`{form of a time: the times in order}`; sorted once, because a log may have very many."""
     found = {}
     for form, seen in filter(None, map(in_form, times)):
         found.setdefault(form, []).append(seen)
@@ -99,7 +101,7 @@ def _is_within(ordered, end, seconds):
         return False
     form, ends = known[0], [known[1]]
     if not form[0]:
-        ends.append(known[1] + _LEAP_YEAR_SECONDS)  # In January, what was written in December.
+        ends.append(known[1] + _LEAP_YEAR_SECONDS)  # For a line of December, in January.
     for each in ends:
         found = ordered[form]
         at = bisect.bisect_right(found, each + _SLACK_SECONDS)

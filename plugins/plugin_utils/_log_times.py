@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Times of log lines, of which klog and syslog write no year. PRIVATE to the collection."""
+"""Times of log lines; klog and syslog write no year. PRIVATE to the collection."""
 
 import datetime
 import re
@@ -14,7 +14,7 @@ _MOST_OFFSET = 86400
 
 
 def moment(text, near=None):
-    """The time in UTC, or None for a text that is none.
+    """The time in UTC, or None if the text is not a time.
 
     A time without a year gets the year that brings it closest to `near`; one without a zone is taken as UTC.
     """
@@ -25,7 +25,7 @@ def moment(text, near=None):
         return _of(found, int(found.group(1)))
     if near is None:
         return _of(found, _SOME_YEAR)
-    # In January a line of December is of the year before, and the other way round.
+    # In January, a line of December is from the year before; in December, a line of January is from the next year.
     around = filter(None, (_of(found, near.year + years) for years in (-1, 0, 1)))
     return min(around, key=lambda each: abs(each - near), default=None)
 
@@ -63,7 +63,8 @@ def seconds_between(one, other):
 
 
 def age_seconds(text, now, utc_offset_seconds):
-    """Seconds from a time of a log to `now`, which is in UTC, or None; a time without a zone is in that of the node."""
+    """Seconds from a time of a log to `now`, which is in UTC, or None; a time without a zone is in the zone of the
+    node."""
     end = moment(now)
     if end is None or abs(utc_offset_seconds) > _MOST_OFFSET:
         raise ValueError("the time of the node is not known")

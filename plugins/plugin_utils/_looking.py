@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shared code of the actions that look at a node and judge it. PRIVATE to the collection."""
+"""Shared code of the actions that collect evidence from a node and judge it. PRIVATE to the collection."""
 
 import contextlib
 
@@ -26,8 +26,8 @@ class LookingAction(CallingAction):
     """Connects once for a look, and judges its evidence."""
 
     def read_policy(self, task_vars):
-        """Sets `_templated`, see templating(), and `_policy`, that of the host. Refuses every wrong variable of the
-        collection."""
+        """Sets `_templated`, see templating(), and `_policy`, the policy of the host. Refuses every wrong variable of
+        the collection."""
         self._templated = templating(self._templar)
         self._policy = _policy.refuse_wrong_variables(task_vars, self._templated)
 
@@ -47,7 +47,7 @@ class LookingAction(CallingAction):
         except AnsibleConnectionFailure as error:
             return {}, {}, "unreachable: %s" % _short(error)
         except (AnsibleError, RecursionError, ValueError) as error:
-            # The last two are what reading the answer of a node raises that is no JSON of ours, such as 100,000
+            # The last two are raised if the answer of a node is not the JSON of this collection, such as 100,000
             # brackets.
             return {}, {}, "the module could not be run: %s" % _short(error)
         return sections_of(answer)
@@ -78,7 +78,7 @@ class LookingAction(CallingAction):
 
     @staticmethod
     def tell(text, task_vars):
-        """One line for people; a program reads the result."""
+        """Prints one line for people; programs read the result."""
         if _play.stdout_is_for_people():
             Display().display(escaped("  %s: %s" % (plain(task_vars.get("inventory_hostname")), text)))
 
@@ -88,12 +88,12 @@ class LookingAction(CallingAction):
         return _kept.packed(facts, before, sections=not self._keeps_all(with_evidence, task_vars))
 
     def _keeps_all(self, with_evidence, task_vars):
-        """Whether all sections stay facts: the report takes its content from the facts."""
+        """Whether all sections stay in the facts, from which the report takes its content."""
         return with_evidence or _policy.role_settings("node_report", task_vars, templating(self._templar))["evidence"]
 
     def _earlier_peak(self, task_vars):
-        """What the report that an earlier run left on the controller knew of; node_report refuses a folder that is
-        none."""
+        """The peak of connections in the report of an earlier run on the controller. An unusable report folder gives 0
+        here; node_report refuses it."""
         folder = task_vars.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
         with contextlib.suppress(BadInput, TypeError, ValueError):
             return _store.earlier_peak(templating(self._templar)("node_report_folder", folder),
@@ -110,7 +110,7 @@ def options_of_look(arguments, checks, policy):
 
 
 def sections_of(answer):
-    """What `LookingAction.look` returns, from the answer of node_facts."""
+    """The result of `LookingAction.look`, from the answer of node_facts."""
     if answer.get("unreachable"):
         return {}, {}, "unreachable: %s" % _message(answer, "msg")
     sections, problems = _evidence.checked_sections(answer.get("ansible_facts"))
@@ -126,7 +126,7 @@ def _message(answer, key):
 
 
 def _short(text):
-    """`text` in one line; of a long one the middle is left out, because a traceback ends with what went wrong."""
+    """`text` in one line; the middle of a long text is left out, because a traceback ends with the error."""
     text, part = str(text), MESSAGE_LIMIT // 2
     words = one_line(text if len(text) <= 8 * part else text[:4 * part] + text[-4 * part:], 20 * part)
     return words if len(words) <= MESSAGE_LIMIT else "%s ... %s" % (words[:part - 5], words[-part:])

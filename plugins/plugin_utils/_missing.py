@@ -35,8 +35,8 @@ _USE_NFT = ("Use the nft backend of iptables, for which kernel {release} has all
 
 
 def missing_of(modules, rows, host):
-    """Findings of the judged kernel: `required` and `optional`, and `one_cause`, what makes all that is missing so, or
-    an empty text."""
+    """Findings of the judged kernel: `required` and `optional`, and `one_cause`, the cause of all missing required
+    modules, or an empty text."""
     lacking = [_lack(row, row["state"], row["cause"], row["evidence"], row["release"], row) for row in modules
                if row["state"] in LACKING]
     required = [row for row in lacking if not row["optional"]]
@@ -51,8 +51,8 @@ def missing_of(modules, rows, host):
 
 
 def missing_elsewhere(modules, host):
-    """Findings of kernels that are not judged: the one that boots `next`, where the judged kernel has the module, and
-    all `others`."""
+    """Findings of kernels that are not judged: `next` for the kernel of the next boot, if the judged kernel has the
+    module, and `others` for all other kernels."""
     following, others = [], []
     for row in modules:
         if row["optional"]:

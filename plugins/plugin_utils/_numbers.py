@@ -3,15 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Numbers of the evidence that are worth a graph. PRIVATE to the collection.
 
-A number of which a part could not be read is not known: half of the rules would look like a loss of rules.
+A number is not known if a part of it could not be read: half of the rules would look like a loss of rules.
 """
 
 _READ = ("ok", "absent")
 
 
 def numbers_of(evidence: dict, earlier: "dict | None" = None) -> dict:
-    """`{name: number or None}`. `earlier` are the numbers of a look before, which keep what this one did not look
-    at."""
+    """`{name: number or None}`. `earlier` are the numbers of an earlier look, which stay for sections that this look
+    did not read."""
     found = dict.fromkeys((*_CONNTRACK, *_RULES, *_LOCK, *_SYNC), None)
     found.update(earlier or {})
     for section, names, measured in _SECTIONS:
@@ -37,7 +37,7 @@ def _rules(section):
 def _lock(section):
     if not _is_read(section, "locks", "processes"):
         return None, None
-    # The oldest of the waiters that are listed, which are the first ones.
+    # The age of the oldest listed waiter; the list has the first waiters.
     return section["waiter_count"], max((row["age_seconds"] or 0 for row in section["waiters"]), default=0)
 
 

@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Role variables against the types their argument_specs state. PRIVATE to the collection.
+"""Validates role variables against the types in their argument_specs. PRIVATE to the collection.
 
 Ansible validates argument_specs in a task step of its own, which costs every host a round; the assess action does it
-here, for all roles of the collection at once, before anything connects. One sentence says what is wrong and where.
+here, for all roles of the collection at once, before any connection. The error is one sentence with the place and the
+problem.
 """
 
 import difflib
@@ -23,9 +24,9 @@ def close_to(name, known, cutoff=0.6):
 
 
 def unknown_name(what, name, known, listed=None):
-    """BadInput for an unknown name, with the nearest known one if there is one, else with `listed`, which is `known` by
-    default."""
-    # Ids of checks are capitals; a name in small letters is as near as any.
+    """BadInput for an unknown name. It suggests the nearest known name or, if no name is near, lists `listed`, which is
+    `known` by default."""
+    # Ids of checks are in capitals, so a name in small letters is compared in capitals, too.
     near = close_to(name, known) or close_to(str(name).upper(), known)
     return BadInput("%s %s is not known%s"
                     % (

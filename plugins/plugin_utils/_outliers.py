@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes are not what the others, or a named node, are. PRIVATE to the collection.
+"""Finds nodes that differ from the other nodes, or from a named node. PRIVATE to the collection.
 
-Most nodes are more than half of those of which a trait is known, and at least two: of two nodes that differ, none is
-the odd one. Where many differ, they are a group and no outliers; their number is told.
+"Most nodes" are more than half of the nodes for which a trait is known, and at least two: of two nodes that differ,
+neither is the outlier. Many nodes that differ are a group and not outliers; the report gives their number.
 
-Items that follow from a trait are compared among nodes with the same value of it: another kernel has other modules, and
-the kernel is named already.
+Items that depend on a trait are compared only among nodes with the same value of it: another kernel has other modules,
+and the report already names the kernel.
 """
 
 from ._items import KINDS
@@ -16,7 +16,7 @@ from ._traits import traits_of
 # Lines about a fleet that people read; fleet.json has every row.
 _LINES = 20
 _NAMED = 5
-# What a report calls an item that a node does not have, and what people read.
+# The value of an item that a node does not have -> the word that people read.
 _WORDS = {"none": "missing"}
 
 
@@ -37,7 +37,8 @@ def outliers(reports: list, baseline: "str | None" = None) -> list:
 
 
 def baseline_texts(fleet: dict) -> list:
-    """A sentence where nothing is known of the baseline of a roll-up, so that no difference is no good news."""
+    """A sentence if the baseline of a roll-up was not assessed, so that a report without differences is not taken as
+    good news."""
     row = next((row for row in fleet["hosts"] if row["host"] == fleet["baseline"]), None)
     known = row is None or row["status"] == "assessed"
     return [] if known else ["%s (baseline) was not assessed, so no host is compared with it" % row["host"]]
@@ -73,8 +74,8 @@ def _text(what, verb, key, baseline, some):
 
 
 def _comparable(hosts, values):
-    """The sets of `hosts` that may be compared with each other: all, or those with the same value of a trait, and those
-    of which it is not known."""
+    """The sets of `hosts` that may be compared with each other: all hosts, or one set for each value of a trait and one
+    for the hosts whose value is not known."""
     if values is None:
         return [hosts]
     return [hosts & having for _value, having in sorted(values.items(), key=lambda pair: pair[0] or "")]

@@ -4,8 +4,8 @@
 """Modules over standard input: one command on the node instead of five, and no module file on its disk. PRIVATE to the
 collection.
 
-Ansible leaves it off because sudo with requiretty refuses it (documentation of the ssh connection, pipelining). A
-refused sudo has started nothing, so the module is sent again in the usual way.
+Ansible disables pipelining by default because sudo with requiretty refuses it (documentation of the ssh connection,
+pipelining). A refused sudo has started no command, so the module is sent again without pipelining.
 """
 
 import contextlib
@@ -16,8 +16,8 @@ _REFUSAL = "must have a tty"
 
 
 def pipelined(connection, execute):
-    """What `execute()`, which packs and runs a module over `connection`, returns; with pipelining where the connection
-    has it and the node takes it."""
+    """The result of `execute()`, which packs and runs a module over `connection`; with pipelining if the connection
+    supports it and the node accepts it."""
     with _no_collector():
         with _pipelining(connection) as switched:
             answer = execute()
@@ -26,9 +26,9 @@ def pipelined(connection, execute):
 
 @contextlib.contextmanager
 def _no_collector():
-    """The first worker that packs a module parses up to 400 files, and those of all other hosts wait for it. The
-    garbage collector would go through the parsed trees again and again; they are gone with the worker, which ends with
-    its task."""
+    """The first worker that packs a module parses up to 400 files, and the workers of all other hosts wait for it. The
+    garbage collector would scan the parsed trees again and again, although they are freed when the worker ends with its
+    task."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -40,7 +40,7 @@ def _no_collector():
 
 @contextlib.contextmanager
 def _pipelining(connection):
-    """Yields whether pipelining was off; it is on inside the block."""
+    """A context whose value is whether pipelining was off; inside the block pipelining is on."""
     try:
         before = connection.get_option("pipelining")
     except (AttributeError, KeyError):

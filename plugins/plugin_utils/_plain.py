@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Converts values to those that JSON has. PRIVATE to the collection.
+"""Converts values to JSON types. PRIVATE to the collection.
 
 Ansible marks text (unsafe in 2.16, tagged from 2.19 on) with subclasses of str, int, dict and list. jmespath compares
 types by name and does not recognise such text; reports must not carry the marks either.

@@ -23,17 +23,18 @@ def strategy_of(task) -> str:
 
 
 def is_free(strategy):
-    """True where hosts do not keep in step."""
+    """True if hosts do not run in lockstep."""
     return strategy.endswith(_FREE)
 
 
 def runs_once(task):
-    """True where the task runs on one host in the name of all."""
+    """True if the task runs on one host for all hosts."""
     return bool(task.run_once) and not is_free(strategy_of(task))
 
 
 def hosts_of(variables):
-    """(all hosts of the play, those of this batch that are still in it, those of the play that are)."""
+    """(all hosts of the play, the hosts of this batch that are still in the play, all hosts that are still in the
+    play)."""
     batch = plain(variables.get("ansible_play_batch") or [])
     names = plain(variables.get("ansible_play_hosts_all") or batch)
     return names, batch, set(plain(variables.get("ansible_play_hosts") or []))

@@ -4,7 +4,7 @@
 """The policy a host is judged by: defaults of roles/node_policy, overlaid by the host's `node_policy_*`. PRIVATE to the
 collection.
 
-Everything the user can get wrong is refused here in one sentence, before anything connects.
+Every wrong variable is refused here with one sentence, before Ansible connects to a host.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ from ._plain import plain
 from ._role_data import ROLES, defaults, options_of, profile, role_defaults
 
 PREFIX = "node_policy_"
-# Facts the assess action sets; a persistent fact cache hands them back as variables.
+# Facts the assess action sets; a persistent fact cache returns them as variables.
 EXPORTED = ("node_assess_cni_files", "node_assess_conntrack", "node_assess_digest", "node_assess_findings",
             "node_assess_hooks", "node_assess_kept", "node_assess_modules", "node_assess_numbers",
             "node_assess_required_modules", "node_assess_summary", "node_assess_sysctls", "node_assess_user_checks")
 _SUBJECTS = {"type": "list", "elements": "str",
              "choices": ["kernel_modules", "conntrack", "flush_hooks", "iptables_backend"]}
 _FIX = {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]}
-# Prefix of the variables of a playbook -> what it takes. What bake.yml takes becomes preflight_fix there, so it is
-# checked first.
+# Prefix of the variables of a playbook -> the variables that it takes. bake.yml sets preflight_fix from bake_fix, so
+# the variables of bake.yml are checked first.
 PLAYBOOKS = {
     "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}, "bake_subjects": _SUBJECTS},
     "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"},
@@ -41,9 +41,9 @@ PLAYBOOKS = {
                    "preflight_subjects": dict(_SUBJECTS, choices=[*_SUBJECTS["choices"], "kube_proxy"])},
     "undo_": {"undo_hosts": {"type": "raw"}, "undo_subjects": _SUBJECTS},
 }
-# What narrows the checks that run.
+# Variables that limit the checks that run.
 SELECTIONS = ("node_assess_checks", "node_assess_skip")
-# How their names begin, and those of most others do not.
+# How variable names of the collection begin; most other names begin differently.
 _OURS = ("node", "harden", "preflight", "bake", "undo")
 _BOUNDS = ("kubernetes_since", "kubernetes_before", "kernel_since", "kernel_before", "iptables_since",
            "iptables_before")
@@ -54,8 +54,8 @@ _VERSION = re.compile(r"^\d+(\.\d+)*\Z")
 class Policy:
     """`values` by name without the prefix; `requirements` are the rows of the matrix and the user's extra modules.
 
-    `severities` and `disabled` say by id of a check how severe it is here, and why it is not to be judged. `checks` are
-    those of the collection and of the user, by id. `idle_waivers` are for no host of the inventory.
+    `severities` maps the id of a check to its severity on this host, `disabled` to the reason why it is not judged.
+    `checks` are the checks of the collection and of the user, by id. `idle_waivers` are for no host of the inventory.
     """
 
     values: dict
@@ -68,7 +68,7 @@ class Policy:
 
     @property
     def module_names(self) -> list[str]:
-        """Every module name the matrix may ask about, sorted: what the node resolves."""
+        """Every module name in the matrix, sorted: the names that the node resolves."""
         names = set()
         for row in self.requirements:
             for module in row["modules"]:
@@ -78,14 +78,14 @@ class Policy:
 
 
 def alternatives(module: dict) -> list[str]:
-    """The names of a matrix entry, of which one will do."""
+    """The names of a matrix entry, of which one is enough."""
     return module.get("any_of") or [module["name"]]
 
 
 def role_settings(role: str, variables: Mapping, templated: Callable[[str, object], object],
                   known: "Mapping | None" = None) -> dict:
-    """`{option without the name of the role: value}` of a host with `variables`; where it sets nothing, the default of
-    the role. `known` are all checks of the host by id. Raises BadInput."""
+    """`{option without the name of the role: value}` of a host with `variables`; an option that it does not set has the
+    default of the role. `known` are all checks of the host by id. Raises BadInput."""
     specs, given = options_of(role), role_defaults(role)
     given = dict(given, **{name: variables[name] for name in specs if variables.get(name) is not None})
     return {name[len(role) + 1:]: _checked_value(name, templated(name, value), specs[name], known)
@@ -93,8 +93,8 @@ def role_settings(role: str, variables: Mapping, templated: Callable[[str, objec
 
 
 def read_all() -> None:
-    """Reads all that judging and fixing a host without variables takes, so that workers forked later share it. Raises
-    BadInput, OSError."""
+    """Reads all data that judging and fixing a host without variables needs, so that workers forked later share it.
+    Raises BadInput, OSError."""
     default_policy()
     check_role_variables({})
     for role in tunable_roles():
@@ -103,7 +103,7 @@ def read_all() -> None:
 
 @functools.lru_cache(maxsize=1)
 def tunable_roles() -> list[str]:
-    """The roles with options of their own; node_policy is apart, its names are all checked."""
+    """The roles with options of their own, without node_policy, whose names are all checked."""
     return sorted(path.name for path in ROLES.iterdir() if path.is_dir() and path.name != "node_policy")
 
 
@@ -124,7 +124,7 @@ def _build(overrides, folders):
     for name in sorted(overrides):
         if name not in spec:
             raise unknown_name("The policy variable", name, spec)
-    # A variable set to nothing (name:) means the default, as everywhere in Ansible where a default applies.
+    # A variable without a value (name:) means the default, as everywhere in Ansible where a default applies.
     given = {name: value for name, value in overrides.items() if value is not None}
     values = dict(_default_values(), **_checked_values(_with_profile(given, spec), spec))
     checked_directories(values["hook_directories"], "node_policy_hook_directories")
@@ -178,17 +178,17 @@ def _with_profile(given, spec):
 
 
 def _joined_rows(rows, mine):
-    """Disabled checks; the reason of the host counts."""
+    """The disabled checks of both; the reason of the host overrides the reason of the profile."""
     return [row for row in rows if row["check"] not in {each["check"] for each in mine}] + mine
 
 
-# What a profile and a host both set is joined: the host means single checks, not the list.
+# A variable that a profile and a host both set is joined: the host sets single checks, not the whole list.
 _JOINED = {"node_policy_severities": lambda severities, mine: dict(severities, **mine),
            "node_policy_disabled_checks": _joined_rows}
 
 
 def _checked_value(name, value, spec, known=None):
-    """The value in the type that the argument_specs state, and one that means something."""
+    """The value in the type that the argument_specs state. Refuses a value that is not valid."""
     value = checked(name, value, spec)
     _values.refuse_wrong_value(name, value, known=known)
     return value
@@ -277,7 +277,7 @@ def refuse_wrong_variables(variables: Mapping, templated: Callable[[str, object]
         elif name.startswith(PREFIX):
             policy[plain(name)] = templated(name, variables[name])
         elif name not in EXPORTED:
-            # What is made from results of later tasks cannot be known here; its role meets it then.
+            # A value made from results of later tasks is not known here; its role validates it then.
             with contextlib.suppress(BadInput):
                 others[plain(name)] = templated(name, variables[name])
     built = policy_of(policy, _inventory.folders_of(plain(variables.get("ansible_inventory_sources"))))
@@ -292,10 +292,10 @@ def refuse_wrong_variables(variables: Mapping, templated: Callable[[str, object]
 
 
 def check_role_variables(variables: dict, known: "Mapping | None" = None) -> None:
-    """Checks the roles' and playbooks' variables a host has; `known` are all its checks by id. Raises BadInput.
+    """Checks the variables of roles and playbooks that a host has; `known` are all its checks by id. Raises BadInput.
 
-    A name that only looks like one of the roles' may belong to somebody else, so it is refused only where it is
-    very near to a known one.
+    A name that only looks like a variable of a role may belong to other code, so it is refused only if it is very close
+    to a known name.
     """
     for role in tunable_roles():
         values = _checked_prefixed(role + "_", options_of(role), variables, known)
@@ -321,10 +321,10 @@ def _checked_prefixed(prefix, options, variables, known=None):
 
 
 def check_strangers(names: Iterable[str]) -> None:
-    """Refuses a name that begins almost as the collection's own do and is very near to one of them.
+    """Refuses a name that begins almost like the collection's own names and is very close to one of them.
 
-    `node_asses_root` would be passed over without a word, and a playbook that was meant for an image would work on its
-    builder. Raises BadInput.
+    `node_asses_root` would be ignored silently, and a playbook that was meant for an image would change the build host.
+    Raises BadInput.
     """
     strange = [name for name in names if name.startswith(_OURS) and name not in EXPORTED]
     for name in sorted(strange):

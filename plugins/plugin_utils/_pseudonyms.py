@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reports without names of hosts and without IP addresses, to send to somebody else. PRIVATE to the collection.
+"""Reports without names of hosts and without IP addresses, to send to other people. PRIVATE to the collection.
 
 A name has one pseudonym in every file, and in later runs as long as the mapping is kept.
 """
@@ -14,7 +14,7 @@ from . import _catalogue
 
 HOSTS, ADDRESSES, DOMAINS = "hosts", "addresses", "domains"
 _FORMS = {HOSTS: "node-%03d", ADDRESSES: "ip-%03d", DOMAINS: "domain-%03d"}
-# Values under these keys are words of ours, whatever a host is called.
+# Values under these keys are words of this collection, even if a host has the same name.
 _OURS = {"check", "status", "severity", "outcome", "run", "started", "read_at", "schema", "tool", "kind",
          "change", "worst", "was", "is"}
 # Under these keys the keys of a dictionary are hosts.
@@ -32,7 +32,7 @@ _IPV4 = re.compile(r"(?<![^\W_])(?<!\d\.)(?P<dotted>\d{1,3}(?:\.\d{1,3}){3})(?![
                    r"|(?<![^\W_])(?i:ip)-(?P<dashed>\d{1,3}(?:-\d{1,3}){3})(?![^\W_]|-\d)")
 # The directory of a pod's logs is called NAMESPACE_POD_UID, and a static pod has the name of its node.
 _PARTS = re.compile(r"([._-])")
-# A shorter name of a host is a word of many sentences; as a value by itself it is replaced all the same.
+# A shorter host name may be a word in many sentences, so it is replaced only if it is the whole value.
 _SHORTEST = 3
 # More than a name of DNS has in practice.
 _LABELS = 20
@@ -48,8 +48,9 @@ def checked(known):
 
 
 class Pseudonyms:
-    """Pseudonyms of `hosts` in the order of their names, after those that are `known`, {kind: {name: pseudonym}}; of
-    addresses, domains and hosts that only texts name as they are met. `others` are more names of hosts, {name: host}.
+    """Pseudonyms of `hosts` in the order of their names, after the `known` pseudonyms, {kind: {name: pseudonym}}.
+    Addresses, domains, and hosts that only texts name get theirs when they first appear. `others` are more names of
+    hosts, {name: host}.
     """
 
     def __init__(self, hosts, known=None, others=None):
@@ -60,16 +61,16 @@ class Pseudonyms:
         given = dict(others or {}, **{name: name for name in hosts})
         self._by_address = {ipaddress.ip_address(name): name for name in given if _is_address(name)}
         domain_names = sorted((name for name in given if not _is_address(name)), reverse=True)
-        # A host is known by its short name as well, of two hosts with the same one the first, and Kubernetes writes
-        # names of nodes in small letters.
+        # A host is also known by its short name (of two hosts with the same short name, the first), and Kubernetes
+        # writes node names in small letters.
         self._names = {name.partition(".")[0].lower(): given[name] for name in domain_names}
         self._names.update((name.lower(), given[name]) for name in domain_names)
         self._names.update(given)
         self._domains = {name.partition(".")[2].lower() for name in domain_names if name.count(".") > 1}
         self._most_parts = max((len(_PARTS.split(name)) for name in (*self._names, *self._domains)), default=1)
-        # Hosts that only texts name, which are no part of another word.
+        # Hosts that only texts name; they are matched only as whole words.
         self._met = {name.lower(): name for name in self.known[HOSTS] if "." in name}
-        # Names that are no word of a text.
+        # Host names that do not have the form of a word in a text.
         self._odd = sorted((name for name in given if len(name) >= _SHORTEST and not _TOKEN.fullmatch(name)), key=len,
                            reverse=True)
         self._made = {}
@@ -79,8 +80,8 @@ class Pseudonyms:
         return self._of(HOSTS, name)
 
     def learn(self, value):
-        """Takes the hosts of all URLs in a report: an error may name a URL and then, by itself, the host that could not
-        be resolved."""
+        """Remembers the hosts of all URLs in a report: an error may name a URL and then, separately, the host that
+        could not be resolved."""
         if isinstance(value, str):
             for match in _TOKEN.finditer(value) if "://" in value else ():
                 name = (match["url"] or "").rpartition("@")[2].lower()
@@ -110,7 +111,7 @@ class Pseudonyms:
         if key in _LEFT_OUT:
             return None
         if key == "host" and isinstance(value, str) and value != "*":
-            # Of a waiver it may be a host that is gone, or a pattern.
+            # In a waiver it may be a host that no longer exists, or a pattern.
             return self._of_name(value) or self._of(HOSTS, value)
         if key in _OURS or key == "title" and row.get("check") in _catalogue.catalogue():
             return value
@@ -138,7 +139,8 @@ class Pseudonyms:
         return user + sign + known
 
     def _ipv6(self, text):
-        """An address; a colon behind it may be the sentence's, a zone is of the node. Else words with colons."""
+        """Replaces an address; a colon after it may belong to the sentence, a zone belongs to the node. If there is no
+        address, replaces the words between the colons."""
         address, sign, zone = text.partition("%")
         for cut in (len(address), len(address) - 1):
             if _is_address(address[:cut]):
@@ -161,10 +163,12 @@ class Pseudonyms:
         return "".join(known or _IPV4.sub(self._ipv4, piece) for piece, known in pieces)
 
     def _split(self, text, known_of):
-        """[(piece of a word, its pseudonym or None)]: what has one stands between dots, dashes and underscores."""
+        """[(piece of a word, its pseudonym or None)]: a piece with a pseudonym is between dots, dashes and
+        underscores."""
         parts, pieces, start, rest = _PARTS.split(text), [], 0, []
         while start < len(parts):
-            # No part of a text is looked at more often than a name has parts: a node decides how long a text is.
+            # Each part of a text is looked at no more often than a name has parts, because a node controls the length
+            # of a text.
             for end in range(min(len(parts), start + self._most_parts), start, -1):
                 piece = "".join(parts[start:end])
                 known = known_of(piece) if len(piece) >= _SHORTEST else None
@@ -192,13 +196,14 @@ class Pseudonyms:
         return self._of(DOMAINS, text.lower()) if text.lower() in self._domains else None
 
     def _in_domain(self, name):
-        """The name, where it is of a host in the domain of another host, else None."""
+        """The name in small letters if it is a host in the domain of another host; None otherwise."""
         labels = name.lower().split(".")[:_LABELS]
         known = any(".".join(labels[number:]) in self._domains for number in range(1, len(labels)))
         return name.lower() if known else None
 
     def _address(self, text, written):
-        """The pseudonym of an address in any form; those that every node has, such as 127.0.0.1, stay as `written`."""
+        """The pseudonym of an address in any form; addresses that every node has, such as 127.0.0.1, stay as
+        `written`."""
         address = ipaddress.ip_address(text)
         address = getattr(address, "ipv4_mapped", None) or address
         if address.is_loopback or address.is_unspecified:
@@ -209,7 +214,7 @@ class Pseudonyms:
     def _of(self, kind, name):
         names = self.known[kind]
         if name not in names:
-            # Somebody may have removed lines of the mapping.
+            # A user may have removed lines of the mapping.
             number = next(number for number in itertools.count(len(names) + 1)
                           if _FORMS[kind] % number not in self._used[kind])
             names[name] = _FORMS[kind] % number

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ranges of addresses: which overlap, and what is in none. PRIVATE to the collection.
+"""Address ranges: which of them overlap, and which addresses are in no range. PRIVATE to the collection.
 
-A range is written as `10.244.0.0/16`; bits behind its length do not count, as in Kubernetes. IPv4 and IPv6 ranges never
-overlap.
+A range is written as `10.244.0.0/16`; bits after the prefix length are ignored, as in Kubernetes. IPv4 and IPv6 ranges
+never overlap.
 """
 
 import functools
@@ -27,8 +27,8 @@ _LIST = {"type": "list", "elements": "str"}
 
 
 def ranges_in(name, texts, with_length=True):
-    """[netaddr.IPNetwork] of a list of texts; `with_length`: each must say how many bits count. Raises BadInput that
-    names `name`."""
+    """[netaddr.IPNetwork] of a list of texts; `with_length`: each must have a prefix length. Raises BadInput that names
+    `name`."""
     if netaddr is None:
         raise BadInput("The Python package netaddr is missing on the controller; install it for %s" % sys.executable)
     return [_range(name, text, with_length) for text in checked(name, texts, _LIST) or []]
@@ -44,7 +44,7 @@ def _range(name, text, with_length):
 
 @functools.lru_cache(maxsize=1024)
 def range_of(text):
-    """The netaddr.IPNetwork of a range, or of one address; None if it is none, or a node left it empty."""
+    """The netaddr.IPNetwork of a range, or of one address; None if the text is neither of them, or null."""
     if text is None or not _RANGE.match(text):
         return None
     try:
@@ -63,7 +63,7 @@ def is_in(inner, outer):
 
 
 def shared(one, another):
-    """What two ranges share, which is the smaller of them; None if nothing."""
+    """The common part of two ranges, which is the smaller of them; None if they do not overlap."""
     return one if is_in(one, another) else another if another.version == one.version and another in one else None
 
 
@@ -80,8 +80,7 @@ def overlapping(named):
 
 
 def outside(texts, ranges):
-    """Those of a list of addresses and ranges that are not, with all their addresses, in one of `ranges`; unchanged and
-    in their order."""
+    """The addresses and ranges of a list that are not completely in one of `ranges`; unchanged and in their order."""
     if not isinstance(texts, (list, tuple)):
         raise BadInput("needs a list of addresses or ranges, not %s" % type(texts).__name__)
     around = ranges_in("ranges", ranges)

@@ -4,8 +4,8 @@
 """The modules and tools that a node needs, from evidence and policy, with the reason for each. PRIVATE to the
 collection.
 
-`resolve` adds what checks select from under the key `requirements`. It joins and compares; which module is needed by
-whom is data in roles/node_policy.
+`resolve` makes the section `requirements`, from which checks select. The code joins and compares; roles/node_policy has
+the data about which component needs which module.
 """
 
 import functools
@@ -22,8 +22,8 @@ _NOT_THE_NODE = ("file_missing", "tree_gone", "no_tree", "index_missing")
 
 
 def resolve(evidence, policy, earlier_peak=0):
-    """The derived section `requirements` for one host; everything in it is plain data. `earlier_peak` are connections
-    of an earlier report."""
+    """The derived section `requirements` for one host; everything in it is plain data. `earlier_peak` is the peak of
+    connections in an earlier report."""
     facts = _resolve.facts_of(evidence, policy)
     rows = joined(evidence.get("node_kernel_modules"))
     mode, because, judged = _mode(evidence, policy, facts, rows)
@@ -46,7 +46,8 @@ def resolve(evidence, policy, earlier_peak=0):
 
 
 def _mode(evidence, policy, facts, rows):
-    """(mode, because, (modules, problem, possible)): what the policy says, what the node runs, else what it can run."""
+    """(mode, because, (modules, problem, possible)): the mode that the policy sets; otherwise the mode that the node
+    runs; otherwise the first mode that the node can run."""
     wanted = policy.values["proxy_mode"]
     if wanted != "auto":
         return wanted, "node_policy_proxy_mode sets it", _judge_mode(wanted, evidence, policy, facts, rows)
@@ -67,7 +68,7 @@ def _mode(evidence, policy, facts, rows):
 
 
 def _judge_mode(mode, evidence, policy, facts, rows):
-    """(modules, problem, possible) of one mode; possible is None where something is not known."""
+    """(modules, problem, possible) of one mode; `possible` is True, False, or None if something is not known."""
     modules = required_modules(mode, evidence, policy, facts, rows)
     problems = _version_problems(mode, policy, facts)
     # Requirements of a CNI or of the user do not decide whether a mode is possible.
@@ -121,7 +122,8 @@ def required_modules(mode, evidence, policy, facts, rows):
 
 
 def _of_mode(requirement, facts):
-    """True for what kube-proxy itself needs for the mode; without a second family it goes on with the first."""
+    """True if kube-proxy itself needs the modules for the mode; without a second address family kube-proxy continues
+    with the first."""
     return (bool(requirement.get("modes")) and not requirement.get("cnis")
             and requirement.get("family") in (None,) + tuple(facts["ip_families"][:1]))
 
@@ -144,8 +146,9 @@ def _add(found, names, row):
 
 
 def _advice(mode, policy, facts, can_run):
-    """The first row of the table that fits the kernel and Kubernetes and advises modes that the node `can_run`; a row
-    with a bound on what is unknown does not. Before that, the other backend where it is all that lacks."""
+    """The advice of the first row of the table that fits the kernel and Kubernetes and whose modes the node `can_run`;
+    a row with a bound on an unknown version does not fit. Before the table: the nft backend, if only the backend is the
+    problem."""
     if can_run(mode, facts["backend"]) is False and can_run(mode, "nft"):
         return ("Use the nft backend of iptables: kernel %s lacks the legacy tables and has every module of the nft "
                 "backend." % facts["kernel"])
@@ -161,8 +164,7 @@ def _advice(mode, policy, facts, can_run):
 
 
 def _can_run(evidence, policy, facts, rows):
-    """A function of a mode and a backend: False where the kernel, the version or a program that is missing rules it
-    out."""
+    """A function of a mode and a backend: False if the kernel, the version or a missing program rules the mode out."""
     @functools.lru_cache(maxsize=None)
     def can_run(mode, backend):
         possible = _judge_mode(mode, evidence, policy, dict(facts, backend=backend), rows)[2] is not False
@@ -179,7 +181,7 @@ def _tools(evidence, policy, facts, mode):
             continue
         if facts["kubernetes"] is None and (requirement.get("kubernetes_since")
                                             or requirement.get("kubernetes_before")):
-            continue  # Version-bound needs are not claimed where the version is unknown.
+            continue  # If the version is unknown, needs with a version bound are left out.
         if requirement.get("family") and requirement["family"] not in facts["ip_families"]:
             continue
         state, where = _resolve.tool_state(evidence, requirement["user"], requirement["tool"])

@@ -8,7 +8,7 @@ from ._expressions import search
 
 
 def facts_of(evidence, policy):
-    """What rows are bound to (backend, cni, kubernetes, families, versions), each with `<name>_because`."""
+    """The facts that rows are bound to (backend, cni, kubernetes, families, versions), with `<name>_because`."""
     values = policy.values
     facts = {"kernel": (evidence.get("node_kernel_modules") or {}).get("judged_release")}
     for name, find in (("backend", _backend), ("cni", _cni), ("kubernetes", _kubernetes)):
@@ -34,7 +34,7 @@ def _backend(evidence):
         own = next((row.get("backend") for row in section.get("binaries") or [] if row.get("name") == "iptables"), None)
         if own in ("nft", "legacy"):
             return own, "the node's iptables programs use different backends; iptables itself uses %s" % own
-    # kubernetes-sigs/iptables-wrappers, which kube-proxy and CNI images call iptables through, takes nft where nothing
+    # kubernetes-sigs/iptables-wrappers, through which kube-proxy and CNI images call iptables, uses nft if nothing
     # decides.
     return "nft", "no iptables program of the node shows a backend, and images use nft then"
 
@@ -55,7 +55,7 @@ def _kubernetes(evidence):
 
 
 def _families(evidence, setting_value):
-    """(families, unsure): unsure where it is not known whether the node has IPv6."""
+    """(families, unsure): `unsure` is True if it is not known whether the node has IPv6."""
     if setting_value != "auto":
         return list(setting_value), False
     ipv6 = (evidence.get("node_host") or {}).get("ipv6")
@@ -92,7 +92,7 @@ def applies(requirement, mode, facts):
 
 
 def available(row):
-    """True where the kernel has the module or gets it by itself, False where not, None where that is not known."""
+    """True if the kernel has the module or loads it by itself, False if not, None if that is not known."""
     if row["state"] in ("loaded", "builtin"):
         return True
     if row["state"] == "loadable":
@@ -101,7 +101,7 @@ def available(row):
 
 
 def needed(module, context):
-    """(bool, doubt) by `requires_if`; what cannot be told leaves the module optional."""
+    """(bool, doubt) by `requires_if`; with a doubt the module is only optional."""
     expression = module.get("requires_if")
     if expression is None:
         return True, ""
@@ -112,7 +112,8 @@ def needed(module, context):
 
 
 def tool_state(evidence, user, tool):
-    """(state, where) of a tool where its user runs; state None where the user is not on this node at all."""
+    """(state, where) of a tool in the root of the program that uses it (`user`); the state None means that this program
+    is not on the node at all."""
     kubelet = evidence.get("node_kubelet") or {}
     host_tools = (evidence.get("node_host") or {}).get("tools")
     on_host = "unknown" if host_tools is None or tool not in host_tools else "present" if host_tools[tool] else "absent"

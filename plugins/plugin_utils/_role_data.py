@@ -9,7 +9,7 @@ import pathlib
 import yaml
 
 ROLES = pathlib.Path(__file__).resolve().parents[2] / "roles"
-# libyaml is ten times faster and not in every build of PyYAML.
+# libyaml is ten times faster, but not in every build of PyYAML.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

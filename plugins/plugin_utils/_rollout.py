@@ -94,7 +94,8 @@ def check_hosts(name, pattern, matches, known, limit):
 
 
 def check_tags(tags, known):
-    """Raises BadInput for a tag that is very near to one of the playbooks'; other tags may belong to other plays."""
+    """Raises BadInput for an unknown tag that is very close to a tag of the playbooks; other tags may belong to other
+    plays."""
     for tag in tags:
         near = None if tag in known else close_to(tag, known, cutoff=0.82)
         if near:

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which fields the rows have that a JMESPath expression yields, as far as the documentation of the evidence tells.
-PRIVATE to the collection.
+"""The fields of the rows that a JMESPath expression returns, according to the documentation of the evidence. PRIVATE to
+the collection.
 
-A value is a dict `{key: value}` of known keys, a list `[value of its elements]`, SCALAR, or ANY where nothing is known
-of it.
+A value is a dict `{key: value}` of known keys, a list `[value of its elements]`, SCALAR, or ANY if nothing is known
+about it.
 """
 
 import functools
@@ -20,7 +20,7 @@ _SAME_LIST = ("sort", "sort_by", "reverse")
 
 
 def fields_of(expression: str) -> set[str] | None:
-    """The fields of the rows that a select yields: a set, empty where rows are no dictionaries, None where that is not
+    """The fields of the rows that a select returns: a set, empty if rows are not dictionaries; None if that is not
     known."""
     selected = value_of(compiled(expression, "select").parsed, evidence())
     row = element_of(selected)
@@ -31,8 +31,8 @@ def fields_of(expression: str) -> set[str] | None:
 
 @functools.lru_cache(maxsize=1)
 def evidence():
-    """What a check may name: the sections, and what the controller derives."""
-    # What `resolve` derives is documented nowhere, so nothing is known of it.
+    """The keys that a check may name: the sections, and the section that the controller derives."""
+    # The section that `resolve` derives is not documented, so nothing is known about its keys.
     return dict({name: _documented(shape) for name, shape in _schema.sections().items()}, requirements=ANY)
 
 
@@ -45,12 +45,12 @@ def _documented(shape):
 
 
 def element_of(value):
-    """What the elements of a value are; of a list that is always empty nothing is known."""
+    """The value of the elements of a list; ANY for a list that is always empty."""
     return value[0] if isinstance(value, list) and value else ANY
 
 
 def _either(first, second):
-    """One of two values: what may be there is there."""
+    """One of two values: a key that one of them has is known."""
     if first is ANY or second is ANY:
         return ANY
     if isinstance(first, dict) and isinstance(second, dict):
@@ -69,7 +69,7 @@ def _any_of(values):
 
 
 def value_of(node, current):
-    """What a node of a parsed expression yields, put to the value `current`."""
+    """The result of a node of a parsed expression for the value `current`."""
     return _NODES.get(node["type"], lambda _node, _current: ANY)(node, current)
 
 

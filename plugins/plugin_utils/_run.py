@@ -4,8 +4,8 @@
 """The identity of a run of ansible-playbook, and the facts that this run made. PRIVATE to the collection.
 
 A strategy imports the file of an action in the parent process and only then forks a worker for each host, so all
-workers of a run share what is set here. Facts may come out of a cache that an earlier run filled; `ID` shows it. Other
-tasks may have changed them since, so they are validated against the documentation at each reading.
+workers of a run share the values set here. Facts may come from a cache that an earlier run filled; `ID` shows that.
+Other tasks may have changed them since, so they are validated against the documentation at each reading.
 """
 
 import datetime
@@ -25,7 +25,7 @@ _latest = []
 
 
 def summary_of(facts):
-    """The summary in a host's `ansible_facts`, or None where this run has not assessed the host, or its summary and
+    """The summary in a host's `ansible_facts`; None if this run has not assessed the host, or if its summary and
     findings are damaged."""
     return _assessed(facts)[0]
 
@@ -36,7 +36,7 @@ def findings_of(facts):
 
 
 def _assessed(facts):
-    """(summary, findings), both None where they are not as `assess` makes them."""
+    """(summary, findings); both None if they do not have the form that `assess` makes."""
     if not isinstance(facts, Mapping):
         return None, None
     given = [facts.get(name) for name in ("node_assess_summary", "node_assess_findings", _kept.FACT)]
@@ -68,7 +68,7 @@ def _is_summary(summary):
 
 
 def user_checks_of(facts):
-    """What the report prints of the user's checks that judged a host, see _described."""
+    """The texts that the report prints for the user's checks that judged a host, see _described."""
     return part_of(_kept.unpacked(facts), _described.FACT) or [] if isinstance(facts, Mapping) else []
 
 

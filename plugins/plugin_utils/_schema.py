@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What modules of this collection return, as their own RETURN documents it: the schema that answers of nodes are
-validated against. PRIVATE to the collection."""
+"""The return values of the modules of this collection, as their own RETURN documents them: the schema against which
+answers of nodes are validated. PRIVATE to the collection."""
 
 import ast
 import functools
@@ -15,17 +15,17 @@ import yaml
 from ._role_data import LOADER
 
 _MODULES = pathlib.Path(__file__).resolve().parents[1] / "modules"
-# A section that another module documents to the leaf.
+# The description of a section that another module documents completely.
 _ELSEWHERE = re.compile(r"See RV\(kubenode\.netfilter\.(\w+)#module:([\w.]+)\)\.\Z")
 
 
 class Shape(NamedTuple):
     """One documented value.
 
-    `type` is str, int, float, bool, dict, list or raw, `always` whether it is never left out. `contains` is None where
-    the keys of a dict are free, `element` is the Shape of each element of a list. `nullable` is whether null may stand
-    for it: for a scalar always, where it is not known, for a list or dict where its description has the word null.
-    `sampled` are the keys in the sample of a dict.
+    `type` is str, int, float, bool, dict, list or raw, `always` is whether it is never left out. `contains` has the
+    Shape of each key of a dict, None for a dict with free keys. `element` is the Shape of each element of a list.
+    `nullable` is whether the value may be null (not known): always for a scalar; for a list or dict only if its
+    description has the word null. `sampled` are the keys in the sample of a dict.
     """
 
     type: str

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Is a failure local to a node, to a group of nodes, or everywhere? PRIVATE to the collection.
 
-Only nodes on which a check passes or fails say anything; one that is unknown or waived may be on either side, and is
-counted. A group is named only where it holds all that fail and none that pass, and where no second group does as well:
-two that fit alike leave open which of them is the cause. What the user groups by is asked first.
+Only nodes on which a check passes or fails decide; a node with an unknown or waived result may be on either side, and
+is counted. A group is named only if it contains all nodes that fail and no node that passes, and if it is the only such
+group: with two, the cause would not be clear. The variables by which the user groups are tried first.
 """
 
 from . import _finding
@@ -16,7 +16,7 @@ _NO_HOSTS = frozenset()
 
 
 def scopes(reports):
-    """`{check: scope or None}` for the checks that fail on a node of `reports`; None where nothing honest can be said.
+    """`{check: scope or None}` for the checks that fail on a node of `reports`; None if no scope is certain.
 
     A scope is `{"kind": "node", "group" or "everywhere", "by", "value", "failing", "judged", "unclear"}`; `by` and
     `value` name the group, the rest are numbers of nodes.
@@ -27,7 +27,7 @@ def scopes(reports):
 
 
 def scope_text(scope):
-    """A scope as the rest of a sentence that begins with what fails."""
+    """A scope as the rest of a sentence that begins with the failure."""
     judged = scope["judged"]
     if scope["kind"] == "everywhere":
         text = "on all %d nodes judged" % judged
@@ -54,7 +54,8 @@ def _traits(reports):
 
 
 def _sides(reports):
-    """{check: {fail, unknown and pass: hosts}}; a host counts by its worst finding, and not where all are skipped."""
+    """{check: {fail, unknown and pass: hosts}}; a host counts with its worst finding, and does not count if all are
+    skipped."""
     found = {}
     for report in reports:
         statuses = {}
@@ -89,7 +90,7 @@ def _scope(sides, traits):
 
 
 def _explaining(failing, judged, traits):
-    """[(trait, value)] that all of `failing` have and no other of `judged`; a trait that is not known of each of them
-    explains nothing."""
+    """[(trait, value)] that all of `failing` have and no other of `judged`; a trait explains nothing if it is not known
+    on all judged nodes."""
     return [(name, value) for name, values in traits.items() if judged.isdisjoint(values.get(None, _NO_HOSTS))
             for value, hosts in values.items() if failing <= hosts and hosts & judged == failing]

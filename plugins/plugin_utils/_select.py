@@ -14,11 +14,10 @@ _CONNTRACK, _CHAINS, _KUBE_PROXY = "CTRACK", "CHAIN", "KPROXY"
 
 
 def fixable(findings, fix, role=None, place=None, part=None):
-    """The findings that fail and whose fix is a role (`role` where given, its `part` where given), up to the class
-    `fix`.
+    """The failing findings whose fix is a role (if given, `role` and its `part`), up to the class `fix`.
 
-    Nothing that could be disrupted runs in an image: there `guarded`, which edits what others own, includes every
-    class.
+    An image has no running service that could be disrupted: there `guarded`, which edits files of other owners,
+    includes every class.
     """
     if not isinstance(findings, list):
         raise BadInput("needs a list of findings, not %s" % type(findings).__name__)
@@ -38,7 +37,7 @@ def fixable(findings, fix, role=None, place=None, part=None):
 
 
 def assessed(facts, section=None):
-    """True where this run made findings for the host, of the section where one is given."""
+    """True if this run made findings for the host, of the section if one is given."""
     if not _run.summary_of(facts_of(facts)):
         return False
     if section == _CONNTRACK and _conntrack_need.is_outdated(
@@ -48,15 +47,15 @@ def assessed(facts, section=None):
 
 
 def judged_again(sections, facts):
-    """`sections`, with that of kube-proxy where this run has judged it and chains are judged again: whether kube-proxy
-    needs a restart rests on the chains."""
+    """`sections`, with the section of kube-proxy if this run has judged it and chains are judged again: whether
+    kube-proxy needs a restart depends on the chains."""
     if _CHAINS in (sections or ()) and _KUBE_PROXY not in sections and assessed(facts, _KUBE_PROXY):
         return [*sections, _KUBE_PROXY]
     return sections
 
 
 def facts_of(facts) -> Mapping:
-    """The facts where they are a mapping."""
+    """The facts, if they are a mapping. Raises BadInput."""
     if not isinstance(facts, Mapping):
         raise BadInput("needs the ansible_facts of a host, not %s" % type(plain(facts)).__name__)
     return facts

@@ -18,8 +18,8 @@ def chosen_checks(sections=None, checks=None, skip=None, known=None):
 
 
 def with_users(chosen, known, findings):
-    """The `chosen` checks, and those of the user among `known` that `findings` of this run have and that rest on a
-    section that one of `chosen` rests on: what a fix changed may have changed them."""
+    """The `chosen` checks, and the user's checks among `known` that have `findings` in this run and need a section that
+    one of `chosen` needs: a fix may have changed their result."""
     judged, sections = {row["check"] for row in findings or ()}, _sections_of(chosen)
     users = [check for check in known.values() if check.file and check.id in judged and check not in chosen]
     return chosen + [check for check in users if sections & _sections_of([check])]

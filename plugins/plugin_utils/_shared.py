@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one worker of a run made, for the workers of all other hosts. PRIVATE to the collection.
+"""Results of one worker of a run, shared with the workers of all other hosts. PRIVATE to the collection.
 
-Ansible forks a worker for each task of each host, which takes what it learned with it. The folder of Ansible's local
-files belongs to one run and one user (mode 0700, deleted at its end), so its content is as good as memory.
+Ansible forks a worker for each task of each host; its memory is lost when it ends. The folder of Ansible's local files
+belongs to one run and one user (mode 0700, deleted at its end), so its content is as trustworthy as memory.
 """
 
 import contextlib
@@ -22,9 +22,9 @@ def folder():
 
 
 def remembered(key, make, wait=True):
-    """What `make()` returns, which is JSON: made by the first worker that asks for `key`, a file name, and read by the
-    others, which wait for it; without `wait` None while another makes it. Where the folder cannot be written each makes
-    its own."""
+    """The result of `make()`, a JSON value. The first worker that asks for `key`, a file name, makes it; the others
+    wait and read it. Without `wait`: None while another worker makes it. If the folder is not writable, each worker
+    makes its own."""
     path = _path(key)
     with _locked(path.with_suffix(".lock"), wait) as locked:
         if locked is None:
@@ -38,7 +38,7 @@ def remembered(key, make, wait=True):
 
 
 def note(key):
-    """Have `is_noted(key)` return true in all workers of this run."""
+    """Makes `is_noted(key)` return true in all workers of this run."""
     _write(_path(key), True)
 
 
@@ -52,8 +52,8 @@ def _path(key):
 
 @contextlib.contextmanager
 def _locked(path, wait):
-    """Whether the lock is held, which the end of the process frees too; None where another process holds it and this
-    one does not `wait`."""
+    """Whether the lock is held; the end of the process also releases it. None if another process holds it and this one
+    does not `wait`."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError:
@@ -77,7 +77,7 @@ def _read(path):
 
 
 def _write(path, value):
-    """Without a half file where the worker is killed."""
+    """Writes a file; a killed worker leaves no half-written file under this name."""
     with contextlib.suppress(OSError):
         unfinished = path.with_suffix(".new")
         unfinished.write_text(json.dumps(value), encoding="utf-8")

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Report files on the controller. PRIVATE to the collection.
 
-Whoever may write to the report folder may forge reports, and make this process write elsewhere by a link. So the
-folder and those below it are opened once, are no symbolic links, belong to the user who runs Ansible and are writable
-by that user alone; files are made below what was opened. Each file is written into the folder of its run and is then
-put into the report folder, as a second name of the same file.
+A user who can write to the report folder can forge reports, and can use a link to make this process write to another
+path. So the folder and its subfolders are opened once, are not symbolic links, belong to the user who runs Ansible, and
+are writable by that user alone; files are created relative to the opened folders. Each file is written into the folder
+of its run and then hard-linked into the report folder.
 """
 
 import contextlib
@@ -27,7 +27,8 @@ from ._render.files import FILES, LIMIT
 
 # With all evidence a report is far below that.
 _READ_LIMIT = 4 * 1024 * 1024
-# File systems take names of 255 bytes. What is longer gets a digest, which makes it longer than any name without one.
+# File systems accept names of 255 bytes. A name over _NAME_LIMIT is cut and gets a digest, which makes it longer than
+# any name without a digest.
 _NAME_LIMIT = 200
 _NAME_PART = 150
 _NODES = "nodes"
@@ -51,7 +52,7 @@ class Folder(NamedTuple):
 
 
 def file_name(host: str) -> str:
-    """A name any inventory name can be stored under: no path, no hidden file, not too long, no two hosts the same."""
+    """The file name for any inventory name: no path, no hidden file, not too long, different for each host."""
     quoted = urllib.parse.quote(host, safe="", errors="surrogatepass") or "%"
     if quoted.startswith("."):
         quoted = "%2E" + quoted[1:]
@@ -66,8 +67,7 @@ def node_path(folder: str, host: str) -> str:
 
 
 def earlier_peak(folder: str, host: str) -> int:
-    """Connections that an earlier report of a host knew of, 0 where there is none; a report that says anything else
-    says nothing."""
+    """The peak of connections in an earlier report of a host; 0 if there is no report, or if its value is not valid."""
     try:
         handle = os.open(node_path(folder, host), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as stream:
@@ -81,8 +81,8 @@ def earlier_peak(folder: str, host: str) -> int:
 
 @contextlib.contextmanager
 def opened(folder):
-    """The Folder at a path, made where it is missing, for writing to. Raises BadInput where that is not possible or not
-    safe."""
+    """The Folder at a path, open for writing and created if it is missing. Raises BadInput if that is not possible or
+    not safe."""
     with contextlib.ExitStack() as stack:
         handle = _held_top(stack, folder)
         nodes = _held_below(stack, folder, _NODES, handle)
@@ -93,22 +93,22 @@ def opened(folder):
 
 
 def write_beside(folder: Folder, texts: dict[str, str]) -> list[str]:
-    """Writes files that are of no run into a report folder; their paths. Raises BadInput."""
+    """Writes files that belong to no run into a report folder. Returns their paths. Raises BadInput."""
     with contextlib.ExitStack() as stack:
         handle = _held_top(stack, folder)
         return [_write(handle, os.path.join(folder, name), text) for name, text in texts.items()]
 
 
 def write_shared(folder, pseudonyms_of):
-    """Writes the copy of a run that has pseudonyms, below `shared`, and beside it the mapping, which is not to be
-    shared; `pseudonyms_of` makes of the mapping so far (mapping, {host: text}, {file: text}). Returns the path of the
-    copy. Raises BadInput."""
+    """Writes the copy of a run that has pseudonyms, below `shared`, and beside it the mapping, which must not be
+    shared; `pseudonyms_of` takes the mapping so far and returns (mapping, {host: text}, {file: text}). Returns the path
+    of the copy. Raises BadInput."""
     path = os.path.join(folder, _SHARED)
     with contextlib.ExitStack() as stack:
         top = _held_top(stack, folder)
         shared = _held_below(stack, folder, _SHARED, top)
         nodes = _held_below(stack, path, _NODES, shared)
-        # Two runs into one folder do not give a name twice.
+        # The lock prevents that two runs into one folder use a pseudonym twice.
         fcntl.flock(shared, fcntl.LOCK_EX)
         known, of_nodes, texts = pseudonyms_of(_earlier_mapping(folder, top))
         _write(top, os.path.join(folder, _PSEUDONYMS), json.dumps(known, indent=1, sort_keys=True) + "\n")
@@ -120,7 +120,7 @@ def write_shared(folder, pseudonyms_of):
 
 
 def _earlier_mapping(folder, top):
-    """The mapping of earlier runs, empty where there is none."""
+    """The mapping of earlier runs; empty if there is no mapping."""
     path = os.path.join(folder, _PSEUDONYMS)
     try:
         handle = os.open(_PSEUDONYMS, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
@@ -136,18 +136,18 @@ def _earlier_mapping(folder, top):
 
 
 def _held_top(stack, folder):
-    """A descriptor of a report folder, made where it is missing."""
+    """A descriptor of a report folder, which is created if it is missing."""
     _make_parents(folder)
     handle = _held(stack, folder, folder, None)
     if _writable_by_others(handle):
-        # What holds anything else is somebody's folder, such as /tmp: no place to change the mode of.
+        # A folder with other files, such as /tmp, is not a report folder: its mode must not be changed.
         _make_safe(handle, folder, set(os.listdir(handle)) <= _OURS)
     return handle
 
 
 def _held_run(stack, folder, handle, runs):
-    """A descriptor of the folder of this run, locked and with its number. Who removes old runs holds the lock on the
-    report folder, and would take a new folder without both for one of them."""
+    """A descriptor of the folder of this run, locked and with its number. A process that removes old runs holds the
+    lock on the report folder, and would mistake a new folder without lock and number for an old run."""
     fcntl.flock(handle, fcntl.LOCK_EX)
     try:
         run = _held_below(stack, os.path.join(folder, _history.RUNS), _run.ID, runs)
@@ -161,7 +161,7 @@ def _held_run(stack, folder, handle, runs):
 
 
 def _held_below(stack, folder, name, around):
-    """A descriptor of a folder of ours in another one, made safe where others may write to it."""
+    """A descriptor of a subfolder of the report folder, made safe if other users may write to it."""
     path = os.path.join(folder, name)
     handle = _held(stack, path, name, around)
     if _writable_by_others(handle):
@@ -170,7 +170,7 @@ def _held_below(stack, folder, name, around):
 
 
 def _make_parents(folder):
-    """The folders above it that are missing, writable by their owner alone whatever the umask says."""
+    """Creates the missing parent folders, writable by their owner alone with any umask."""
     missing, path = [], os.path.dirname(folder)
     while not os.path.lexists(path):
         missing.append(path)
@@ -183,7 +183,7 @@ def _make_parents(folder):
 
 
 def _held(stack, path, name, around):
-    """A descriptor of a folder that is no link and belongs to this user, made where it is missing."""
+    """A descriptor of a folder that is not a link and belongs to this user; the folder is created if it is missing."""
     try:
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=around)
@@ -220,13 +220,13 @@ def _make_safe(handle, path, ours):
 def write_fleet(folder, fleet, texts, newer=True, keep=None):
     """Writes `texts`, the files of the run by name with `fleet` as fleet.json among them, into a Folder; returns their
     paths, that of the roll-up first, and whether it is the first roll-up of its run without a pending host. With such a
-    roll-up the run is whole, and of those before it `keep` - 1 are kept.
+    roll-up the run is complete, and `keep` - 1 of the earlier runs are kept.
 
-    Where hosts report one by one each writes what it saw when its task began. Then (`newer` is false) a roll-up of the
+    If hosts report one by one, each writes the state at the start of its task. Then (`newer` is false) a roll-up of the
     same run with fewer pending hosts stays. Raises BadInput.
     """
     paths, pending = [os.path.join(folder.path, name) for name in texts], fleet["totals"]["pending"]
-    # Other workers of the run wait; the lock goes with the descriptor.
+    # Other workers of the run wait; closing the descriptor also releases the lock.
     fcntl.flock(folder.handle, fcntl.LOCK_EX)
     try:
         before = None if newer else _earlier_pending(folder, fleet["run"])
@@ -245,7 +245,7 @@ def write_fleet(folder, fleet, texts, newer=True, keep=None):
 
 
 def _earlier_pending(folder, run):
-    """How many hosts were pending in the roll-up of the same run, None where there is none."""
+    """The number of pending hosts in the existing roll-up of the same run; None without such a roll-up."""
     try:
         handle = os.open(FLEET, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.handle)
         with os.fdopen(handle, encoding="ascii") as stream:
@@ -256,7 +256,7 @@ def _earlier_pending(folder, run):
 
 
 def write_node(folder: Folder, host: str, text: str) -> str:
-    """Writes the report of a host into a Folder; its path. Raises BadInput."""
+    """Writes the report of a host into a Folder. Returns its path. Raises BadInput."""
     path = os.path.join(folder.path, _NODES, file_name(host))
     _write(folder.run_nodes, path, text)
     return _put(folder.run_nodes, folder.nodes, path, text)
@@ -282,8 +282,8 @@ def _write(handle, path, text):
 
 
 def _put(source, handle, path, text):
-    """Puts a file of the folder `source` into another one as well; writes it anew where the file system has no second
-    names."""
+    """Hard-links a file of the folder `source` into another folder; writes it again if the file system has no hard
+    links."""
     try:
         return _replaced(handle, path, lambda temporary: os.link(
             os.path.basename(path), temporary, src_dir_fd=source, dst_dir_fd=handle, follow_symlinks=False))
@@ -292,7 +292,7 @@ def _put(source, handle, path, text):
 
 
 def _replaced(handle, path, make):
-    """Replaces a file by what `make` makes under a temporary name."""
+    """Replaces a file by the one that `make` creates under a temporary name."""
     name, temporary = os.path.basename(path), ".report-" + secrets.token_hex(8)
     try:
         try:

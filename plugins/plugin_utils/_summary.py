@@ -7,15 +7,15 @@ import re
 
 from . import _finding
 
-# A host by this name is the pattern that matches it alone, and the shell takes it as it is; see patterns of Ansible.
+# A host name of this form is an Ansible pattern that matches only this host, and the shell does not change it.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 _SHOWN = 5
-# Other jobs get so many names; fleet.json has all.
+# Other jobs get at most this many names; fleet.json has all.
 _STATED = 100
 
 
 def summary(hosts, reports) -> dict:
-    """`{"findings", "failing", "groups", "worst_hosts", "limit"}` of a play: findings by status, those that fail by
+    """`{"findings", "failing", "groups", "worst_hosts", "limit"}` of a play: findings by status, failing findings by
     severity, the states of hosts by inventory group, the hosts with the worst findings that fail, and the hosts that
     fail or were not reached and can be listed with --limit. `hosts` are the rows of the roll-up."""
     findings = dict.fromkeys(_finding.STATUSES, 0)
@@ -39,16 +39,16 @@ def summary(hosts, reports) -> dict:
 
 
 def state_of(row: dict) -> str:
-    """The state of a host: that of its row in the roll-up, and of one that was assessed healthy, unclear or failing."""
+    """The state of a host: the status of its row in the roll-up or, if it was assessed, healthy, unclear or failing."""
     if row["status"] != "assessed":
         return row["status"]
-    # What is unknown is not green, neither for a node nor for a fleet.
+    # An unknown result is not green, neither for a node nor for a fleet.
     judged = row["pass"] + row["skip"] + row["waived"]
     return "failing" if row["fail"] else "unclear" if row["unknown"] or not judged else "healthy"
 
 
 def stated(fleet, folder=None) -> dict:
-    """What `set_stats` has of a roll-up: numbers, and names of hosts up to a limit."""
+    """The data of a roll-up for `set_stats`: numbers, and names of hosts up to a limit."""
     names = {state: [row["host"] for row in fleet["hosts"] if state_of(row) == state][:_STATED]
              for state in ("failing", "not_reached")}
     return {"run": fleet["run"], "totals": fleet["totals"], "failing_findings": fleet["summary"]["failing"],

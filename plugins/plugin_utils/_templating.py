@@ -11,7 +11,7 @@ from ._plain import plain
 
 def templating(templar):
     """A function of the name and the value of a variable that returns it templated, and raises BadInput with the name
-    where that fails."""
+    if that fails."""
 
     def templated(name, value):
         try:

@@ -12,7 +12,7 @@ def traits_of(reports: list) -> dict:
     found = {name: {} for name, _key in TRAITS}
     for report in reports:
         for name, key in TRAITS:
-            # The summary says "kernel 6.1".
+            # The summary has "kernel 6.1".
             value = (report["summary"].get(key) or "").removeprefix("kernel ") or None
             found[name].setdefault(value, set()).add(report["host"])
     return found

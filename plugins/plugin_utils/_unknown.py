@@ -7,13 +7,13 @@ from . import _finding
 from ._render.text import some
 
 _DENIED = "denied"
-# A sentence names at most so many checks; the report names all.
+# A sentence names at most this many checks; the report names all.
 _NAMED = 5
 
 
 def needing_root(findings: list[dict], checks, evidence: dict) -> list[str]:
-    """Ids of the checks that are unknown because the look was not made as root: a section that they rest on was denied
-    to it."""
+    """Ids of the checks that are unknown because the look was not made as root: access to a section that they need was
+    denied."""
     if (evidence.get("node_host") or {}).get("as_root") is not False:
         return []
     denied = {name for name, section in evidence.items() if _DENIED in (section.get("collected") or {}).values()}
@@ -22,9 +22,9 @@ def needing_root(findings: list[dict], checks, evidence: dict) -> list[str]:
 
 
 def by_cause(findings, needs_root, below=(), severity=None):
-    """[(findings, sentence)] of what is unknown, in the order of the findings; the sentence is None for a check whose
-    cause no other check shares. `below` are further unknown findings, below `severity`: they are in no row, but a
-    sentence counts them, so that it agrees with a table of all findings."""
+    """[(findings, sentence)] of the unknown findings, in their order; a check whose cause no other check shares gets
+    None as sentence. `below` are further unknown findings, below `severity`: they are in no row, but a sentence counts
+    them, so that its number matches a table of all findings."""
     causes = _causes(findings, needs_root)
     others = _causes(below, needs_root)
     return [(rows, _sentence(cause, checks_of(rows), len(checks_of(others.get(cause, ()))), severity))

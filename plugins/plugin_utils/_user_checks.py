@@ -31,7 +31,7 @@ FILES_LIMIT, CHECKS_LIMIT, BYTES_LIMIT = 100, 500, 1024 * 1024
 _KEY_LIMIT, _LISTED = 100, 20
 _ID = re.compile(r"[A-Z][A-Z0-9]{1,9}-[A-Z]{1,10}[0-9]{3}\Z")
 _FORM = "an id is a prefix of your own, a dash, letters and three digits, such as SITE-MTU001"
-# A fix of a role changes what the policy names, not what a check of the user finds.
+# A role fixes the settings that the policy names, not the failures that a check of the user finds.
 _FIX = {"role": None, "part": None, "class": None, "manual": None, "safety": None}
 
 
@@ -57,7 +57,8 @@ def user_checks(files):
 
 
 def files_of(given, folders):
-    """`[(name, path)]` of the files with checks, each once; `name` is what the user calls it. Raises BadInput."""
+    """`[(name, path)]` of the files with checks, each once; `name` is the path as the user wrote it. Raises
+    BadInput."""
     files = {}
     for index, name in enumerate(given):
         where = "%s[%d]" % (VARIABLE, index)
@@ -112,7 +113,7 @@ def read(name, path, limit):
 
 @functools.lru_cache(maxsize=FILES_LIMIT)
 def _checks_of(name, content):
-    """The checks of a file, of the same name and content once in a run."""
+    """The checks of a file; a file with the same name and content is loaded once in a run."""
     key = hashlib.sha256(b"\0".join((os.fsencode(name), content))).hexdigest()
     loaded = _shared.remembered("checks-" + key, lambda: _as_json(_loaded(name, content)))
     know(loaded["expressions"])
@@ -121,7 +122,7 @@ def _checks_of(name, content):
 
 
 def _as_json(checks):
-    """The checks, and their expressions as parsed, which takes longer than all else."""
+    """The checks, with their parsed expressions, because parsing takes longer than all other steps."""
     expressions = {getattr(check, name) for check in checks for name in _entry.EXPRESSIONS} - {None}
     return {"checks": [dataclasses.asdict(check) for check in checks],
             "expressions": {text: compiled(text, VARIABLE).parsed for text in expressions}}
@@ -157,7 +158,7 @@ def _check_of(name, number, entry):
 
 
 def _refuse_wrong_expressions(where, check):
-    """Raises BadInput for what would make the check unknown on every node."""
+    """Raises BadInput for an expression that would make the check unknown on every node."""
     sections = {need.partition(".")[0] for need in check.needs} | {"node_host"}
     for name in _entry.EXPRESSIONS:
         expression = getattr(check, name)

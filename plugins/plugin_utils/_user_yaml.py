@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""YAML that a user wrote: what it loads to, or one sentence that names file and line. PRIVATE to the collection."""
+"""Loads YAML that a user wrote; an error is one sentence that names file and line. PRIVATE to the collection."""
 
 import yaml
 
@@ -11,7 +11,7 @@ from ._role_data import LOADER
 
 
 class _Loader(LOADER):
-    """Refuses a key that a dictionary has twice, of which YAML would take the last one."""
+    """Refuses a key that a dictionary has twice; YAML would use the last one."""
 
     def construct_mapping(self, node, deep=False):
         """The dictionary of a node."""

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Limits of variables beyond their type: bounds, keys, paths and names. PRIVATE to the collection.
 
-Modules refuse such values too, but only on the node, and a role that runs late in a play would refuse them after others
-have changed the node.
+Modules refuse such values, too, but only on the node, and a role that runs late in a play would refuse them after other
+roles have changed the node.
 """
 
 import re
@@ -18,7 +18,7 @@ from . import _rollout, _selection
 from ._options import checked, unknown_name
 
 DAY_SECONDS = 86400
-_BOUNDS = {  # variable -> least, most, what is counted
+_BOUNDS = {  # variable -> least, most, unit
     "node_assess_settle": (0, DAY_SECONDS, "seconds"),
     "node_report_keep": (1, 1000, "runs"),
     "harden_flush_hooks_restart_timeout": (0, DAY_SECONDS, "seconds"),
@@ -37,10 +37,10 @@ _LIST_FILE = re.compile(r"[^/.\s][^/\s]*\.conf\Z")
 
 
 def refuse_wrong_value(name, value, label=None, known=None):
-    """Raises BadInput where `value`, which has the type that the argument_specs state, is nothing that the variable
-    `name` can be.
+    """Raises BadInput where `value`, which has the type that the argument_specs state, is not valid for the variable
+    `name`.
 
-    `label` is what the user calls it where that is another name, `known` are all checks of the host by id.
+    `label` is the name that the user knows, if it is another one; `known` are all checks of the host by id.
     """
     if value is None:
         return

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a node is fit for traffic, and the sentences that say why not. PRIVATE to the collection."""
+"""Whether a node is fit for traffic, and the sentences that explain why not. PRIVATE to the collection."""
 
 from typing import NamedTuple
 
@@ -12,13 +12,14 @@ from ._render.text import some
 from ._select import facts_of
 
 LEVELS = ("fail", "warn", "ignore")
-# A message names at most so many checks; the report names all.
+# A message names at most this many checks; the report names all.
 _NAMED = 10
 
 
 class Weighed(NamedTuple):
-    """The findings of one level, the worst failure first, and ids of checks that are unknown for want of root; or why
-    nothing was judged. `below` are the unknown findings below `severity`, which the sentences only count."""
+    """The findings of one level, the worst failure first, and ids of checks that are unknown because the look was not
+    made as root; or the reason why nothing was judged. `below` are the unknown findings below `severity`, which the
+    sentences only count."""
 
     findings: list[dict]
     needs_root: tuple[str, ...] | list[str]
@@ -28,9 +29,9 @@ class Weighed(NamedTuple):
 
 
 def weighed(facts, severity, unknown, unreached, waived="ignore", classes=_catalogue.FIX_CLASSES):
-    """({level: Weighed}, counts): what fails at `severity` or above and what is unknown or waived there, by the level
-    that the settings give it, and how many findings there are of each status. What fails and has a fix of a class that
-    is not among `classes` is a warning."""
+    """({level: Weighed}, counts): the failing, unknown and waived findings at `severity` or above, by the level that
+    the settings give them, and the number of findings of each status. A failure with a fix of a class that is not among
+    `classes` is a warning."""
     checked("severity", severity, {"type": "str", "choices": _finding.SEVERITIES})
     checked("unknown", unknown, {"type": "str", "choices": LEVELS})
     checked("unreached", unreached, {"type": "str", "choices": LEVELS})
@@ -55,7 +56,7 @@ def weighed(facts, severity, unknown, unreached, waived="ignore", classes=_catal
 
 
 def _is_of(row, classes, users):
-    """Whether a finding counts with these classes of fixes; one of a check without a class always does."""
+    """Whether a finding counts with these classes of fixes; a finding of a check without a class always counts."""
     check = described(row["check"], users)
     return row["status"] != _finding.FAIL or not check or check.fix_class in (None, *classes)
 
@@ -72,8 +73,8 @@ def _not_judged(summary, findings):
 
 
 def sentences(level):
-    """One sentence for each finding that fails and for each cause of what is unknown, or for the reason why nothing was
-    judged."""
+    """One sentence for each failing or waived finding and for each cause of unknown findings, or the reason why nothing
+    was judged."""
     if level.reason:
         return [level.reason]
     failing = ["%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row)) for row in _failing(level)]
@@ -92,7 +93,7 @@ def _waived(level):
 
 
 def not_fit(blocking, report=None):
-    """The sentence with which a gate fails: what blocks, and the file that says more where there is one."""
+    """The sentence with which a gate fails: the findings that block and, if there is one, the path of the report."""
     failing, unknown = _failing(blocking), [row for row in blocking.findings if row["status"] == _finding.UNKNOWN]
     denied = [row for row in unknown if row["check"] in blocking.needs_root]
     waived = _waived(blocking)
@@ -107,7 +108,7 @@ def not_fit(blocking, report=None):
 
 
 def _counted(noun, rows, which, below=0):
-    """`below` are rows that do not block for their severity alone."""
+    """`below` is the number of rows that do not block only because of their severity."""
     if not rows:
         return ""
     if below:

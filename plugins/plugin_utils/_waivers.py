@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waivers: a failure somebody accepted, for a while. PRIVATE to the collection."""
+"""Waivers: failures that a user accepts until a date. PRIVATE to the collection."""
 
 import datetime
 import fnmatch
@@ -11,16 +11,16 @@ from ..module_utils._errors import BadInput
 from . import _finding
 from ._options import unknown_name
 
-# Days before the end of a waiver from which on it is told.
+# A waiver is reported from this many days before its end.
 SOON = 14
-# What tells one waiver from another.
+# The keys that identify a waiver.
 KEYS = ("check", "host", "subject", "owner", "expires")
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})\Z", re.ASCII)
 _WAIVABLE = (_finding.FAIL, _finding.UNKNOWN)
 
 
 def parse_waivers(rows, check_ids):
-    """The waivers with their dates read. Raises BadInput for a date that is none and a check nobody knows."""
+    """The waivers with parsed dates. Raises BadInput for an invalid date and for an unknown check."""
     waivers = []
     for index, row in enumerate(rows):
         name = "node_policy_waivers[%d]" % index
@@ -58,8 +58,8 @@ def without_host(waivers: tuple, host: str, inventory) -> tuple:
 
 
 def refuse_groups(waivers, groups):
-    """Raises BadInput for a waiver whose pattern for hosts is the name of one of the `groups` {name: hosts}: it would
-    match no host and never be mentioned."""
+    """Raises BadInput for a waiver whose pattern for hosts is the name of one of the `groups` {name: hosts}: such a
+    waiver would match no host and never be reported."""
     for index, waiver in enumerate(waivers):
         if waiver["host"] in groups and waiver["host"] not in (groups.get("all") or ()):
             raise BadInput("node_policy_waivers[%d].host is %r, which is a group, but must be a pattern for the names of "
@@ -72,8 +72,8 @@ def _matches(name, pattern):
 
 
 def apply_waivers(findings, waivers, today):
-    """The findings, with what is waived on `today` (a date in UTC) marked; an expired waiver changes no status and says
-    so."""
+    """The findings; a finding that a waiver covers on `today` (a date in UTC) is marked as waived. An expired waiver
+    changes no status; the finding names its expiry date."""
     return [_waive(row, waivers, today) for row in findings]
 
 
@@ -81,8 +81,8 @@ def used(waivers, findings, today, idle=()):
     """A row for each waiver: its patterns, owner and last day, how many days are left after `today` (a date in UTC;
     negative where it has expired), and whether it matches any of the findings.
 
-    `matched` is None where that cannot be told: the check did not run or does not apply, what it looks at is unknown,
-    or not all subjects are named. Waivers that are `idle` are for no host of the inventory and match nothing.
+    `matched` becomes None if that is not known: the check did not run or does not apply, its result is unknown, or not
+    all subjects are named. Waivers that are `idle` are for no host of the inventory and match nothing.
     """
     rows = {}
     for waiver in (*waivers, *idle):
@@ -95,13 +95,13 @@ def used(waivers, findings, today, idle=()):
 
 
 def name_of(row):
-    """What a row of `used` is called: its check and its patterns, without those that match everything."""
+    """The name of a row of `used`: its check and its patterns, without patterns that match everything."""
     patterns = [form % row[key] for form, key in ((" '%s'", "subject"), (" on '%s'", "host")) if row[key] != "*"]
     return "waiver for %s%s" % (row["check"], "".join(patterns))
 
 
 def ending(row):
-    """The sentence about a waiver that has expired or will within SOON days; None of others."""
+    """The sentence about a waiver that has expired or will expire within SOON days; None for others."""
     if row["days_left"] > SOON:
         return None
     when = ("expired on %s" % row["expires"] if row["days_left"] < 0 else "ends today" if not row["days_left"] else

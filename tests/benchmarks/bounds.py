@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a look takes on nodes that hold very much of one thing: the numbers of docs/security.md, "Bounds".
+"""Time and memory of a module on nodes that hold very much of one thing: the numbers of docs/security.md, "Bounds".
 
     .venv/bin/python tests/benchmarks/bounds.py ["dangling jumps" ...]
 
-Seconds are those of a processor, so that a busy machine measures about the same.
+Seconds are CPU seconds, so a busy machine measures about the same.
 """
 
 import argparse

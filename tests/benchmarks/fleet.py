@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A whole audit of a healthy fleet over ssh, against a play that only asks whether the hosts answer."""
+"""A whole audit of a healthy fleet over ssh, compared with a play that only pings the hosts."""
 
 import json
 import statistics
@@ -38,7 +38,7 @@ class Fleet:
         self.variables = dict(variables, node_policy_proxy_mode="iptables", node_report_folder=str(self.reports))
 
     def accept(self, checks):
-        """Make the hosts healthy by policy: what fails on this machine is accepted for a while."""
+        """Make the hosts healthy by policy: waive the checks that fail on this machine."""
         waivers = [{"check": check, "reason": "accepted for a benchmark", "owner": "benchmarks",
                     "expires": "2099-12-31"} for check in sorted(checks)]
         self.variables["node_policy_waivers"] = waivers
@@ -49,8 +49,11 @@ class Fleet:
         self.inventory.write_text(json.dumps(content), encoding="utf-8")
 
     def separate_connections(self):
-        """Give each host a connection of its own. Names of one address share one, of which sshd serves ten sessions
-        (MaxSessions); commands beyond them connect anew, and a ping without pipelining sends several."""
+        """Give each host its own ssh connection.
+
+        Names of one address share one connection, and sshd serves ten sessions on a connection (MaxSessions). Commands
+        above that limit open a new connection, and a ping without pipelining sends several commands.
+        """
         self.ansible.close_connections()
         for name in self.names:
             self.hosts[name]["ansible_control_path"] = str(self.ansible.sockets / name)
@@ -64,7 +67,7 @@ class Fleet:
         self.ansible.run("ansible-playbook", self.ping_play, "--inventory", self.inventory)
 
     def failing(self):
-        """The checks that failed in the last run, over all hosts."""
+        """The checks that failed in the last run on any host."""
         rows = []
         for name in self.names:
             rows += json.loads((self.reports / "nodes" / (name + ".json")).read_text(encoding="utf-8"))["findings"]
@@ -76,7 +79,7 @@ class Fleet:
 
 
 def note(what, contenders, rounds, before=None):
-    """What each contender takes against the ping, in one sentence that begins with `what`."""
+    """The time of each contender compared with the ping, in one sentence that begins with `what`."""
     seconds = {name: statistics.median(times) for name, times in take_turns(contenders, rounds, before).items()}
     ping = seconds.pop(PING)
     return "%s: %s" % (what, ", ".join("%s %.2f s, ping %.2f s, ratio %.2f" % (name, median, ping, median / ping)
@@ -84,7 +87,7 @@ def note(what, contenders, rounds, before=None):
 
 
 def notes_of(fleet, contenders, rounds, before=None):
-    """The same beside other work, and of hosts with a connection each."""
+    """Two notes: one with a busy core, one where each host has its own connection."""
     with busy_core():
         notes = [note("beside a process that keeps one core busy", contenders, rounds, before)]
     fleet.separate_connections()
@@ -92,14 +95,14 @@ def notes_of(fleet, contenders, rounds, before=None):
 
 
 def other_python():
-    """(path, version) of a Python that does not run the bytecode of the controller's, None where there is none."""
+    """(path, version) of a Python that cannot run the bytecode of the controller's Python, or None."""
     usable, _broken = pythons.find()
     return next((usable[minor] for minor in sorted(usable, reverse=True)
                  if minor != sys.version_info[:2] and minor >= OLDEST_NODE), None)
 
 
 def note_of_other_python(fleet, contenders, rounds):
-    """What the contenders take where no node has the Python of the controller; no note where there is only one."""
+    """A note with the times where no node has the Python of the controller; no note if there is only one Python."""
     found = other_python()
     if not found:
         return []
@@ -110,7 +113,7 @@ def note_of_other_python(fleet, contenders, rounds):
 
 def measure(smoke):
     hosts = HOSTS[smoke]
-    # A node of Kubernetes has them, and without them its rules are unknown.
+    # A Kubernetes node has these programs. Without them the checks of its rules are unknown.
     need_packages("kmod", "iptables", "ipset", "nftables", "conntrack")
     with workplace() as folder, forwarding() as prefix, serving(folder, prefix) as variables:
         fleet = Fleet(folder, variables, hosts, prefix)

@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A preflight of a fleet with something to fix on each host over ssh, against a play that only asks whether the hosts
-answer.
+"""A preflight over ssh of a fleet with something to fix on each host, compared with a play that only pings the hosts.
 
-Each host is a tree of its own, an image of a healthy node with faults, so that fixes change nothing of this machine.
+Each host is its own tree, an image of a healthy node with faults, so a fix does not change this machine.
 """
 
 import json
@@ -28,7 +27,7 @@ FLUSH = {"etc/cron.d/firewall": "0 3 * * * root iptables -t nat -F\n"}
 
 
 class Trees(Fleet):
-    """The fleet of image trees with these faults; each fault is one finding of a subject of its own."""
+    """The fleet of image trees with these faults; each fault is one finding with its own subject."""
 
     def __init__(self, folder, variables, hosts, faults):
         super().__init__(folder, dict(variables, node_assess_place="image", node_gate_mode="warn"), hosts)
@@ -47,7 +46,7 @@ class Trees(Fleet):
         return self.folder / "trees" / name
 
     def damage(self):
-        """Give each host its faults, again where a fix has mended them."""
+        """Give each host its faults, also after a fix has removed them."""
         for root in map(self.root, self.names):
             shutil.rmtree(str(root), ignore_errors=True)
             node_tree.unpack(self.tree, root)
@@ -62,7 +61,7 @@ class Trees(Fleet):
         self.expect("fixed")
 
     def expect(self, outcome):
-        """The last run has this outcome for each of the faults on each host, and no other."""
+        """Raise CannotRun unless each fault on each host has this outcome in the last run."""
         for name in self.names:
             rows = json.loads((self.reports / "nodes" / (name + ".json")).read_text(encoding="utf-8"))["findings"]
             told = {row["check"]: row["outcome"] for row in rows if row["outcome"] or row["status"] == "fail"}

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a look for hooks takes in 20,000 scripts, against grep for the same words."""
+"""How long the search for hooks takes in 20,000 scripts, compared with grep for the same words."""
 
 import json
 import random
@@ -26,7 +26,7 @@ SIZE = 2000
 LIMIT = 4
 SECONDS_LIMIT = 1.0
 FOLDER = "/srv/scripts"
-# One in a hundred has one of these, each in its own form.
+# One script in a hundred has one of these commands; folders take them in turn.
 HOOKS = ("iptables -F", "iptables -t nat -F", "systemctl restart iptables", "nft flush ruleset", "ip6tables -X",
          "iptables-restore < /etc/iptables/rules.v4")
 WORDS = ("backup check clean config copy count daemon delete device disk echo else exit export file find format group "
@@ -36,13 +36,13 @@ WORDS = ("backup check clean config copy count daemon delete device disk echo el
 
 
 def words():
-    """The words that the look searches for."""
+    """The words that the module searches for."""
     from ansible_collections.kubenode.netfilter.plugins.module_utils._script.words import WORDS as searched
     return [word.decode("ascii") for word in searched]
 
 
 def script(chance, hook):
-    """A script of some 2 KB that does nothing of interest, besides `hook`."""
+    """A script of about 2 KB in which only `hook` touches rules."""
     lines, size = ["#!/bin/sh"], 0
     while size < SIZE:
         lines.append("%s=\"%s\"" % (chance.choice(WORDS), " ".join(chance.choice(WORDS) for _word in range(8))))
@@ -53,7 +53,7 @@ def script(chance, hook):
 
 
 def manifest(number):
-    """A node with that many scripts in folders of a hundred; those with a hook are its hundredth part."""
+    """A node with that many scripts, a hundred in each folder; one script in a hundred has a hook."""
     chance = random.Random(number)
     return dict(
         hook_nodes.DEBIAN, **{

@@ -26,7 +26,8 @@ NAMES = (
     "xt_MASQUERADE xt_addrtype xt_comment xt_conntrack xt_mark xt_multiport xt_nat xt_recent xt_set xt_statistic"
 ).split()
 SMOKE_NAMES = ["nf_conntrack", "x_tables", "xt_comment"]
-# modprobe -r also takes what nothing needs any more; twice, because the order of the names is not that of their needs.
+# modprobe -r also removes modules that no other module needs. It runs twice because the names are not sorted by
+# dependency.
 FORGET = (
     "rm -f /etc/modules-load.d/kubenode-netfilter.conf; for name in {names}; do rm -f /etc/modules-load.d/$name.conf; "
     "done; modprobe -qra {names}; modprobe -qra {names}; for name in {names}; do ! grep -q \"^$name \" /proc/modules "
@@ -71,7 +72,7 @@ def community_general():
 
 @contextlib.contextmanager
 def node():
-    """A test node of its own, so that those which somebody works with stay as they are."""
+    """A test node of this benchmark only, so the test nodes of the developer do not change."""
     vm.RUN = CACHE / "run"
     guest = vm.Node(NODE)
     try:
@@ -134,7 +135,7 @@ def compare():
 
 
 def measure_alone():
-    """The same play in check mode on this machine, which need not be able to load modules."""
+    """The same play in check mode on this machine, which need not be able to load kernel modules."""
     with workplace() as folder, serving(folder) as variables:
         ansible, runs = against(folder, variables, {OURS: ours(SMOKE_NAMES, load=False)}, "--check")
         try:

@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a look into 100 MB of logs takes, against grep for the same words, and how much memory.
+"""How long the search of 100 MB of logs takes, compared with grep for the same words, and how much memory it needs.
 
-Of a log without errors all is searched; one with errors is read from its end until there are enough.
+The module searches a log without errors completely. It reads a log with errors from its end until it has enough errors.
 """
 
 import json
@@ -45,8 +45,8 @@ def write_log(path, size, error_every=0):
 
 
 def write_unlike_lines(path, size):
-    """A log as kubelet writes it where pods come and go: no line is there twice, even without its digits, and one in
-    10000 is an error."""
+    """A log as kubelet writes it while pods start and stop: all lines differ, even without their digits, and one line
+    in 10000 is an error."""
     chance = random.Random(size)
 
     def letters(number):
@@ -60,7 +60,7 @@ def write_unlike_lines(path, size):
 
 
 def peak_megabytes(path):
-    """The most memory of one call, that of Python included."""
+    """The peak memory of one call, including the Python interpreter."""
     code = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True); "
             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)")
     return int(quiet([NODE_PYTHON, "-c", code, NODE_PYTHON, str(path)]))

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the benchmarks share: paths, ansible on this machine, contenders that take turns, and what came out."""
+"""What the benchmarks share: paths, ansible on this machine, contenders that take turns, and results."""
 
 import contextlib
 import dataclasses
@@ -19,13 +19,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 from results import BUILD, TOP, VENV, clean_env
 
 CACHE = TOP / ".cache" / "benchmarks"
-# The Python of a node is that of its distribution, whatever Python drives it.
+# A node has the Python of its distribution, whatever Python the controller has.
 NODE_PYTHON = next(python for python in ("/usr/bin/python3", sys.executable) if os.path.exists(python))
 SSH_OPTIONS = "-F /dev/null -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
 
 
 class CannotRun(Exception):
-    """A benchmark cannot be run here; the text says why."""
+    """A benchmark cannot run on this machine; the message is the reason."""
 
 
 @dataclasses.dataclass
@@ -60,8 +60,8 @@ class Outcome:
 
 
 def quiet(command, **options):
-    """Run a command; its output is returned, or part of the error where it fails. It leaves no processes when it is
-    interrupted."""
+    """Run a command and return its output; if it fails, the error has the output. An interrupt also kills the processes
+    of the command."""
     command = [str(word) for word in command]
     options.setdefault("env", clean_env())
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -82,7 +82,7 @@ def need_packages(*packages):
 
 
 def take_turns(contenders, rounds, before=None):
-    """{name: [seconds]}: every contender once a round, so that a load that comes and goes meets all of them."""
+    """{name: [seconds]}: each contender runs once a round, so a temporary load slows all of them."""
     seconds = {name: [] for name in contenders}
     for _round in range(rounds):
         for name, run in contenders.items():
@@ -96,7 +96,7 @@ def take_turns(contenders, rounds, before=None):
 
 @contextlib.contextmanager
 def busy_core():
-    """One core has other work as long as the block."""
+    """A process keeps one core busy during the block."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"], stdin=subprocess.DEVNULL)
     try:
         os.sched_setaffinity(process.pid, {max(os.sched_getaffinity(0))})
@@ -108,8 +108,8 @@ def busy_core():
 
 @contextlib.contextmanager
 def workplace():
-    """A folder for one benchmark, gone afterwards; below /tmp, because the path of an ssh control socket must be
-    short."""
+    """A folder for one benchmark, removed afterwards. It is below /tmp because the path of an ssh control socket must
+    be short."""
     with tempfile.TemporaryDirectory(prefix="kubenode-bench-", dir="/tmp") as folder:
         yield pathlib.Path(folder)
 
@@ -119,7 +119,7 @@ class Ansible:
 
     def __init__(self, folder, forks=5, collections=(), prefix=()):
         self.folder = folder
-        # Words that stand in front of each command.
+        # Words before each command.
         self.prefix = prefix
         self.sockets = folder / "ssh"
         config = folder / "ansible.cfg"
@@ -128,8 +128,8 @@ class Ansible:
             "[ssh_connection]\ncontrol_path_dir = %s\n" % (folder, folder, forks, self.sockets), encoding="utf-8")
         paths = [str(BUILD)] + [str(path) for path in collections]
         self.env = clean_env(ANSIBLE_CONFIG=str(config), ANSIBLE_COLLECTIONS_PATH=":".join(paths))
-        # pip compiles ansible-core when it installs it, and the first run the collection, unless a container image
-        # forbids it.
+        # pip compiles ansible-core when it installs it, and the first run compiles the collection. A container image
+        # may forbid that with this variable.
         self.env.pop("PYTHONDONTWRITEBYTECODE", None)
 
     def run(self, program, *arguments, **env):
@@ -137,7 +137,7 @@ class Ansible:
                      env=dict(self.env, **env))
 
     def close_connections(self):
-        """End the ssh processes that wait in the background for a next task."""
+        """End the ssh processes that wait in the background for the next task."""
         for link in self.sockets.glob("*"):
             with contextlib.suppress(CannotRun):
                 quiet(["ssh", "-F", "/dev/null", "-o", "ControlPath=%s" % link, "-O", "exit", "localhost"])

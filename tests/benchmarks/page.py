@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/benchmarks.md: what was measured, where and when."""
+"""docs/benchmarks.md: the results, the machine and the date."""
 
 import datetime
 import os
@@ -64,7 +64,7 @@ def details(outcome):
 
 
 def machine():
-    """What the numbers depend on, as (what, value)."""
+    """(name, value) of the properties of the machine on which the numbers depend."""
     memory = int(re.search(r"MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="ascii")).group(1))
     core = quiet([VENV / "bin" / "ansible", "--version"])
     return [

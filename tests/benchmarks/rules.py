@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long an audit of a big node's rules takes: against the save alone, against a runbook, with growing numbers, under
-a held lock.
+"""How long an audit of a big node's rules takes: compared with iptables-save alone, compared with a runbook, with more
+rules, and while another process holds the xtables lock.
 
-Everything happens in a network namespace of its own with a /run of its own, so no rule and no lock of this machine is
-touched.
+Everything runs in a separate network namespace with a separate /run, so the rules and the lock of this machine do not
+change.
 """
 
 import contextlib
@@ -37,12 +37,12 @@ ROUNDS = {False: 7, True: 2}
 FEW_ROUNDS = {False: 3, True: 1}
 LIMITS = {"nft": 1.3, "legacy": 1.8}
 MEMORY_LIMIT = 120
-# Of nftables mode, with two endpoints each and in both families.
+# Services in nftables mode for each full family, with two endpoints each.
 NFTABLES_SERVICES = {False: 5000, True: 200}
 NFTABLES_SECONDS = 2.5
 
-# What incident documents have an operator type, each with what it is to tell; the audit tells all of it at once. They
-# leave -n out here and there and then ask name servers for every address, which is not done here.
+# (question, command) from incident documents; the audit answers all questions at once. Some documents leave out -n, so
+# iptables asks name servers for every address; here every `iptables -L` has -n.
 DOCUMENTED = (
     ("which chains of Services are there", "{iptables} -t nat -L -n | grep -E 'KUBE-SERVICES|KUBE-SVC'"),
     ("is this Service programmed", "{iptables} -t nat -L KUBE-SERVICES -n | grep svc-00042"),
@@ -65,7 +65,7 @@ DOCUMENTED = (
     ("how many of them name Kubernetes", "{save} | grep KUBE- | wc -l"),
     ("does this node route as another one", "{save} > {file}"),
 )
-# The same for what the documents tell to look for and name no command for.
+# The same for questions for which the documents name no command.
 COUNTERPARTS = (
     ("does POSTROUTING lead on", "{iptables} -t nat -L POSTROUTING -n | grep KUBE-POSTROUTING"),
     ("does INPUT", "{iptables} -t filter -L INPUT -n | grep KUBE-"),
@@ -88,7 +88,7 @@ COUNTERPARTS = (
 
 
 def plain_cluster(services):
-    """Services of one port with three endpoints each; kube_cluster's own pod network is too small for half a million
+    """Services with one port and three endpoints each. The pod network of kube_cluster is too small for half a million
     rules."""
     def pod(number):
         return kube_cluster.Endpoint("10.%d.%d.%d" % (128 + (number >> 16), number >> 8 & 255, number & 255), 8080,
@@ -111,12 +111,12 @@ class Node:
         return quiet(self._enter + list(command))
 
     def program(self, backend):
-        """`iptables-save` of a backend, as a shell command that prints to nowhere."""
+        """A function that runs `iptables-save` of a backend and discards the output."""
         return lambda: self.run("sh", "-c", "iptables-%s-save > /dev/null" % backend)
 
     def restore(self, backend, services):
-        """Program the rules of a node with so many IPv4 Services; returns how many there are in it. kube-proxy makes
-        its chains in both families."""
+        """Program the rules of a node with so many IPv4 Services; return the number of rules. kube-proxy makes its
+        chains in both families."""
         rules = 0
         for family, program, cluster in (("ipv4", "iptables", plain_cluster(services)),
                                          ("ipv6", "ip6tables", kube_cluster.cluster("ipv6", []))):
@@ -130,7 +130,7 @@ class Node:
 
 @contextlib.contextmanager
 def namespace():
-    """`(Node, folder)`: gone with all its rules afterwards."""
+    """`(Node, folder)`; afterwards both are removed, with all rules."""
     if os.geteuid() != 0:
         raise CannotRun("network namespaces need root")
     need_packages("iptables", "nftables", "util-linux")
@@ -157,18 +157,18 @@ class Modules:
         ansible = Ansible(folder, collections=[folder])
         self.audit = payload(ansible, AUDIT_MODULE, {"place": "live"})
         self.empty = payload(ansible, EMPTY_MODULE, {})
-        # The first run of each writes nothing down, but warms the caches.
+        # The first run of each module is not measured; it warms the caches.
         quiet([NODE_PYTHON, self.empty])
 
     def section(self, node):
-        # A program's peak of memory (getrusage(2)) begins with the size of whoever started it: this one has just made
-        # up all the rules.
+        # The peak memory of a program (getrusage(2)) starts at the size of its parent process. This process has just
+        # generated all the rules, so a shell starts the audit.
         output = node.run("sh", "-c", "%s %s; exit $?" % (NODE_PYTHON, self.audit))
         return json.loads(output)["ansible_facts"]["node_iptables_chains"]
 
 
 def checked(node, modules, backend, rules):
-    """The section of a first audit, if it has read what is there."""
+    """The section of a first audit; CannotRun unless the audit read all rules and observed nothing."""
     section = modules.section(node)
     seen = sum(row["rules"] for row in section["rule_sets"] if row["backend"] == backend)
     if seen != rules or section["observed"] or section["unread"]:
@@ -184,7 +184,7 @@ def memory(section):
 
 
 class AgainstSave:
-    """The module call against what nobody can do without, the save itself, and an empty module."""
+    """The module call, compared with its minimum: iptables-save and an empty module."""
 
     def __init__(self, backend):
         self.backend = backend
@@ -207,12 +207,12 @@ class AgainstSave:
 
 
 class NftablesMode:
-    """The module call against nft's listings of both tables of kube-proxy's nftables mode, one after the other, and an
-    empty module.
+    """The module call, compared with nft's listings of both tables of kube-proxy's nftables mode, one after the other,
+    and an empty module.
 
-    One Service has lost its rules, so that there is something to tell; the layout is the newest with a chain for each
-    endpoint. A table without Services, as kube-proxy makes one in a cluster of one family, stands for those that are
-    not full.
+    One Service has lost its rules, so the audit has something to report. The layout is the newest one that has a chain
+    for each endpoint. A family that is not in `full` has a table without Services, as kube-proxy makes it in a
+    single-stack cluster.
     """
 
     def __init__(self, name, full):
@@ -247,7 +247,7 @@ class NftablesMode:
 
 
 class Growth:
-    """The time for each rule, of many and of very many; iptables-save alone tells how much of the growth is its own."""
+    """The time per rule with many and with very many rules; a note has the growth of iptables-save alone."""
 
     def __init__(self, backend):
         self.backend = backend
@@ -266,7 +266,7 @@ class Growth:
         return Outcome("rules_growth_" + self.backend, what, names[0], names[1], seconds, 1.2, True, notes)
 
     def _sizes(self, services, rounds):
-        """What a node with so many Services takes."""
+        """The times of a node with so many Services."""
         with namespace() as (node, folder):
             rules = node.restore(self.backend, services)
             modules = Modules(folder)
@@ -278,7 +278,7 @@ class Growth:
 
 @dataclasses.dataclass
 class Size:
-    """Times of one node: `rules` it has, `section` of its audit, `seconds` as of take_turns()."""
+    """Times of one node: its number of `rules`, the `section` of its audit, `seconds` from take_turns()."""
 
     rules: int
     section: dict
@@ -289,7 +289,7 @@ class Size:
 
 
 class AgainstRunbook:
-    """The module call against the commands that people type for the same questions."""
+    """The module call, compared with the commands that people type for the same questions."""
 
     def __init__(self, backend):
         self.backend = backend
@@ -324,7 +324,7 @@ class AgainstRunbook:
 
 
 class UnderLock:
-    """The module call while somebody holds the xtables lock, against the same without."""
+    """The module call while another process holds the xtables lock, compared with the call while the lock is free."""
 
     def measure(self, smoke):
         with namespace() as (node, folder):
@@ -333,7 +333,7 @@ class UnderLock:
             checked(node, modules, "legacy", rules)
 
             def locked():
-                # flock(1) holds it for as long as the audit takes; were the audit to take it too, neither would end.
+                # flock(1) holds the lock until the audit ends. An audit that waited for the lock would never end.
                 node.run("timeout", "60", "flock", "--exclusive", "/run/xtables.lock", NODE_PYTHON, modules.audit)
             seconds = take_turns({"the lock is held": locked,
                                   "the lock is free": lambda: node.run(NODE_PYTHON, modules.audit)}, ROUNDS[smoke])

@@ -1,12 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the benchmarks and print what came out.
+"""Run the benchmarks and print the results.
 
     run.py [--smoke] [--write] [NAME ...]
 
---smoke takes small numbers, to see that the benchmarks still run; --write puts the outcome into docs/benchmarks.md.
-A missed target is told and is no failure: how busy the machine is decides too. Only a benchmark that cannot run is one.
+--smoke uses small numbers, to prove that the benchmarks still run; --write writes the results to docs/benchmarks.md.
+A missed target is printed but is not a failure, because it also depends on the load of the machine. Only a benchmark
+that cannot run is a failure.
 """
 
 import argparse
@@ -51,7 +52,7 @@ def main():
         parser.error("no such benchmark: " + " ".join(sorted(unknown)))
     if arguments.write and (arguments.smoke or arguments.name):
         parser.error("--write wants all benchmarks in full")
-    # Ended from outside, servers and virtual machines are ended too.
+    # sys.exit() runs the `finally` blocks, so SIGTERM also ends servers and virtual machines.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     if arguments.smoke:
         print("Small numbers: they only show that the benchmarks run.")

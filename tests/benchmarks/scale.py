@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What 2,000 nodes cost the controller, replayed from stored evidence: to judge them and to write json, prometheus and
-html, against a budget of CPU time; and how fast the page is in Chromium."""
+"""The CPU time on the controller for 2,000 nodes, replayed from stored evidence: to judge them and to write json,
+prometheus and html, compared with a budget; and how fast the page is in Chromium."""
 
 import json
 import resource
@@ -34,7 +34,7 @@ FILTERS = """
 
 
 def variants():
-    """Evidence as text: of a healthy node and of two that are not, and of one without any module."""
+    """Evidence as text: of a healthy node, of two nodes that are not healthy, and of a node without any module."""
     from healthy import healthy
     from report_runs import POLICY
     return [json.dumps(healthy(POLICY.module_names, modules))
@@ -42,7 +42,7 @@ def variants():
 
 
 def judged(count, texts):
-    """({host: report}, seconds of CPU); reading the stored evidence is not counted."""
+    """({host: report}, CPU seconds); the time to read the stored evidence is not counted."""
     from report_runs import POLICY
 
     from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _fleet
@@ -59,7 +59,7 @@ def judged(count, texts):
 
 
 def written(reports):
-    """(page, seconds of CPU) of all that a run writes."""
+    """(page, CPU seconds) of all files that a run writes."""
     from report_runs import roll_up
 
     from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import rendered
@@ -73,7 +73,7 @@ def written(reports):
 
 
 def drawn(page):
-    """(milliseconds to the first paint, those of the slowest filter) in Chromium."""
+    """(milliseconds to the first paint, milliseconds of the slowest filter) in Chromium."""
     from chromium import DRAWN, chromium
     need_packages("chromium")
     with workplace() as folder, chromium() as tab:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An ssh server of our own on a loopback port: any number of inventory names for this machine."""
+"""A private ssh server on a loopback port: any number of inventory names for this machine."""
 
 import contextlib
 import os
@@ -20,8 +20,8 @@ FORWARDING = """\
 ip link set lo up && echo 1 > /proc/sys/net/ipv4/ip_forward && mount -t tmpfs none /etc/sysctl.d &&
 echo net.ipv4.ip_forward = 1 > /etc/sysctl.d/99-kubernetes.conf && echo ready && exec sleep infinity
 """
-# A whole fleet knocks at once. Another home keeps what somebody has put into a .bashrc out of the time of every
-# command: the more commands a contender sends, the better the other would look.
+# MaxStartups: all hosts of a fleet connect at once. HOME: a separate home, so the user's .bashrc does not add time to
+# every command; that time would favour the contender that sends fewer commands.
 CONFIG = """\
 ListenAddress 127.0.0.1
 Port {port}
@@ -48,8 +48,8 @@ def free_port():
 
 @contextlib.contextmanager
 def forwarding():
-    """The words in front of a command that run it in namespaces of its own, in which this machine forwards packets as a
-    node does, now and after a boot; gone with the block. No words where we are not root."""
+    """The words before a command that run it in separate namespaces, in which this machine forwards packets as a node
+    does, now and after a boot. The namespaces end with the block. No words if this process is not root."""
     if os.geteuid() != 0:
         yield ()
         return
@@ -67,8 +67,8 @@ def forwarding():
 
 @contextlib.contextmanager
 def serving(folder, prefix=()):
-    """Runs a server as long as the block, behind the words of `prefix`; gives the variables by which Ansible reaches it
-    from there."""
+    """Run a server during the block, with the words of `prefix` before its command; a context manager that gives the
+    variables by which Ansible reaches the server from there."""
     need_packages("openssh-server", "openssh-client")
     (folder / "login").mkdir(exist_ok=True)
     for key in ("host_key", "user_key"):

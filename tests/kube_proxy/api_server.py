@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A stand-in for the API server: what a kube-proxy asks for, by list and watch in JSON over plain HTTP on the loopback
+"""A small API server for a kube-proxy: list and watch of its resources, in JSON over plain HTTP on the loopback
 interface.
 
-All changes stand in one log, and the resource version of an object is its place there. So a watch is a walk through the
-log from the version that it asks for (kubernetes.io, API concepts: efficient detection of changes). Answers are
-HTTP/1.0: the end of the connection is the end of the answer, and a watch needs no chunks.
+One log holds all changes, and the resource version of an object is its position in the log. A watch reads the log
+from the version that the client asks for (kubernetes.io, API concepts: efficient detection of changes). Answers are
+HTTP/1.0: the answer ends when the connection ends, so a watch needs no chunks.
 """
 
 import copy
@@ -18,12 +18,12 @@ import urllib.parse
 
 PORT = 16443
 KINDS = {"services": "Service", "endpointslices": "EndpointSlice", "nodes": "Node", "servicecidrs": "ServiceCIDR"}
-# A watcher is told that nothing happened after that time, and notices by it that the other side is gone.
+# A watch without changes sends a bookmark after that time. The write fails if the client has disconnected.
 QUIET_SECONDS = 15
 
 
 class Log:
-    """Objects of a cluster, and everything that happened to them."""
+    """The objects of a cluster and all their changes."""
 
     def __init__(self):
         self.grown = threading.Condition()
@@ -48,12 +48,12 @@ class Log:
             self.grown.notify_all()
 
     def listed(self, resource):
-        """(objects, the version of that moment)."""
+        """(objects, the version of the log with these objects)."""
         with self.grown:
             return list(self.objects[resource].values()), len(self.events)
 
     def since(self, version):
-        """(events behind a version, the version of now), as soon as there are any or it was quiet for long."""
+        """(events after a version, current version); waits for an event, at most QUIET_SECONDS."""
         with self.grown:
             self.grown.wait_for(lambda: len(self.events) > version, QUIET_SECONDS)
             return self.events[version:], len(self.events)
@@ -64,7 +64,7 @@ def _key(thing):
 
 
 def selected(thing, query):
-    """Whether an object fits the two selectors that a kube-proxy uses: labels that must be absent, and one name."""
+    """Whether an object matches the two selectors of a kube-proxy: labels that must be absent, and one name."""
     unwanted = [part[1:] for part in query.get("labelSelector", "").split(",") if part.startswith("!")]
     name = query.get("fieldSelector", "").partition("metadata.name=")[2]
     return not set(unwanted) & set(thing["metadata"].get("labels", {})) and name in ("", thing["metadata"]["name"])
@@ -82,7 +82,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.server.refuses or resource is None:
             return self.answer(self.server.refuses or 404, {"kind": "Status", "apiVersion": "v1", "status": "Failure",
                                                             "code": self.server.refuses or 404})
-        # The group may be asked for in more than one version; an object is of the one that was asked for.
+        # Clients may request the API group in several versions; objects get the requested version.
         version = parts[1] if parts[0] == "api" else "/".join(parts[1:3])
         if query.get("watch") in ("1", "true"):
             return self.watch(resource, version, query)
@@ -96,7 +96,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                                  "metadata": {"resourceVersion": str(place)}})
 
     def do_POST(self):
-        """Events about the node, which kube-proxy wants to write down."""
+        """Accepts the events that kube-proxy writes about the node."""
         self.answer(201, json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}"))
 
     @staticmethod
@@ -146,7 +146,7 @@ class ApiServer(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
-    refuses = None  # The status of every answer, where each is to be an error.
+    refuses = None  # If set, each answer is an error with this status.
 
     def __init__(self, log):
         super().__init__(("127.0.0.1", PORT), Handler)
@@ -163,14 +163,14 @@ class ApiServer(http.server.ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request, client_address):
-        """Whoever asked is gone: nothing to print."""
+        """Print no error: the client has disconnected."""
 
     def drop_connections(self):
         for request in list(self._open):
             try:
                 request.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # Closed on the other side at the same moment.
+                pass  # The client closed it at the same moment.
 
     def gone(self):
         self.shutdown()

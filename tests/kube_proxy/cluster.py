@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Services, EndpointSlices and the node of a made cluster, as the API server shows them to a kube-proxy.
+"""Services, EndpointSlices and the node of a simulated cluster, as the API server returns them to a kube-proxy.
 
-The first eleven Services are one of each kind, those behind them are plain ClusterIPs, up to the number asked for.
+The first eleven Services are one of each kind. Further ones, up to the given number, are plain ClusterIP Services.
 """
 
 import ipaddress
@@ -17,7 +17,7 @@ HTTP = [("http", "TCP", 80, 8080)]
 NODE_PORT, BALANCER = {"type": "NodePort"}, {"type": "LoadBalancer"}
 LOCAL = {"externalTrafficPolicy": "Local"}
 STICKY = {"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 10800}}}
-# (namespace/name, ports, endpoints, how the Service differs from a plain one). The first endpoint is on this node.
+# (namespace/name, ports, number of endpoints, differences from a plain Service). The first endpoint is on this node.
 EVERY_KIND = [
     ("default/kubernetes", [("https", "TCP", 443, 6443)], 3, {}),
     ("kube-system/kube-dns", [("dns", "UDP", 53, 53), ("dns-tcp", "TCP", 53, 53), ("metrics", "TCP", 9153, 9153)],
@@ -35,7 +35,7 @@ EVERY_KIND = [
 
 
 def rows(number):
-    """What of EVERY_KIND a cluster with so many Services has, and as many plain ones as are missing then."""
+    """The first `number` Services: those of EVERY_KIND, then plain ones."""
     plain = [("load-%02d/svc-%04d" % (index % 20, index), HTTP, 2, {}) for index in range(number - len(EVERY_KIND))]
     return (EVERY_KIND + plain)[:number]
 
@@ -45,7 +45,7 @@ def cluster_ip(index, family):
 
 
 def of_cluster(number):
-    """(resource, object) of each object of a cluster with that many Services."""
+    """(resource, object) for each object of a cluster with that many Services."""
     yield "nodes", _node()
     pod = 2
     for index, (owner, ports, endpoints, special) in enumerate(rows(number)):

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the checks of the collection find in the sections of a look."""
+"""The findings of the collection's checks for the sections of a look."""
 
 import copy
 
@@ -12,8 +12,8 @@ ABOUT = ("BACKEND", "CHAIN", "IPVS", "KPROXY", "XLOCK")
 
 
 def judged(sections, about=(), policy=None):
-    """{"fail": {check: first finding in words}, "unknown": the same}, with checks `about` something else besides and
-    with a policy of the host. The sections that were not looked at are a healthy node's."""
+    """{"fail": {check: first finding in words}, "unknown": the same}; `about` adds checks, `policy` is the policy of
+    the host. Sections that the look does not have are those of a healthy node."""
     checked, problems = _evidence.checked_sections(sections)
     if problems:
         raise AssertionError(problems)

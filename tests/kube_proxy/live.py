@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Brings a node into one state and looks at it. To be the first process of new namespaces, see run.py; it needs nothing
-but the standard library, since a virtual machine has nothing else.
+"""Brings a node into one state and runs the collectors on it. It must be the first process of new namespaces, see
+run.py. It needs only the standard library, because a virtual machine has no other packages.
 
     live.py < JOB     JOB: JSON with binary, place, state (an entry of states*.yml), arguments of kube-proxy; writes a
                       line of JSON for each look
@@ -17,9 +17,9 @@ from live_node import Node, NotDone
 from steps import ACTIONS
 
 LOOK = pathlib.Path(__file__).resolve().with_name("look.py")
-# ipvs mode starts ipset for each entry of a set, which takes its time under emulation.
+# ipvs mode starts ipset for each entry of a set, which is slow under emulation.
 SERVICES, SERVICES_OF_IPVS = 30, 12
-# What rests on kube-proxy and its rules is looked at. The kernel and the disk are those of whoever runs this.
+# The sections about kube-proxy and its rules. The kernel and the disk belong to the machine that runs this.
 SECTIONS = ("iptables_backend", "iptables_chains", "ipvs", "kube_proxy", "kubelet", "xtables_lock")
 LONGEST_LOOK_SECONDS = 300
 

@@ -28,15 +28,16 @@ KUBECONFIG = {
 ARGUMENTS = ("--kubeconfig=%s/kubeconfig" % RUN, "--hostname-override=" + cluster.NODE, "--v=2",
              "--kube-api-content-type=application/json", "--conntrack-max-per-core=0",
              "--cluster-cidr=" + ",".join(map(str, cluster.POD_RANGES.values())))
-# With 5000 Services and the nft backend a first sync of both families takes a minute, beside others some.
+# With 5000 Services and the nft backend a first sync of both families takes a minute, and several minutes while other
+# states run.
 SYNC_SECONDS = 600
-# A look at an emulated machine may take half a minute, and must end before the next sync mends what it looks at.
+# A look at an emulated machine may take half a minute, and must end before the next sync repairs the damage.
 SLOW_SYNCS = ("--ipvs-sync-period=60s",)
 FULL_ROUTE = {"IPv4": ("iptables-save", "ip"), "IPv6": ("ip6tables-save", "ip6")}
 
 
 class NotDone(Exception):
-    """A step did not do what it is for, so what follows would judge something else."""
+    """A step did not reach its state, so later looks would judge another state."""
 
 
 class Node:
@@ -51,7 +52,7 @@ class Node:
         self.helpers = []
 
     def prepare(self):
-        """Everything that processes of this node share: /run with the lock, programs, addresses."""
+        """Set up everything that processes of this node share: /run with the xtables lock, programs, addresses."""
         links = [(path, os.readlink(str(path))) for path in ALTERNATIVES.iterdir() if path.is_symlink()]
         shell("mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs %s" % ALTERNATIVES)
         for path, target in links:
@@ -89,23 +90,23 @@ class Node:
         self.kube_proxy.wait(30)
 
     def rules(self, family):
-        """What tells that kube-proxy wrote rules of a family; empty where there are none or they cannot be read."""
+        """The rules of kube-proxy of a family as text; empty if there are none or they are not readable."""
         save, table = FULL_ROUTE[family]
         command = ["nft", "list", "table", table, "kube-proxy"] if self.mode == "nftables" else [save, "-t", "nat"]
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
                               universal_newlines=True).stdout
 
     def synced(self):
-        """Whether a first sync of each family is done; one sync is one transaction, so one Service stands for all."""
+        """Whether the first sync of each family is done. A sync is one transaction, so one Service shows it."""
         def done(family):
             if self.services and self.mode == "ipvs":
-                # A sync ends with the rules, which have this one where the set has an entry.
+                # A sync writes the rules last. They have this rule if the set has an entry.
                 return "CLUSTER-IP dst" in self.rules(family)
             if self.services:
                 last = max(index for index, row in enumerate(cluster.rows(self.services)) if row[2])
                 return cluster.cluster_ip(last, family) in self.rules(family)
             return ("chain services" if self.mode == "nftables" else ":KUBE-SERVICES") in self.rules(family)
-        # Behind its rules a sync of ipvs mode still cleans up, and counts as done after that.
+        # In ipvs mode a sync cleans up after the rules and sets its metric only then.
         return all(done(family) for family in cluster.FAMILIES) and (
             self.mode != "ipvs" or all(float(line.split()[-1]) for line in self.sync_times()))
 
@@ -123,7 +124,7 @@ class Node:
         return (RUN / "log").read_text(errors="replace").strip().rpartition("\n")[2][:300]
 
     def healthz(self):
-        """The status of /healthz, or why there is none."""
+        """The HTTP status of /healthz, or `no answer`."""
         try:
             with urllib.request.urlopen("http://127.0.0.1:10256/healthz", timeout=5) as answer:
                 return str(answer.status)
@@ -134,7 +135,7 @@ class Node:
 
     @staticmethod
     def sync_times():
-        """The lines of its metrics with the time of the last sync, one for each family from 1.33 on."""
+        """The lines of /metrics with the time of the last sync; one for each family since 1.33."""
         with urllib.request.urlopen("http://127.0.0.1:10249/metrics", timeout=20) as answer:
             lines = answer.read().decode().splitlines()
         return [line for line in lines if line.startswith("kubeproxy_sync_proxy_rules_last_timestamp_seconds")]

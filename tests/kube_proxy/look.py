@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the collectors of the collection see on the node that this process lives on: its sections, as one line of JSON.
+"""Runs the collectors of the collection on the node of this process and prints the sections as one line of JSON.
 
     look.py SECTION...             these sections, in one look
-    look.py --window SECONDS       the sections that tell more after two readings, as their own modules return them
+    look.py --window SECONDS       the sections that need two readings, as their own modules return them
 
-A process for each look, as a module of Ansible is one: what a look keeps must not serve the next one. Nothing but the
-standard library is needed, since a node has nothing else.
+Each look is a separate process, like a module of Ansible, so a look cannot use cached data of an earlier one. It needs
+only the standard library, because a node has no other packages.
 """
 
 import json

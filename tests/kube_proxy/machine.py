@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Virtual machines for ipvs mode: a kernel with ip_vs and ip_set as modules, which the kernel of a build machine often
-lacks.
+"""Virtual machines for ipvs mode: their kernel has ip_vs and ip_set as modules; the kernel of a build machine often has
+not.
 
-They are nodes of the testbed, beside those of molecule: their folders, memory and snapshots are their own. A second
-disk, which they only read, holds the kube-proxies and the programs of this folder.
+They are nodes of the testbed, separate from the nodes of molecule: they have their own folders, memory and snapshots. A
+second, read-only disk holds the kube-proxies and the programs of this folder.
 """
 
 import pathlib
@@ -29,7 +29,7 @@ DISK = FOLDER / "payload.img"
 
 
 class Machine(vm.Node):
-    """One of the machines of this run."""
+    """One virtual machine of this run."""
 
     hardware = ("-smp", "1", "-m", "1024", "-drive", "file=%s,if=virtio,format=raw,readonly=on" % DISK)
 
@@ -41,7 +41,7 @@ class Machine(vm.Node):
     def boot_for(self, qemu, image, accel):
         self.stop()
         self.launch(qemu, image, accel)
-        # kube-proxy of 1.22 and later ends where nf_conntrack is not loaded, which the container runtime does.
+        # kube-proxy of 1.22 and later exits if nf_conntrack is not loaded. Usually the container runtime loads it.
         status, output = self.ssh("modprobe nf_conntrack && mount -o ro /dev/vdb %s" % PAYLOAD, timeout=120)
         if status:
             raise images.ImageError("a virtual machine is not ready: " + output.decode())
@@ -52,18 +52,18 @@ class Machine(vm.Node):
         return "%s/%s" % (PAYLOAD, name_of(version))
 
     def command(self, namespaces):
-        """What runs live.py there, in namespaces as on this machine: ssh, which ends with it."""
+        """The command that runs live.py on the machine, in the same namespaces as on this machine; ssh ends with it."""
         return self.ssh_command("exec %s python3 -B %s/tests/kube_proxy/live.py" % (" ".join(namespaces), PAYLOAD))
 
     def versions(self):
-        """Its kernel and its programs, a line each."""
+        """The versions of its kernel and programs, a line each."""
         done = subprocess.run(self.ssh_command(VERSIONS), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               universal_newlines=True, timeout=60, check=True)
         return done.stdout.splitlines()
 
 
 def start(nodes, binaries):
-    """Builds what is missing and boots them all, with the kube-proxies `binaries`: {version: path}."""
+    """Build the missing parts and boot all machines, with the kube-proxies `binaries` ({version: path})."""
     built, _left_out = images.build_all([NODE])
     qemu = emulator.command(emulator.build())
     pack(binaries)
@@ -72,7 +72,7 @@ def start(nodes, binaries):
 
 
 def pack(binaries):
-    """The disk with the kube-proxies, the collectors and the programs of this folder."""
+    """Make the disk with the kube-proxies, the collectors and the programs of this folder."""
     tree = FOLDER / "payload"
     shutil.rmtree(str(tree), ignore_errors=True)
     tree.mkdir(parents=True)

@@ -32,7 +32,7 @@ def parts_of(version):
 
 
 def verdict(row):
-    """right, missed, false or not reached: what to think of a look."""
+    """The verdict on a look: `right`, `missed`, `false` or `not reached`."""
     look, found = row[3:]
     if "not_done" in found:
         return "not reached"
@@ -44,7 +44,7 @@ def verdict(row):
 
 
 def is_expected(row):
-    """Whether a look is right, or is known not to be."""
+    """Whether a look is right or has its known verdict."""
     return verdict(row) == "right" or verdict(row) == row[3].get("known", {}).get("verdict")
 
 
@@ -55,7 +55,7 @@ def never_judged(rows):
 
 
 def said(row, left_out=frozenset()):
-    """What a look found, in one cell, but for unknown checks that are `left_out`."""
+    """The findings of a look as a table cell, without the unknown checks in `left_out`."""
     found, judgement = row[4], verdict(row)
     if judgement == "not reached":
         return "not reached: %s" % found["not_done"].replace("|", "/")
@@ -67,7 +67,7 @@ def said(row, left_out=frozenset()):
 
 
 def table(rows, versions):
-    """A line for each look, a column for each version; `rows` are of one place."""
+    """A table with a line for each look and a column for each version; `rows` are of one place."""
     left_out = never_judged(rows)
     lines = ["Unknown in every state: %s.\n" % (", ".join(sorted(left_out)) or "none"),
              "| state | look | must fail | %s |" % " | ".join(versions), "| --- " * (3 + len(versions)) + "|"]
@@ -81,7 +81,7 @@ def table(rows, versions):
 
 
 def known(rows):
-    """The looks that are known not to be right, each with the reason."""
+    """The looks with a known wrong verdict, each with the reason."""
     reasons = {(row[2], row[3]["when"], verdict(row)): row[3]["known"]["why"] for row in rows
                if "known" in row[3] and verdict(row) != "right"}
     return "".join("- %s, %s (%s): %s\n" % (*key, why) for key, why in reasons.items()) or "All looks are right.\n"

@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Real kube-proxies in every state of states.yml and states_ipvs.yml, each in namespaces of its own, and
-docs/kube-proxy.md with what is found. As root.
+"""Runs real kube-proxies in every state of states.yml and states_ipvs.yml, each in separate namespaces, and writes the
+findings to docs/kube-proxy.md. Needs root.
 
-    run.py [--only WORD] [--no-vm] BINARY...     WORD: a part of names of states or places
+    run.py [--only WORD] [--no-vm] BINARY...     WORD: a part of the name of a state or place
 
-ipvs mode runs on virtual machines, see machine.py; --no-vm leaves it out. The page is written where all was run.
+ipvs mode runs on virtual machines, see machine.py; --no-vm leaves it out. Only a complete run writes the page.
 """
 
 import argparse
@@ -29,21 +29,21 @@ import judge
 import machine
 import page
 
-# Every process of a state is in a PID namespace, so the end of its first process ends them all (pid_namespaces(7)).
-# unshare ignores SIGTERM while it waits, and ends with this process, however that ends.
+# Every process of a state is in a PID namespace, so the kernel kills them all when the first one ends
+# (pid_namespaces(7)). unshare ignores SIGTERM while it waits; because of setpriv it ends when this process ends.
 NAMESPACES = ("setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--propagation",
               "private", "--pid", "--fork", "--kill-child", "--mount-proc")
 PLACES = ("legacy", "nft", "nftables")
 ON_MACHINE = "ipvs"
-# Feature gates that are off by default: (gate, first version, first one where it is on) (kubernetes pkg/features).
+# Feature gates that are off by default: (gate, first version, first version with default on) (kubernetes pkg/features).
 WITH_NFTABLES = (1, 29)
 GATES = (("IPv6DualStack", (1, 16), (1, 21)), ("NFTablesProxyMode", WITH_NFTABLES, (1, 31)))
 LONGEST_SECONDS = 1500
-# States mostly wait: for a timeout of kube-proxy. With many Services they compute, and a first sync must end.
+# Most states wait for a timeout of kube-proxy. States with many Services need CPU time, or their first sync times out.
 CORES = os.cpu_count() or 1
 AT_ONCE = 7 * CORES
 MANY_SERVICES = 1000
-# Virtual machines at a time, each with one state: kernel modules and modprobe.d are those of the whole machine.
+# Virtual machines at a time. Each runs one state, because kernel modules and modprobe.d belong to the whole machine.
 MACHINES = 3
 
 
@@ -53,13 +53,13 @@ def read_states():
 
 
 def version_of(binary):
-    """(1, 36, 2) of a kube-proxy."""
+    """The version of a kube-proxy as (1, 36, 2)."""
     said = subprocess.run([binary, "--version"], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
     return tuple(map(int, re.search(r"v(\d+)\.(\d+)\.(\d+)", said).groups()))
 
 
 def jobs(binaries, states, word):
-    """(version, binary, place, state) of everything there is to do; what takes longest begins first."""
+    """(version, binary, place, state) of all jobs; the longest ones start first."""
     found = [(version, binary, place, state) for state in states for version, binary in sorted(binaries.items())
              for place in state.get("places", PLACES)
              if version >= WITH_NFTABLES or "nftables" not in place + state["state"]
@@ -72,8 +72,8 @@ def seconds_of(state):
 
 
 def outcomes(job, node=None):
-    """A row for each look of a state: (version, place, state, expectation of the look, what was found); `node` is the
-    machine that it is brought about on, None for this one."""
+    """A row for each look of a state: (version, place, state, expectation of the look, findings). `node` is the virtual
+    machine that runs the state, None for this machine."""
     version, binary, place, state = job
     looks = [step["look"] for step in state["does"] if "look" in step]
     command = [*NAMESPACES, sys.executable, str(HERE / "live.py")] if node is None else node.command(NAMESPACES)
@@ -87,7 +87,7 @@ def outcomes(job, node=None):
 
 
 def answers(command, job):
-    """(the lines of live.py about looks, why there is no other)."""
+    """(the lines of live.py about looks, the reason why there are no more)."""
     try:
         done = subprocess.run(command, input=json.dumps(job), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               universal_newlines=True, timeout=LONGEST_SECONDS, check=False)
@@ -100,7 +100,7 @@ def answers(command, job):
 
 
 def on_machines(todo, binaries):
-    """(rows of all states on virtual machines, what these are)."""
+    """(rows of all states on virtual machines, versions of these machines)."""
     nodes = [machine.Machine(number) for number in range(MACHINES)]
     free = queue.Queue()
 

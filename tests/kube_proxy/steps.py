@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the steps of states.yml do on a node: `{what: value}`."""
+"""The steps of states.yml on a node: `{name of the step: value}`."""
 
 import signal
 import subprocess
@@ -11,7 +11,7 @@ import time
 import cluster
 from live_node import RUN, shell
 
-# A real iptables-restore that waits for the rest of its input for ever, as one does whose writer hangs.
+# A real iptables-restore that waits forever for the rest of its input, as if the writer hangs.
 HANGING = """#!/bin/sh
 exec {0}/hanging/iptables-restore "$@" < {0}/never
 """
@@ -25,7 +25,7 @@ def start(node, what):
 
 
 def start_again(node, changes):
-    """Another start of kube-proxy, in another mode or with programs of another backend; nobody cleans up."""
+    """Restart kube-proxy in another mode or with programs of another backend; no step cleans up the old rules."""
     node.stop_kube_proxy()
     node.mode = changes.get("mode", node.mode)
     node.use_backend(changes.get("backend", node.backend))
@@ -37,7 +37,7 @@ def sync(node, _value):
 
 
 def just_synced(node, _value):
-    """A sync ends now, so that the next one of itself is a syncPeriod away: what follows is not mended meanwhile."""
+    """Wait for the end of a sync. The next periodic sync, which would repair damage, is a syncPeriod later."""
     def of_ipv4():
         return [line for line in node.sync_times() if "IPv6" not in line]
     before = of_ipv4()
@@ -54,7 +54,7 @@ def background(node, command):
 
 
 def remove_endpoint(node, service):
-    """One endpoint of a Service ends, in each family."""
+    """Remove one endpoint of a Service in each family."""
     namespace, name = service.split("/")
     for family in cluster.FAMILIES:
         key = namespace, "%s-%s" % (name, family.lower())
@@ -64,7 +64,7 @@ def remove_endpoint(node, service):
 
 
 def keep_changing(node, rounds):
-    """Endpoints come and go in all Services, as in a rollout, while the next steps are done."""
+    """Remove and add endpoints of all Services, like in a rollout, while the next steps run."""
     def change():
         for _round in range(rounds):
             for owner, _ports, endpoints, _special in cluster.rows(node.services):
@@ -76,7 +76,7 @@ def keep_changing(node, rounds):
 
 
 def bring_back(node, service):
-    """The Service has all its endpoints again."""
+    """Give the Service all its endpoints again."""
     for resource, thing in cluster.of_cluster(node.services):
         labels = thing["metadata"].get("labels", {})
         if resource == "endpointslices" and service == "%s/%s" % (
@@ -90,7 +90,7 @@ def remove_service(node, service):
 
 
 def api(node, how):
-    """The API server ends, or answers everything with an error."""
+    """Stop the API server, or make each of its answers an error."""
     if how == "gone":
         node.api.gone()
     else:
@@ -99,7 +99,7 @@ def api(node, how):
 
 
 def hang(node, program):
-    """The next start of that program waits for ever; to be followed by `mend`, so that those behind it do not."""
+    """Make the next start of that program wait forever. `mend` must follow, so that later starts do not wait."""
     real, wrapper = RUN / "hanging" / program, RUN / ("never-ending-" + program)
     real.parent.mkdir()
     real.symlink_to("/usr/sbin/xtables-%s-multi" % node.backend)
@@ -115,7 +115,7 @@ def mend(node, _program):
 
 
 def stop(node, _value):
-    """kube-proxy is there, and does nothing any more."""
+    """Freeze kube-proxy: the process exists but does nothing."""
     node.kube_proxy.send_signal(signal.SIGSTOP)
 
 

@@ -1,15 +1,15 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""On a test node: code that was compiled once is taken again wherever Ansible sends the same source.
+"""A cache of compiled code on a test node, for sources that Ansible sends again and again.
 
-Ansible sends a module and all it imports as sources in a zip archive with each task, and Python compiles what it
-imports from an archive anew each time. A real node does that in a tenth of a second; on an emulated one it is a third
-of the work of most tasks.
+With each task Ansible sends a module and its imports as sources in a zip archive, and Python compiles imports from an
+archive each time. That takes a tenth of a second on a real node, but is a third of the work of most tasks on an
+emulated node.
 
-    compiled_sources.py     compile and keep all that lies in sources/ beside this file
+    compiled_sources.py     compile and cache all files in sources/ beside this file
 
-What was never kept is compiled as ever. Nothing is written in the course of a task.
+Python compiles sources that are not in the cache as usual. A task never writes to the cache.
 """
 
 import _imp

@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The QEMU that runs the test nodes: trixie's 10.0, unpacked once beside the images, whatever the machine itself has.
+"""The QEMU of the test nodes: 10.0 of trixie, unpacked once beside the images, whatever QEMU this machine has.
 
-A node under bookworm's 7.2 pays three times as much for each fork, and a fifth more for its boot.
+With 7.2 of bookworm each fork on a node takes three times as long, and a boot takes a fifth longer.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
 
 def build():
-    """The folder of the unpacked emulator, unpacked if there is none yet."""
+    """The folder of the unpacked emulator; the first call unpacks it."""
     final = images.CACHE / ("qemu-" + SUITE)
     with open(str(images.CACHE / "lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -36,7 +36,7 @@ def unpack(final):
     print("testbed: unpacking {0} of {1}".format(PACKAGE, SUITE), file=sys.stderr, flush=True)
     work = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=str(final.parent)))
     try:
-        # Unpacked only: none of its packages is set up, so nothing of it runs but QEMU itself.
+        # The packages are only unpacked, not configured, so only QEMU itself runs.
         images.run(["mmdebstrap", "--variant=extract", "--include=" + PACKAGE, "--keyring=" + images.KEYRING, SUITE,
                     str(work), images.mirror()])
         work.rename(final)
@@ -45,7 +45,7 @@ def unpack(final):
 
 
 def command(folder):
-    """The start of a command line that runs it with its own C library, firmware and modules."""
+    """The first words of a command line that runs this QEMU with its own C library, firmware and modules."""
     return ["env", "QEMU_MODULE_DIR={0}/{1}/qemu".format(folder, LIBRARIES),
             str(folder / LIBRARIES / "ld-linux-x86-64.so.2"), "--library-path", str(folder / LIBRARIES),
             str(folder / "usr/bin/qemu-system-x86_64"), "-L", str(folder / "usr/share/qemu"), "-L",

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Unpack a system tree with two kernels: what an image build has before it is packed and booted.
+"""Unpack a system tree with two kernels, like the tree of an image build before it is packed and booted.
 
     image_tree.py DIR     DIR must not exist yet
 """
@@ -20,7 +20,7 @@ def unpack(target):
     extract = ["tar", "--numeric-owner", "--xattrs", "-C", str(target), "-xf"]
     images.run(extract + [str(built[SYSTEM] / "rootfs.tar"), "--exclude=./usr/share/doc",
                           "--exclude=./usr/share/locale"])
-    # The index is left behind: Debian's kernel packages ship none, depmod makes it for the tree at hand.
+    # Without the index: Debian's kernel packages have none, and depmod makes it for this tree.
     images.run(extract + [str(built[SECOND_KERNEL] / "rootfs.tar"), "--wildcards", "--exclude=modules.dep*",
                           "--exclude=modules.alias*", "--exclude=modules.symbols*", "./usr/lib/modules/*", "./boot/*"])
     for release in (target / "usr/lib/modules").iterdir():

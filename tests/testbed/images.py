@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Build the root file systems and disks of the test nodes, once per recipe.
 
-    images.py [NODE ...]      build what is missing and print where each image lies
+    images.py [NODE ...]      build missing images and print the folder of each image
 
 An image is a folder .cache/testbed/images/NODE-KEY with rootfs.tar, disk.img, vmlinuz, initrd.img. KEY is a hash
-of everything the image is made from, so an unchanged recipe is never built twice.
+of all inputs of the image, so an unchanged recipe is never built twice.
 """
 
 import concurrent.futures
@@ -24,7 +24,7 @@ import tempfile
 CACHE = pathlib.Path(__file__).resolve().parents[2] / ".cache" / "testbed"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-# What a host must have, and the Debian package that brings it.
+# {program or file that this machine needs: its Debian package}.
 TOOLS = {
     "mmdebstrap": "mmdebstrap",
     "mke2fs": "e2fsprogs",
@@ -32,8 +32,8 @@ TOOLS = {
     KEYRING: "debian-archive-keyring",
 }
 
-# node -> suite; `floats` marks the suite whose packages may be uninstallable, or its Release file expired, on some
-# days.
+# node -> suite; `floats` marks a suite that on some days has packages that cannot be installed, or an expired Release
+# file.
 NODES = {
     "node61": {"suite": "bookworm", "kernel": "6.1", "floats": False},
     "node612": {"suite": "trixie", "kernel": "6.12", "floats": False},
@@ -45,13 +45,13 @@ PACKAGES = (
     "procps initramfs-tools linux-image-cloud-amd64"
 ).split()
 
-# Clean-up timers would wake up in the middle of a scenario, the rest makes every emulated boot seconds longer.
+# Clean-up timers would run in the middle of a scenario. The other units make every emulated boot seconds longer.
 MASKED = (
     "apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer "
     "logrotate.timer systemd-networkd-wait-online.service ipvsadm.service getty@tty1.service serial-getty@ttyS0.service"
 ).split()
 
-# An initial ramdisk with the drivers of this one machine type is a third in size and unpacked that much sooner.
+# An initial ramdisk with only the drivers of this machine type has a third of the size and unpacks faster.
 INITRAMFS = {
     "etc/initramfs-tools/conf.d/testbed": "MODULES=list\n",
     "usr/share/initramfs-tools/modules.d/testbed": "virtio_pci\nvirtio_blk\next4\n",
@@ -61,11 +61,11 @@ NETWORK = "[Match]\nName=e*\n\n[Network]\nDHCP=yes\n"
 
 
 class ImageError(Exception):
-    """An image cannot be built here; the text says why."""
+    """An image cannot be built on this machine; the message is the reason."""
 
 
 def ensure_tools():
-    """Install what is missing when root, else say what to install."""
+    """Install missing packages if root; otherwise raise an error that names them."""
     missing = sorted({package for tool, package in TOOLS.items() if not (shutil.which(tool) or os.path.exists(tool))})
     if not missing:
         return
@@ -95,7 +95,7 @@ def ssh_key():
 
 
 def recipe(node):
-    """Everything the image of a node is made from."""
+    """All inputs of the image of a node."""
     return {
         "suite": NODES[node]["suite"],
         "packages": PACKAGES,
@@ -113,10 +113,10 @@ def image_dir(node):
 
 
 def mirror():
-    """The Debian mirror this machine itself installs from."""
+    """The Debian mirror from which this machine installs packages."""
     listing = run(["apt-get", "indextargets", "--format", "$(SITE)|$(LABEL)", "Created-By: Packages"])
     targets = [line.split("|") for line in listing.splitlines()]
-    # A machine whose package lists were cleaned away has no labels, but its sources still name the site.
+    # Without package lists there are no labels, but the sources still have the site.
     for site, label in targets:
         if label == "Debian" or (not label and site.rstrip("/").endswith("/debian")):
             return site
@@ -135,11 +135,11 @@ def make_rootfs(node, target):
 
 
 def customise(root, node):
-    """Make the tree a machine that answers ssh on its first network interface."""
+    """Change the tree so that it boots as a machine with ssh on its first network interface."""
     files = {
         "etc/hostname": node + "\n",
         "etc/hosts": "127.0.0.1 localhost\n127.0.1.1 {0}\n".format(node),
-        # A fixed identity: an empty one makes the first boot a "first boot" with presets applied.
+        # A constant machine id. With an empty one, systemd treats the boot as a "first boot" and applies presets.
         "etc/machine-id": hashlib.md5(node.encode()).hexdigest() + "\n",
         "etc/systemd/network/10-testbed.network": NETWORK,
         "root/.ssh/authorized_keys": recipe(node)["authorized_keys"],
@@ -172,7 +172,7 @@ def make_disk(node, work):
 
 
 def build(node):
-    """The image folder of a node, built if its recipe has none yet."""
+    """The image folder of a node; builds the image if its recipe has none yet."""
     final = image_dir(node)
     if final.is_dir():
         return final
@@ -180,14 +180,14 @@ def build(node):
         raise ImageError("building the image of {0} needs root".format(node))
     print("testbed: building the image of {0} ({suite})".format(node, **NODES[node]), file=sys.stderr, flush=True)
     final.parent.mkdir(parents=True, exist_ok=True)
-    # Built beside its place and renamed, so that an interrupted build never looks like an image.
+    # Build in a temporary folder and rename it, so that an interrupted build never looks like an image.
     work = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=str(final.parent)))
     try:
         make_rootfs(node, work / "rootfs.tar")
         make_disk(node, work)
         work.chmod(0o755)
         work.rename(final)
-        # An older recipe's image is of no more use; a node still running from it keeps its open files.
+        # Remove images of older recipes. A node that still runs from one keeps its open files.
         for older in set(final.parent.glob(node + "-*")) - {final}:
             shutil.rmtree(str(older))
     finally:
@@ -196,7 +196,7 @@ def build(node):
 
 
 def build_all(nodes):
-    """(node -> folder, node -> reason it was left out). Only a floating suite may be left out; others raise."""
+    """(node -> folder, node -> reason why it is left out). Only floating suites may be left out; others raise."""
     ensure_tools()
     ssh_key()
     built, left_out = {}, {}
@@ -216,12 +216,12 @@ def build_all(nodes):
 
 
 def report_left_out(nodes, left_out):
-    """Whoever reads the summary must see which node did not take part; what is known of other nodes stays."""
+    """Record for the summary which nodes did not take part; the records of other nodes stay."""
     note = CACHE / "left_out.txt"
     known = note.read_text().splitlines() if note.exists() else []
     lines = [line for line in known if line.split()[0] not in nodes]
     for node, why in left_out.items():
-        # apt says first what is wrong; what follows is everybody else's reaction to it.
+        # The first error of apt is the cause; later errors are only its consequences.
         causes = [line for line in why.strip().splitlines() if line.startswith("E: ")] or why.strip().splitlines()
         lines.append("{0} ({suite}, kernel {kernel}) LEFT OUT: {1}".format(node, causes[0], **NODES[node]))
         print("testbed: *** {0}\n{1}".format(lines[-1], why), file=sys.stderr, flush=True)

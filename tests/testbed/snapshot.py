@@ -1,14 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Print what a run may have changed on this machine, as JSON: files, modules, sysctls, rules, interfaces and the
-xtables lock.
+"""Print as JSON everything on this machine that a run may have changed: files, modules, sysctls, rules, interfaces and
+the xtables lock.
 
-    snapshot.py [ROOT]     ROOT: take the files of a tree instead of this machine's own
+    snapshot.py [ROOT]     ROOT: read the files of a tree instead of the files of this machine
 
-Reading must not change anything either. `nft list ruleset` loads nf_tables where it is not loaded yet, so it is asked
-only where it is, and so is ipset; iptables-legacy-save is asked only where the kernel lists legacy tables already.
-Packet counters move by themselves and are left out.
+Reading must not change anything. `nft list ruleset` loads nf_tables, so it runs only if nf_tables is already loaded;
+the same holds for ipset. iptables-legacy-save runs only if the kernel already lists legacy tables. Packet counters
+change by themselves and are left out.
 """
 
 import hashlib
@@ -20,14 +20,14 @@ import stat
 import subprocess
 import sys
 
-# Where a fix may write: everything in /etc, and what kmod, depmod and systemd read or write elsewhere.
+# The paths that a fix may change: /etc, and other paths that kmod, depmod and systemd read or write.
 FILES = ("etc", "run/modprobe.d", "run/modules-load.d", "usr/local/lib", "usr/lib/modprobe.d", "usr/lib/modules-load.d",
          "usr/lib/modules", "lib/modules", "boot", "run/xtables.lock")
 
-# Below the modules trees and /boot only size and time are compared: hashing them takes minutes on an emulated node.
+# In the module trees and /boot only size and time are compared, because hashes take minutes on an emulated node.
 BULKY = ("usr/lib/modules", "lib/modules", "boot")
 
-# Sysctls that move by themselves, or whose reading does something.
+# Sysctls that change by themselves, or that have an effect when they are read.
 RESTLESS = ("fs/aio-nr", "fs/dentry-state", "fs/file-nr", "fs/inode-nr", "fs/inode-state", "kernel/ns_last_pid",
             "kernel/perf_cpu_time_max_percent", "kernel/perf_event_max_sample_rate", "kernel/pty/nr", "kernel/random",
             "net/netfilter/nf_conntrack_count", "vm/stat_refresh")
@@ -47,7 +47,7 @@ def files(root):
 
 
 def entry(root, path):
-    """{path: what identifies its content, mode, owner and time}"""
+    """{path: [content or its hash, size or link target, mode, owner, group, time]}"""
     try:
         state = os.lstat(path)
     except OSError:
@@ -77,7 +77,7 @@ def lines(path):
 
 
 def modules():
-    """Names only: reference counts move with every socket."""
+    """Only names, because reference counts change with every socket."""
     loaded = lines("/proc/modules")
     return None if loaded is None else [line.split()[0] for line in loaded]
 
@@ -114,7 +114,7 @@ def output(*command):
 
 
 def lock():
-    """Which file the xtables lock is, and the rows of the kernel's list that are about it; None where there is none."""
+    """The inode of the xtables lock and its rows in /proc/locks; None if the lock file does not exist."""
     try:
         inode = os.lstat("/run/xtables.lock").st_ino
     except OSError:

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a test node gets before its snapshot, so that it need not compile the same modules for each task: see
-compiled_sources.py."""
+"""The sources that a test node compiles before its snapshot, so that it does not compile the same modules for each
+task: see compiled_sources.py."""
 
 import importlib.util
 import io
@@ -12,14 +12,14 @@ import tarfile
 HERE = pathlib.Path(__file__).resolve().parent
 COLLECTION = HERE.parents[1]
 PLACE = "var/cache/testbed"
-# Debian's Python reads this folder at each start: an entry of its path, and what is done then.
+# Debian's Python reads this .pth file at each start: a line adds an entry to its path, the next line is executed.
 AT_START = ("usr/lib/python3/dist-packages/testbed.pth", "/{0}\nimport compiled_sources\n".format(PLACE))
 UNPACK_AND_COMPILE = "tar --extract --gzip --directory=/ && python3 /{0}/compiled_sources.py".format(PLACE)
 
 
 def folders():
-    """The folders whose sources Ansible sends to a node. Without Ansible beside this Python only those of the
-    collection."""
+    """The folders whose sources Ansible sends to a node; only those of the collection if this Python has no
+    Ansible."""
     found = [COLLECTION / "plugins" / "modules", COLLECTION / "plugins" / "module_utils"]
     ansible = importlib.util.find_spec("ansible")
     return found + [pathlib.Path(place) / "module_utils"

@@ -3,17 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run the test nodes: real kernels in QEMU, each reachable over ssh on a loopback port.
 
-    vm.py start [NODE ...]      build what is missing, boot what is down, return what is up to its pristine state
+    vm.py start [NODE ...]      build missing images, boot nodes that are down, restore running nodes
     vm.py restore [NODE ...]    return running nodes to the state right after their boot
-    vm.py reboot [NODE ...]     reboot running nodes from within; their disks keep what was written
-    vm.py stop [NODE ...]       end them; nothing they wrote is kept
+    vm.py reboot [NODE ...]     reboot running nodes from within; their disks keep all changes
+    vm.py stop [NODE ...]       stop them; all their changes are lost
     vm.py status [NODE ...]     one line per node
     vm.py inventory             the running nodes as an Ansible inventory in YAML
-    vm.py snapshot --into DIR   what snapshot.py prints on each running node, as DIR/NODE.json
+    vm.py snapshot --into DIR   the output of snapshot.py on each running node, as DIR/NODE.json
 
 A restore is QEMU's `loadvm` of a snapshot taken right after the boot: 0.2 s a node, where a reboot costs 35-60 s.
-With `snapshot=on` both the disk's changes and that snapshot live in a temporary file which QEMU has already unlinked,
-so every start begins with the untouched image and a killed QEMU leaves nothing behind.
+With `snapshot=on` both the changes of the disk and that snapshot are in a temporary file that QEMU has already
+unlinked. So every start begins with the unchanged image, and a killed QEMU leaves no files.
 """
 
 import argparse
@@ -32,13 +32,13 @@ import images
 import sources
 
 RUN = images.CACHE / "run"
-# A boot takes 40-90 s on an idle machine; a busy one may take ten times as long, and that is no failure of the kernel.
+# A boot takes 40-90 s on an idle machine. A busy machine may take ten times as long without a failure of the kernel.
 BOOT_SECONDS = 900
 PROBE_SECONDS = 20
 MEMORY_MIB = "768"
 SNAPSHOT = "pristine"
 SNAPSHOT_SCRIPT = pathlib.Path(__file__).resolve().with_name("snapshot.py")
-# Who asks a node that goes down in that moment would wait for the answer for ever.
+# Without ServerAlive options, ssh would wait forever for a node that goes down at that moment.
 SSH_OPTIONS = ("-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
                " -o ServerAliveInterval=20 -o ServerAliveCountMax=3")
 
@@ -66,7 +66,7 @@ class Node:
     def monitor(self):
         """A function that runs one QEMU monitor command."""
         with contextlib.ExitStack() as stack:
-            # A socket address holds 108 bytes, less than a deep checkout's path; the folder's descriptor is short.
+            # A socket address has at most 108 bytes, and the path may be longer; the path of a descriptor is short.
             folder = os.open(str(self.dir), os.O_PATH)
             stack.callback(os.close, folder)
             link = stack.enter_context(socket.socket(socket.AF_UNIX))
@@ -104,7 +104,7 @@ class Node:
                 "-o", "BatchMode=yes"] + SSH_OPTIONS.split() + ["root@127.0.0.1", command]
 
     def ssh(self, command, timeout, script=b""):
-        """(exit status, output) of a command in the guest; 255 and a timeout both mean: not reachable."""
+        """(exit status, output) of a command in the guest; 255 means not reachable, also after a timeout."""
         try:
             done = subprocess.run(self.ssh_command(command), input=script, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, timeout=timeout, check=False)
@@ -137,12 +137,12 @@ class Node:
         self.wait()
 
     def keep(self):
-        """The state of this moment is what restore() returns to."""
+        """Save the current state, to which restore() returns."""
         with self.monitor() as human:
             human("savevm " + SNAPSHOT)
 
     def wait(self):
-        """Until the guest answers and systemd has finished starting: a snapshot in between would move by itself."""
+        """Wait until the guest answers and systemd has finished the boot; before that its state still changes."""
         deadline = time.monotonic() + BOOT_SECONDS
         while self.ssh("systemctl is-system-running --wait", timeout=300)[0] == 255:
             if time.monotonic() > deadline:
@@ -153,7 +153,7 @@ class Node:
     def restore(self):
         with self.monitor() as human:
             human("loadvm " + SNAPSHOT)
-        # The guest's side of every open connection is gone: a new name keeps ssh from reusing a dead master.
+        # The guest has lost all open connections. With a new control path ssh does not reuse a dead master.
         self.save_state(generation=self.state["generation"] + 1)
 
     def boot_id(self):
@@ -198,8 +198,8 @@ class Node:
 
 
 def accelerated(accel):
-    # Without -cx16, kernel 6.12 panicked under an emulated cmpxchg16b. The default cache of translated code,
-    # a gigabyte, makes a reboot cost half as much CPU again as the boot before it, and each node 1.5 GiB of memory.
+    # Without -cx16, kernel 6.12 panicked under an emulated cmpxchg16b. With the default cache of translated code, one
+    # gigabyte, a reboot takes 50 % more CPU time than the boot before it, and each node takes 1.5 GiB of memory.
     return {"kvm": ["-accel", "kvm", "-cpu", "host"],
             "tcg": ["-accel", "tcg,thread=multi,tb-size=128", "-cpu", "max,-cx16"]}[accel]
 
@@ -215,7 +215,7 @@ def free_port():
 
 
 def find_accel(qemu, image):
-    """kvm only where it has just been seen to run a stock kernel; the answer is kept until this machine reboots."""
+    """`kvm` if KVM runs a stock kernel in a probe, otherwise `tcg`. The result is kept until this machine reboots."""
     boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     known = RUN / "accel-{0}".format(boot_id)
     if not known.exists():
@@ -225,7 +225,7 @@ def find_accel(qemu, image):
 
 
 def probe_kvm(qemu, image):
-    """Whether KVM brings a stock kernel as far as its first process."""
+    """Whether a stock kernel under KVM reaches its first process."""
     log = RUN / "probe.log"
     log.write_text("")
     probe = subprocess.Popen(

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builds the tarball users get, from a real copy, then runs the tests that look into it, import it as Galaxy does,
-install it and use it."""
+"""Builds the tarball for users from a real copy of the collection. Then runs tests that inspect it, import it like
+Galaxy, install it and use it."""
 
 import sys
 
@@ -10,7 +10,7 @@ from results import BUILD, TOP, VENV, Results, clean_env, copy_collection, make_
 
 IMPORTER = "galaxy-importer>=0.4.20,<1"
 
-# What lies about in a checkout that was worked in, and must not come along.
+# Files of a used checkout that must not be in the tarball.
 LITTER = (".venv/bin/python", ".venv-other/pyvenv.cfg", ".cache/disk.img", ".build/logs/unit.log",
           ".pytest_cache/README.md", ".hypothesis/unicode", ".ansible/facts", "kubenode-netfilter-report/report.json",
           "kubenode-netfilter-0.0.9.tar.gz", "plugins/modules/__pycache__/node_facts.cpython-311.pyc",

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What differs from a branch: which files, and which checks of the catalogue."""
+"""The differences from a branch: changed files, and changed checks of the catalogue."""
 
 import pathlib
 import subprocess
@@ -13,7 +13,7 @@ CATALOGUE = pathlib.PurePath("roles/node_policy/files/checks")
 
 
 class NoBase(Exception):
-    """There is nothing to compare with; the text says what to do."""
+    """The branch or commit to compare with does not exist; the message names the known ones."""
 
 
 def git(*arguments, top=TOP):
@@ -35,15 +35,14 @@ def base_of(branch, top=TOP):
 
 
 def changed_files(base, top=TOP):
-    """Return the files that differ from a commit, those that were removed and those git does not know yet among
-    them."""
+    """Return the files that differ from a commit, with removed and untracked files."""
     listed = (git("diff", "--name-only", "-z", "--no-renames", base, "--", top=top) or "")
     listed += git("ls-files", "-z", "--others", "--exclude-standard", top=top) or ""
     return [pathlib.PurePath(name) for name in sorted(set(listed.split("\0"))) if name]
 
 
 def changed_checks(path, base, top=TOP):
-    """Return the ids of the entries of a file of the catalogue that are not as they were in a commit."""
+    """Return the ids of the entries in a file of the catalogue that differ from a commit."""
     if not (top / path).exists():
         return []
     before = yaml.safe_load(git("show", "%s:%s" % (base, path), top=top) or "[]")

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One check: what a user reads of each case in its table, and whether all end as the table says. ID is a check or a
-pattern of checks."""
+"""One check: prints the report of each case in its table, and tests whether each case has the result of the table. ID
+is a check or a pattern of checks."""
 
 import os
 import shutil
@@ -21,12 +21,12 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.judge im
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_node
 
 TEST = "tests/unit/plugins/plugin_utils/test_checks.py"
-# The report only counts these; here their reason is shown, too.
+# The report only counts these findings; this tool also prints their reason.
 SILENT = (_finding.PASS, _finding.SKIP)
 
 
 def shown(check, row, width, color):
-    """What a user reads of a case."""
+    """The report of a case, as a user reads it."""
     evidence, policy = case_of(row)
     report = _fleet.node_report("%s (expect: %s)" % (row["name"], row["expect"]),
                                 _assess.exported(evidence, policy, [check], None))

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/checks.md, written from the catalogue: an entry there is a check and its documentation at once."""
+"""docs/checks.md, made from the catalogue: an entry of the catalogue is a check and its documentation."""
 
 import pathlib
 import re
@@ -30,7 +30,7 @@ def subjects():
 
 
 def filled(text, hang=""):
-    """One paragraph in lines of at most 120 columns, the second and further ones behind `hang`."""
+    """One paragraph in lines of at most 120 columns; all lines after the first begin with `hang`."""
     return textwrap.fill(text, 120, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
 
 
@@ -52,7 +52,7 @@ def render_table(checks):
 
 
 def with_blanks(text):
-    """Return a text in which what a finding fills in reads as a blank."""
+    """Return a text with `<name>` in place of each value that a finding fills in."""
     return re.sub(r"\{(\w+)\}", r"`<\1>`", one_line(text))
 
 

@@ -11,8 +11,8 @@ from results import TOP, make_venv
 
 Core = collections.namedtuple("Core", "version python node_python")
 
-# What a lane asks of pip, the Pythons a controller may have for it (the end of the second range is open: pip knows),
-# and the oldest Python it drives on a node.
+# For each lane: the requirement for pip, the oldest and newest Python of a controller (open for `newest`, because pip
+# knows the limit), and the oldest Python that it drives on a node.
 LANES = {
     "2.16": {"requirement": "ansible-core>=2.16,<2.17", "pythons": ((3, 10), (3, 12)), "node": (3, 6)},
     "newest": {"requirement": "ansible-core>=2.18", "pythons": ((3, 11), (3, 99)), "node": (3, 9)},
@@ -20,7 +20,7 @@ LANES = {
 
 
 def lanes(results):
-    """Yield a Core per lane; a lane that cannot run is told to `results`, with the reason."""
+    """A generator of one Core per lane; adds a lane that cannot run to `results`, with the reason."""
     usable, _broken = pythons.find()
     for name, lane in LANES.items():
         oldest, youngest = lane["pythons"]

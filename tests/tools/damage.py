@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All scenarios of tests/fixtures/damage on the rules of every kube-proxy and backend: how many are judged right.
-Writes docs/damage.md.
+"""Runs all scenarios of tests/fixtures/damage on the rules of every kube-proxy and backend, and counts how many are
+judged right. Writes docs/damage.md.
 
     damage.py [--quick]
 
---quick tries each scenario in each place on one kube-proxy, taken in turn.
+--quick runs each scenario in each place on only one kube-proxy; the versions take turns.
 """
 
 import collections
@@ -50,7 +50,7 @@ def tried(run):
 
 
 def counts(outcomes):
-    """Rows of the table: [place, version, of each verdict so many]."""
+    """Rows of the table: [place, version, [number of scenarios for each verdict]]."""
     found = collections.Counter((place, version, said) for _id, version, place, said, _why in outcomes)
     rows = [(PLACES[place], version, [found[place, version, said] for said in VERDICTS])
             for place in damaged_nodes.PLACES for version in damaged_nodes.VERSIONS]
@@ -65,7 +65,7 @@ def table(outcomes):
 
 
 def not_right(outcomes):
-    """{(scenario, verdict, why): where} of what is not judged right."""
+    """{(scenario, verdict, why): where} of runs that are not judged right."""
     found = collections.defaultdict(list)
     for name, version, place, said, why in outcomes:
         if said != "right":
@@ -74,7 +74,7 @@ def not_right(outcomes):
 
 
 def reasons(outcomes):
-    """The scenarios that are not judged right, each with the sentence of damage_missed.yml."""
+    """A table of the scenarios that are not judged right, each with its reason in damage_missed.yml."""
     rows = {row["id"]: row for row in damaged_nodes.scenarios()}
     lines = ["| scenario | judged | where | why |", "| --- | --- | --- | --- |"]
     for (name, said, _why), where in sorted(not_right(outcomes).items()):
@@ -91,7 +91,7 @@ def version_of(*command):
 
 
 def in_turn(runs):
-    """Of the runs of each scenario in each place the one of one version, another for the next."""
+    """One run for each scenario in each place; the versions take turns."""
     groups = collections.OrderedDict()
     for run in runs:
         groups.setdefault((run[0]["id"], run[2]), []).append(run)
@@ -107,7 +107,7 @@ def machine():
 
 def main():
     for backend in ("nft", "legacy"):
-        damaged_nodes.programs(backend)  # Their folders are this process's to remove.
+        damaged_nodes.programs(backend)  # This process makes their folders, so it removes them.
     quick = sys.argv[1:] == ["--quick"]
     runs = in_turn(damaged_nodes.runs()) if quick else damaged_nodes.runs()
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:

@@ -41,7 +41,7 @@ def problem_with(kind, names):
 
 
 def problems_with(kind, names):
-    """Return {name: problem}. One process renders all; only where that fails each is asked for by itself."""
+    """Return {name: problem}. One process renders all pages; only if that fails, each page is rendered alone."""
     if problem_with(kind, names) is None:
         return {}
     return {name: problem for name, problem in ((name, problem_with(kind, [name])) for name in names) if problem}
@@ -59,7 +59,7 @@ def render(results, kind, pattern):
 
 
 def write_page(results, module, check):
-    """Writes a page that `module` renders from data of the collection, or compares it."""
+    """Write a page that `module` renders from data of the collection, or compare it."""
     page, name = module.render_page(), module.PAGE.relative_to(TOP)
     if check:
         fresh = module.PAGE.exists() and module.PAGE.read_text(encoding="utf-8") == page

@@ -15,8 +15,8 @@ REQUIREMENTS = ("antsibull-docs>=2.16,<3", "antsibull-changelog>=0.30,<1", "sphi
                 "sphinx-ansible-theme>=0.10,<1")
 COLLECTION = "kubenode.netfilter"
 CHANGELOG = ("changelogs/changelog.yaml", "CHANGELOG.rst")
-# Labels of Ansible's own documentation. With their list at hand nothing is asked of the network, and a wrong label
-# still is an error.
+# Labels of Ansible's own documentation. With this list the build needs no network, and a wrong label is still an
+# error.
 ANSIBLE_DOCS = "https://docs.ansible.com/projects/ansible/devel/"
 ANSIBLE_LABELS = ("action_plugins", "ansible_configuration_settings", "common_return_values", "connection_plugins",
                   "become_plugins", "playbooks_vault", "check_mode_dry")
@@ -25,7 +25,7 @@ INVENTORY_HEAD = ("# Sphinx inventory version 2\n# Project: Ansible\n# Version: 
 
 
 def write_inventory(path):
-    """Write the file in which Sphinx keeps the labels of another site."""
+    """Write the inventory file in which Sphinx keeps the labels of another site."""
     import ansible.modules
     labels = list(ANSIBLE_LABELS) + ["ansible_collections.ansible.builtin.%s_module" % found.name
                                      for found in pkgutil.iter_modules(ansible.modules.__path__)]
@@ -34,10 +34,10 @@ def write_inventory(path):
 
 
 def changelog(results, run, copy, check):
-    """Bring the changelog in step with modules, plugins and roles, or see that it is. What a release changed is the
-    fragments' to say."""
+    """Update the changelog for modules, plugins and roles, or check that it is current. The changes of a release come
+    from the fragments."""
     run("antsibull-changelog lint", "antsibull-changelog", "lint", cwd=copy)
-    # Those that wait for their release stay where they are: each writing would add them once more.
+    # Ignore fragments of the next release: each run would add them to the changelog again.
     shutil.rmtree(str(copy / "changelogs" / "fragments"), ignore_errors=True)
     version = yaml.safe_load((copy / "galaxy.yml").read_text(encoding="utf-8"))["version"]
     release = yaml.safe_load((copy / CHANGELOG[0]).read_text(encoding="utf-8"))["releases"].get(version)
@@ -66,7 +66,7 @@ def site(run, copy):
     place = BUILD / "docsite"
     shutil.rmtree(str(place), ignore_errors=True)
     (place / "rst").mkdir(parents=True, mode=0o700)
-    place.chmod(0o700)  # antsibull-docs writes only where others cannot.
+    place.chmod(0o700)  # antsibull-docs refuses a folder that other users can write to.
     write_inventory(place / "ansible.inv")
     if not run("antsibull-docs sphinx-init", "antsibull-docs", "sphinx-init", "--use-current", "--project", COLLECTION,
                "--title", COLLECTION, "--dest-dir", place, COLLECTION):
@@ -80,8 +80,8 @@ def site(run, copy):
 
 
 def prepared(results):
-    """Return (a function that runs a tool as one row, a copy of the collection), or None where the tools cannot be
-    had."""
+    """Return (a function that runs a tool as one row, a copy of the collection), or None if the tools cannot be
+    installed."""
     venv = make_venv("docsite", sys.executable, *REQUIREMENTS, "-r", str(TOP / "requirements.txt"))
     if venv is None:
         results.add("docs site: no virtual environment", 0, 1)

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the golden files of the report formats, tests/fixtures/golden, anew, and names those that changed: read the
-difference as a reader of that format before you commit it."""
+"""Rewrites the golden files of the report formats, tests/fixtures/golden, and prints the names of changed files. Read
+the difference like a reader of that format before you commit it."""
 
 import pathlib
 import sys
@@ -14,7 +14,7 @@ import golden_run
 
 
 def written(folder=golden_run.FOLDER):
-    """Write what differs, remove what is no golden file any more; return the names of both."""
+    """Write changed golden files, remove obsolete ones; return the names of both."""
     folder.mkdir(exist_ok=True)
     texts = {name: text.encode("utf-8") for name, text in golden_run.texts().items()}
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -9,17 +9,17 @@ import sys
 
 from results import VENV, Results, clean_env, copy_collection
 
-# Errors, unused names and likely bugs; taste is left to the reader. Modules keep their documentation before their
-# imports. Lines that are too long (E501) are told by tests/unit/test_house.py, which knows texts of other programs.
+# Errors, unused names and likely bugs, no matters of taste. Modules have their documentation before their imports
+# (E402). tests/unit/test_house.py reports lines that are too long (E501), because it allows texts of other programs.
 RUFF_RULES = "E,F,W,B,C4,UP004,PLE"
 RUFF_IGNORE = "E402,E501"
-# Blank lines, which ansible-test's pep8 counts, too, but ten minutes later. Ruff has them as a preview only.
+# Blank lines. The pep8 of ansible-test checks them too, but ten minutes later. In ruff these rules are a preview.
 RUFF_BLANK_LINES = "E301,E302,E303,E304,E305,E306"
 NODE_CODE = ("plugins/module_utils", "plugins/modules")
 
 
 def shell_scripts(copy):
-    """Return every file that a shell runs, whatever its name ends in."""
+    """Return every file with a shell in its shebang line, whatever its suffix is."""
     scripts = []
     for folder, _folders, names in os.walk(str(copy)):
         for name in names:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/logs.md, written from the causes: an entry there is a cause and its documentation at once."""
+"""docs/logs.md, made from the causes: an entry is a cause and its documentation."""
 
 import pathlib
 

@@ -11,21 +11,21 @@ from results import TOP
 
 UNIT, PLUGINS = pathlib.PurePath("tests/unit"), pathlib.PurePath("plugins")
 PACKAGE = "ansible_collections.kubenode.netfilter."
-# Folders of which tests and tools import files by their bare name.
+# Folders whose files tests and tools import by file name only.
 HELPERS = tuple(pathlib.PurePath("tests") / name for name in ("tools", "checks", "fixtures", "unit"))
 
 
 def is_test(path):
-    """Return whether pytest takes a file for tests."""
+    """Return whether pytest collects tests from a file."""
     return path.name.startswith("test_") and path.suffix == ".py"
 
 
 def tests_of(path, top=TOP):
-    """Return the files of tests, relative to `top`, that belong to a Python file: a test to itself, a source to its
-    mirror.
+    """Return the test files, relative to `top`, that belong to a Python file: for a test the file itself, for a source
+    its mirror.
 
-    A source without a mirror, or a helper of tests, has the tests that import it, and without those the tests of the
-    files that import it.
+    For a source without a mirror, or for a helper of tests, these are the tests that import it. If no test imports it,
+    these are the tests of the files that import it.
     """
     path = pathlib.PurePath(path)
     if path.suffix != ".py" or path.parts[0] not in (str(PLUGINS), "tests"):
@@ -47,7 +47,7 @@ def tests_of(path, top=TOP):
 
 
 def mirror_of(path, top):
-    """Return the tests that have the name of a source, or the one file of tests that is there for its folder."""
+    """Return the tests that have the name of a source, or the only test file of its folder."""
     folder = top / UNIT / path.parent
     here = sorted(folder.glob("test_*.py"))
     found = [test for test in here if _owner(test, top / path.parent) == path.stem]
@@ -58,7 +58,7 @@ def mirror_of(path, top):
 
 
 def _owner(test, sources):
-    """The longest name of a source that the name of a test begins with: test_save_fold_bounds.py belongs to
+    """The longest name of a source with which the name of a test begins: test_save_fold_bounds.py belongs to
     save_fold.py, not to save.py."""
     words = test.stem[len("test_"):].split("_")
     names = ["_".join(words[:count]) for count in range(len(words), 0, -1)]
@@ -78,7 +78,7 @@ def imported_by(top):
 
 
 def _imports(user, text, top):
-    """Yield the files of the collection that a file imports."""
+    """A generator of the files of the collection that a file imports."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names = [folder / (alias.name + ".py") for alias in node.names for folder in HELPERS]

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far the whole test run is: what runs, for how long, what is left, and when that will be done.
+"""The progress of the whole test run: running parts, their times, parts that are left, and the expected end.
 
-Nothing ends a part of a person's run. A part that hangs is seen here: it runs longer than expected and its logs stand
-still.
+A run that a person starts has no timeout for a part. The progress shows a part that hangs: it runs longer than
+expected, and its logs do not grow.
 """
 
 import json
@@ -13,7 +13,7 @@ from results import TOP
 
 KEPT = TOP / ".cache" / "test-seconds.json"
 QUIET_SECONDS = 300
-# Seconds as expected that weigh with what was seen: a short part does not decide what is expected of long ones.
+# Seconds that count as if they ran as expected, so that one short part does not change the estimate of long parts.
 PRIOR_SECONDS = 600
 
 
@@ -22,7 +22,7 @@ def kept_seconds():
     try:
         return {part: float(seconds) for part, seconds in json.loads(KEPT.read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, TypeError, AttributeError):
-        return {}  # None yet, or cut off: the table of parts is good enough for an estimate.
+        return {}  # No file yet, or a damaged one: the table of parts is good enough for an estimate.
 
 
 def expected_seconds(parts):
@@ -32,14 +32,14 @@ def expected_seconds(parts):
 
 
 def keep_seconds(measured):
-    """Keep what the parts of this run took; a part that did not end by itself keeps its number of an earlier run."""
+    """Save the times of the parts of this run; a part without a new time keeps the time of an earlier run."""
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_text(json.dumps(dict(kept_seconds(), **measured), indent=1, sort_keys=True), encoding="utf-8")
 
 
 def slowness(expected, done, running):
-    """Return how many times longer than expected parts take today: those that passed, and those that are overdue
-    already."""
+    """Return how many times longer than expected the parts take in this run; parts that passed and overdue parts
+    count."""
     seen = dict(done, **{part: seconds for part, seconds in running.items() if seconds > expected[part]})
     return (sum(seen.values()) + PRIOR_SECONDS) / (sum(expected[part] for part in seen) + PRIOR_SECONDS)
 

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""pytest until a number of seconds is over: tests whose turn comes later are skipped, with that as the reason. Usage:
-pytest_until.py SECONDS ARGUMENT..."""
+"""pytest with a time limit: tests that would begin later are skipped, with that as the reason. Usage: pytest_until.py
+SECONDS ARGUMENT..."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ import pytest
 
 
 class Until:
-    """Lets no test begin after the end but the first: a run without any says nothing."""
+    """Skips tests that begin after the end, except the first test, because a run without any test proves nothing."""
 
     def __init__(self, seconds):
         self.seconds, self.end, self.began = seconds, time.monotonic() + seconds, False

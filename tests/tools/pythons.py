@@ -14,7 +14,7 @@ NAME = re.compile(r"python3\.(\d+)")
 
 
 def folders():
-    """Return where interpreters may lie: PATH first, as the user ordered it."""
+    """Return the folders to search for interpreters: PATH first, in the order of the user."""
     pyenv = pathlib.Path(os.environ.get("PYENV_ROOT") or pathlib.Path.home() / ".pyenv")
     found = [pathlib.Path(entry) for entry in os.environ["PATH"].split(os.pathsep) if entry]
     found += [pathlib.Path("/usr/bin"), pathlib.Path("/usr/local/bin")]
@@ -22,7 +22,7 @@ def folders():
 
 
 def probe(path):
-    """Return the version an interpreter reports, or None: a pyenv shim may exist and not work."""
+    """Return the version that an interpreter reports, or None if it does not work, like some pyenv shims."""
     try:
         done = subprocess.run([str(path), "-c", PROBE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20,
                               check=False)
@@ -32,7 +32,7 @@ def probe(path):
 
 
 def find():
-    """Return (usable, broken): {(3, minor): (path, version)} and {(3, minor): path} of those that cannot make a
+    """Return (usable, broken): {(3, minor): (path, version)}, and {(3, minor): path} of Pythons that cannot make a
     venv."""
     usable, broken = {}, {}
     for folder in folders():
@@ -53,7 +53,7 @@ def find():
 
 
 def link_all(folder, usable):
-    """Fill a folder with python3.N links to the usable Pythons, and return a PATH that finds those before any shim."""
+    """Fill a folder with python3.N links to the usable Pythons, and return a PATH with it first and without shims."""
     folder.mkdir(parents=True, exist_ok=True)
     for link in folder.iterdir():
         link.unlink()

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tests of what changed against main (BASE), and the linters: an answer within two minutes, and what it does not
-answer."""
+"""The tests for changes since main (BASE), and the linters: a result within two minutes, and a list of tests that were
+left out."""
 
 import collections
 import concurrent.futures
@@ -20,18 +20,18 @@ from mirror import tests_of
 from results import BUILD, MAX_NAMES, TOP, VENV, Results, clean_env
 from unit import place_for_trees
 
-# Of two minutes; linters and pages take their time beside the tests.
+# Of the two minutes; linters and pages run at the same time as the tests.
 SECONDS = 75
 CASES = pathlib.PurePath("tests/checks")
 CHECKS = "tests/unit/plugins/plugin_utils/test_checks.py"
 OF_CATALOGUE = "tests/unit/plugins/plugin_utils/test__catalogue.py"
-# What every file keeps to, whatever changed.
+# Tests for all files, whatever changed.
 HOUSE = ("tests/unit/test_import_law.py", "tests/unit/test_house.py")
 DOCUMENTED = re.compile(r"plugins/(modules|filter|doc_fragments)/.*\.py|roles/[^/]+/meta/argument_specs\.yml|%s/."
                         r"*\.yml|docs/checks\.md"
                         r"|galaxy\.yml|CHANGELOG\.rst|changelogs/.*" % re.escape(str(CATALOGUE)))
 LINTED_BY_ANSIBLE = re.compile(r"(roles|playbooks|molecule|meta)/.*\.ya?ml|galaxy\.yml|\.ansible-lint")
-# What has no unit tests by its nature; the linters and the house rules read it.
+# Files that cannot have unit tests; the linters and the house rules check them.
 NO_TESTS = re.compile(r".*\.(md|rst|txt|cfg|ini)|changelogs/.*|LICENSE|\.[\w-]+")
 
 Plan = collections.namedtuple("Plan", "tests checks documented ansible_lint untested")
@@ -52,7 +52,7 @@ def plan_of(files, base):
         tests.update(mine)
         if not mine and (TOP / path).exists() and not NO_TESTS.fullmatch(str(path)):
             untested.append(str(path))
-    # Tests that changed themselves come first: they are what is worked at. The house rules run anyway.
+    # Changed tests run first, because the developer works on them. The house rules always run.
     ordered = sorted(tests.difference(HOUSE), key=lambda test: (pathlib.PurePath(test) not in files, test))
     with_cases = sorted(check for check in checks if CHECKS not in tests and (TOP / CASES / (check + ".yml")).exists())
     return Plan(ordered, with_cases, any(DOCUMENTED.fullmatch(str(path)) for path in files),
@@ -60,7 +60,7 @@ def plan_of(files, base):
 
 
 def run_tests(results, plan, end):
-    """Run tests as rows until the end: those of the files, the cases of the checks, the house rules."""
+    """Run tests as rows until the end: the tests of the files, the cases of the checks, the house rules."""
     for what, arguments in (("unit tests of what changed", plan.tests),
                             ("cases of %d changed checks" % len(plan.checks),
                              [CHECKS, "-k", " or ".join(plan.checks)] if plan.checks else []),

@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/schema/node-report-1.json, written from what the module assess documents as its answer.
+"""docs/schema/node-report-1.json, made from the documented return values of the module assess.
 
-docs/schema/fleet-1.json is written by hand; a test holds both to the reports.
+docs/schema/fleet-1.json is written by hand; a test compares both with the reports.
 """
 
 import ast
@@ -19,19 +19,19 @@ FLEET = TOP / "docs" / "schema" / "fleet-1.json"
 ASSESS = TOP / "plugins" / "modules" / "assess.py"
 
 TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "list": "array"}
-# Words that stand for each other nowhere else: the two axes of a finding, see docs/how-it-works.md.
+# The allowed values. Status and severity are the two independent axes of a finding, see docs/how-it-works.md.
 ENUMS = {"status": ["pass", "fail", "skip", "unknown", "waived"], "severity": ["info", "low", "medium", "high"],
          "outcome": ["fixed", "would fix", "refused", "failed", None], "worst": ["info", "low", "medium", "high", None]}
 MARKUP = re.compile(r"\b[A-Z]{1,2}\(([^)#]+)(?:#[^)]*)?\)")
 NULL = re.compile(r"\bnull\b", re.IGNORECASE)
-# What a report never lacks: the identity, status and texts of a finding, the counts, whose waiver or disabled check it
-# is. Any other scalar is null where the node did not tell it.
+# Values that a report always has: the identity, status and texts of a finding, the counts, the identity of a waiver or
+# of a disabled check. Any other scalar is null if the node did not report it.
 NEVER_NULL = {"check", "subject", "title", "status", "severity", "observed", "expected", "reason", "remediation",
               "pass", "fail", "skip", "unknown", "waived", "run", "reached", "immutable"}
 
 
 def documented():
-    """The facts of a host, as RETURN of the module assess has them."""
+    """The facts of a host, as RETURN of the module assess documents them."""
     tree = ast.parse(ASSESS.read_text(encoding="utf-8"))
     text = next(node.value.value for node in tree.body
                 if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
@@ -44,8 +44,8 @@ def described(entry):
 
 
 def of_entry(entry, name=""):
-    """The schema of one documented value; null may stand for a list or dictionary where its description has the
-    word."""
+    """The schema of one documented value. A list or dictionary may be null only if its description has the word
+    `null`."""
     kind = TYPES[entry["type"]]
     nullable = NULL.search(described(entry)) or kind not in ("array", "object") and name not in NEVER_NULL
     schema = {"description": described(entry), "type": [kind, "null"] if nullable else kind}

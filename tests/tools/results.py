@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a part of the test run did: runs commands, counts what the runners themselves counted, keeps it for the
+"""The results of a part of the test run: runs commands, reads the counts of the test runners, saves them for the
 summary."""
 
 import json
@@ -21,7 +21,7 @@ MAX_NAMES = 8
 
 
 def clean_env(**extra):
-    """Return the environment without what would let a developer's settings decide the outcome of a test."""
+    """Return the environment without settings of the developer that could change the result of a test."""
     env = {key: value for key, value in os.environ.items()
            if not key.startswith(("ANSIBLE_", "PYTEST_", "MOLECULE_")) and key not in ("PYTHONPATH", "PYTHONHOME")}
     env.update({"LC_ALL": "C.UTF-8", "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1"})
@@ -30,7 +30,7 @@ def clean_env(**extra):
 
 
 def make_venv(name, python, *pip_arguments):
-    """Return the folder of the cached virtual environment of that name, created where needed; None if it cannot be."""
+    """Return the folder of the cached virtual environment of that name, or None if it cannot be created."""
     folder = VENVS / name
     done = subprocess.run([str(TOP / "tests/tools/venv.sh"), str(folder), str(python)] + list(pip_arguments),
                           cwd=str(TOP), check=False)
@@ -38,14 +38,14 @@ def make_venv(name, python, *pip_arguments):
 
 
 def copy_collection(part):
-    """Return (collection path, collection) of a fresh real copy, one for each part: parts may run side by side."""
+    """Return (collection path, collection) of a new real copy, one for each part: parts may run in parallel."""
     path = BUILD / "copy" / part
     done = subprocess.run([str(TOP / "tests/tools/copy_collection.sh"), str(path)], check=True, stdout=subprocess.PIPE)
     return path, pathlib.Path(done.stdout.decode().strip())
 
 
 class Results:
-    """The record of one part: one row per thing that ran, one per thing left out."""
+    """The record of one part: one row per command that ran, one per omission."""
 
     def __init__(self, part):
         self.part = part
@@ -72,9 +72,9 @@ class Results:
         self._keep({"left_out": what, "why": why}, "%-52s left out: %s" % (what, why))
 
     def run(self, what, command, cwd=TOP, env=None, junit=None):
-        """Run a command as one row. With `junit` (a file or a folder) its own counts are taken, else it counts as one.
+        """Run a command as one row. The row has the counts of `junit` (a file or a folder), otherwise it counts as one.
 
-        Its output goes to a log, of which the end is shown where it failed.
+        The output goes to a log. If the command fails, the end of the log is printed.
         """
         log = self.logs / ("%s-%s.log" % (self.part, "".join(char if char.isalnum() else "-" for char in what.lower())))
         start = time.monotonic()
@@ -89,7 +89,7 @@ class Results:
         elif not status and not junit:
             passed = 1
         elif not status and not passed and not failed:
-            failed = 1  # A runner that ran nothing proved nothing.
+            failed = 1  # A runner that ran no test proves nothing.
         self.add(what, passed, failed, sum(len(names) for names in reasons.values()), seconds)
         for reason, names in reasons.items():
             few = ", ".join(names) if len(names) <= MAX_NAMES else "%d tests" % len(names)
@@ -106,7 +106,7 @@ class Results:
 
 
 def count_junit(place):
-    """Return (passed, failed, {reason: names of what was skipped}) of a JUnit file, or of all those in a folder."""
+    """Return (passed, failed, {reason: names of skipped tests}) of a JUnit file, or of all JUnit files in a folder."""
     place = pathlib.Path(place)
     files = sorted(place.glob("*.xml")) if place.is_dir() else [place] if place.exists() else []
     passed = failed = 0

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The long versions of the tests that have one (marker `robust`), on all cores, and a table of what was tried."""
+"""Runs the long versions of tests that have one (marker `robust`) on all cores, and prints a table of the cases."""
 
 import collections
 import concurrent.futures
@@ -19,7 +19,7 @@ TESTS = "tests/unit"
 
 
 def names_of_tests():
-    """Return the test functions that have a long version, below TESTS, each once, whatever its parameters."""
+    """Return the test functions below TESTS that have a long version; a function with parameters only once."""
     listed = subprocess.run([*PYTEST, "--collect-only", TESTS], cwd=str(TOP), env=clean_env(**LONG),
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True, check=False)
     names = [line.partition("[")[0] for line in listed.stdout.splitlines() if "::" in line]
@@ -29,7 +29,7 @@ def names_of_tests():
 
 
 def count(junit):
-    """Return (what was tried in words, cases that held, cases that did not, seconds) of a file of results."""
+    """Return (tried cases in words, passed cases, failed cases, seconds) of a file of results."""
     tried, cases = collections.Counter(), collections.Counter()
     seconds = 0.0
     for case in xml.etree.ElementTree.parse(str(junit)).iter("testcase") if junit.exists() else ():
@@ -53,7 +53,7 @@ def table(rows):
 def main():
     results = Results("robust")
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        # Those of whole nodes are collected last and take longest: first, so that no core waits for them at the end.
+        # Tests of whole nodes are collected last and take longest. They run first, so that no core is idle at the end.
         jobs = {name: pool.submit(run_pytest, results, name, VENV / "bin/python", "-m", "robust",
                                   "%s/%s" % (TESTS, name), **LONG) for name in reversed(names_of_tests())}
         rows = [(name.replace("::", " "), count(job.result())) for name, job in sorted(jobs.items())]

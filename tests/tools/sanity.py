@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ansible-test sanity, without ignore files, for the oldest supported and the newest ansible-core this machine can
+"""ansible-test sanity without ignore files, with the oldest supported and the newest ansible-core that this machine can
 run."""
 
 import subprocess
@@ -17,7 +17,7 @@ CACHE = TOP / ".cache" / "ansible-test"
 def run_sanity(results, core, path):
     _path, copy = copy_collection("sanity")
     junit = copy / "tests" / "output" / "junit"
-    # A home of its own: ansible-test caches whole virtual environments there.
+    # A separate HOME, in which ansible-test caches whole virtual environments.
     env = clean_env(HOME=str(CACHE), PATH="%s:%s" % (VENV / "bin", path))
     minors = ["%d.%d" % version for version in pythons.find()[0]]
     subprocess.run([str(core.python), str(TOP / "tests/tools/seed_get_pip.py"), str(CACHE / "wheels")] + minors,

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Lets ansible-test set up its virtual environments from a package index alone.
 
-ansible-test fetches a "get-pip" script from a site of its own. Where only a package index can be reached, a script of
-the same name in its cache is taken instead; this writes one per pip version ansible-test asks for, and each only starts
-the pip inside a wheel that came from the index.
+ansible-test downloads a "get-pip" script from its own site, unless its cache has a script of that name. For machines
+that reach only a package index, this program writes one such script per pip version that ansible-test needs. Each
+script only starts the pip inside a wheel from the index.
 
 Run with the Python of the virtual environment that holds ansible-test: seed_get_pip.py WHEEL_FOLDER PYTHON_VERSION...
 """

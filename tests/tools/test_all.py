@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The whole test run: every part, whatever became of the others, then what ran and what was left out."""
+"""The whole test run: runs every part, even after failures of others, then prints results and omissions."""
 
 import json
 import os
@@ -14,22 +14,22 @@ import time
 import progress
 from results import BUILD, TOP, clean_env
 
-# Cheap parts first. Minutes that a part takes on two cores, for the estimate of a first run: no part is ended after
-# them. Benchmarks only show here that they run (SMOKE): times are compared where nothing else runs.
+# (part, minutes on two cores), cheap parts first. The minutes are for the estimate of a first run; they are no timeout.
+# Benchmarks only prove that they run (SMOKE), because times are comparable only on an idle machine.
 PARTS = (("lint", 3), ("unit", 20), ("docs", 2), ("build", 2), ("bench", 3), ("sanity", 10))
-# Waits for virtual machines more often than it works: beside all others, which give way to it, for a kernel that boots
-# slowly misses deadlines.
+# molecule mostly waits for virtual machines, so it runs beside all other parts. These have a lower priority, because a
+# kernel that boots slowly misses deadlines.
 BESIDE = ("molecule", 44)
-# With autogroups the kernel shares its time among sessions, and nice values count within one alone (sched(7)).
+# With autogroups the kernel divides CPU time among sessions, and a nice value only counts within a session (sched(7)).
 NICE = 5
 GIVE_WAY = ["sh", "-c", 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice -n "$0" "$@"', str(NICE)]
-# A machine that ends runs by itself sets this and gets the summary; for people there is no limit.
+# A CI machine with its own timeout sets this variable, so that it gets the summary. For people there is no limit.
 LIMIT = "KUBENODE_LIMIT_MINUTES"
 SHOW_SECONDS = 0.5
 SETTINGS = {"bench": ["SMOKE=1"], "docs": ["CHECK=1", "SITE=1"]}
 PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+$")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
-# What the parts that run others' tools say for the summary: what they left out, which nodes took part, how fast it was.
+# Lines of parts without rows that belong to the summary: omissions, the nodes that took part, and times.
 LEFT_OUT = re.compile(r"^(?:molecule: \W*)?(?P<what>.*?) *\bleft out: *(?P<why>.+)", re.IGNORECASE)
 NOTE = re.compile(r"^ *(molecule: (?:nodes that took part|\w+ (?:passed in|FAILED after) \d+ s).*|ratio [0-9.]+, "
                   r"target.*)")
@@ -37,7 +37,7 @@ STEP = re.compile(r"^molecule: (scenario \w+, \d+ of \d+)$", re.MULTILINE)
 
 
 def alive(process):
-    process.poll()  # The leader counts as one of the group until it is waited for.
+    process.poll()  # Without a wait, the group leader is a zombie that still counts as a member of the group.
     try:
         os.killpg(process.pid, 0)
     except ProcessLookupError:
@@ -46,8 +46,8 @@ def alive(process):
 
 
 def end(processes):
-    """End parts and whatever they started, politely at first: make ends at once, what it ran may have virtual machines
-    to shut down."""
+    """End parts and all processes they started: SIGTERM first, then SIGKILL. make ends at once, but its commands may
+    have to shut down virtual machines."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
         processes = [process for process in processes if alive(process)]
         for process in processes:
@@ -61,7 +61,7 @@ def end(processes):
 
 
 class Running:
-    """A part that was started: its process, its logs, when it began."""
+    """A started part: its process, its logs, its start time."""
 
     def __init__(self, part, give_way=()):
         self.part = part
@@ -80,7 +80,7 @@ class Running:
         return self.process.poll() is None
 
     def seconds(self):
-        """It may have ended while another was followed: then its last word tells when."""
+        """The run time. A part may end while another one is shown; the time of its last output is its end."""
         return (time.time() if self.runs() else self.log.stat().st_mtime) - self.began
 
     def quiet_seconds(self):
@@ -98,7 +98,7 @@ class Running:
 
 
 class Run:
-    """All parts, one after the other, and one beside them; until they are done, or until the limit that was set."""
+    """All parts, one after the other, and one part beside them, until all are done or the limit is over."""
 
     def __init__(self, limit=None, clock=time.monotonic):
         self.limit, self.clock, self.began = limit, clock, clock()
@@ -110,7 +110,7 @@ class Run:
         return self.limit is not None and self.clock() - self.began >= self.limit * 60
 
     def all(self):
-        """Return whether all of it was done and passed."""
+        """Return whether all parts ran and passed."""
         try:
             beside = self.start(BESIDE[0])
             while self.left and not self.out_of_time():
@@ -129,7 +129,7 @@ class Run:
         return self.running[-1]
 
     def follow(self, running):
-        """Show the output of a part until it ends, and once a minute how far the run is."""
+        """Show the output of a part until it ends, and once a minute the progress of the run."""
         print("== %s" % running.part, flush=True)
         with open(str(running.log), "rb") as shown:
             while running.runs() and not self.out_of_time():
@@ -149,7 +149,7 @@ class Run:
             print("-- " + self.line(seconds), flush=True)
 
     def passed(self):
-        """Return {part: seconds}: a part that fails may end early, and is no measure."""
+        """Return {part: seconds} of passed parts; a failed part may end early, so its time is not used."""
         return {each.part: each.seconds() for each in self.running if not each.runs() and each.process.returncode == 0}
 
     def line(self, seconds):
@@ -163,7 +163,8 @@ class Run:
             progress.in_minutes(to_go), "" if self.limit is None else ", limit %g min" % self.limit)
 
     def end(self):
-        """End what runs. A second signal must not leave virtual machines behind: this takes two minutes at most."""
+        """End running parts, in at most two minutes. Ignore a second signal, because it would leave virtual machines
+        behind."""
         runs = [each for each in self.running if each.runs()]
         if runs:
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -180,8 +181,8 @@ def show(output):
 
 
 def rows_of(part, status, why=None):
-    """Return the rows a part kept, or, where it keeps none, what the pytest runs in its log counted; and why it was
-    ended."""
+    """Return the rows that a part saved, or without these the counts of the pytest runs in its log; and the reason why
+    it was ended."""
     kept = BUILD / "results" / (part + ".json")
     if kept.exists():
         rows = json.loads(kept.read_text(encoding="utf-8"))
@@ -202,7 +203,7 @@ def rows_from_log(text):
     rows = []
     for line in text.splitlines():
         left_out, note = LEFT_OUT.match(line), NOTE.match(line)
-        if left_out and not line.startswith("testbed:"):  # which says it first, and molecule once more at its end
+        if left_out and not line.startswith("testbed:"):  # molecule prints this line again at its end
             rows.append({"left_out": left_out.group("what") or left_out.group("why"),
                          "why": left_out["what"] and left_out["why"]})
         elif note:
@@ -215,8 +216,8 @@ def rows_from_log(text):
 
 
 def summary(outcomes):
-    """Print what ran and what did not; return whether all of it passed. The last line counts what the runners
-    counted."""
+    """Print what ran and what did not; return whether all passed. The last line has the sum of the counts of the
+    runners."""
     print("\n== Summary")
     for part, seconds, rows in outcomes:
         failed = sum(row.get("failed", 0) for row in rows)
@@ -238,7 +239,7 @@ def summary(outcomes):
 
 
 def main():
-    # Told to stop, it stops the parts that run, too.
+    # SIGINT and SIGTERM also stop the running parts, because sys.exit() runs the `finally` blocks.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda sent, _frame: sys.exit(128 + sent))
     limit = os.environ.get(LIMIT)

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user gets: `make build` builds the tarball and names it in KUBENODE_TARBALL, and the programs of
-galaxy-importer in KUBENODE_IMPORTER."""
+"""Tests of the tarball for users. `make build` builds it and sets KUBENODE_TARBALL to its path and KUBENODE_IMPORTER to
+the folder with the programs of galaxy-importer."""
 
 import json
 import os
@@ -56,7 +56,7 @@ def test_all_that_users_need(members):
 
 
 def run_clean(arguments, home, programs=BIN, **variables):
-    """Run a command as a user who has Ansible and nothing else of this checkout."""
+    """Run a command like a user who has Ansible but no other part of this checkout."""
     env = {"HOME": str(home), "PATH": "%s:/usr/sbin:/usr/bin:/sbin:/bin" % programs, "LC_ALL": "C.UTF-8",
            "NO_COLOR": "1", "ANSIBLE_COLLECTIONS_PATH": str(home / "collections"), **variables}
     return subprocess.run([str(argument) for argument in arguments], cwd=str(home), env=env, stdin=subprocess.DEVNULL,
@@ -74,7 +74,7 @@ def user_home(tmp_path_factory):
 
 def test_preflight_runs_after_an_install_without_network(user_home):
     done = run_clean(["ansible-playbook", "kubenode.netfilter.preflight", "-i", INVENTORY, "--check"], user_home)
-    # 2 is the gate's answer where this machine is no fit node; what counts is that it was judged.
+    # Status 2 means that the gate refuses this machine as a node. This test only needs a judgement.
     assert done.returncode in (0, 2), done.stdout
     report = user_home / "kubenode-netfilter-report" / "nodes" / "localhost.json"
     statuses = {finding["status"] for finding in json.loads(report.read_text(encoding="utf-8"))["findings"]}
@@ -82,7 +82,7 @@ def test_preflight_runs_after_an_install_without_network(user_home):
 
 
 def test_the_cases_of_a_users_check_are_judged_after_an_install(user_home):
-    """With the example of the documentation, as installed."""
+    """Runs the installed example of the documentation."""
     installed = user_home / "collections" / "ansible_collections" / "kubenode" / "netfilter"
     done = run_clean(["ansible-playbook", "kubenode.netfilter.check_cases", "-i",
                       installed / "docs" / "user-checks" / "inventory.yml"], user_home)
@@ -90,8 +90,8 @@ def test_the_cases_of_a_users_check_are_judged_after_an_install(user_home):
 
 
 def test_galaxy_imports_it_without_a_warning(tmp_path):
-    """What Galaxy does with an upload. Its ansible-test needs a container and its ansible-lint is slow: here both are
-    parts of their own."""
+    """Runs the import that Galaxy runs for an upload. Without ansible-test, which needs a container, and without
+    ansible-lint, which is slow: other parts of the test run have both."""
     importer = pathlib.Path(os.environ["KUBENODE_IMPORTER"])
     done = run_clean([importer / "python", "-m", "galaxy_importer.main", TARBALL], tmp_path, programs=importer,
                      GALAXY_IMPORTER_RUN_ANSIBLE_TEST="no", GALAXY_IMPORTER_RUN_ANSIBLE_LINT="no",

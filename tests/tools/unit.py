@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Unit tests: all of them on the controller's Python, those of module_utils on the oldest this machine has, and those
-of what runs inside Ansible on the oldest supported and the newest ansible-core, each with a real run against this
-machine."""
+"""Unit tests: all tests on the controller's Python, the tests of module_utils on the oldest Python of this machine, and
+the tests of code that runs inside Ansible on the oldest supported and the newest ansible-core, each with a real run
+against this machine."""
 
 import concurrent.futures
 import os
@@ -18,13 +18,13 @@ from results import BUILD, TOP, VENV, Results, clean_env, make_venv
 PLUGIN_TESTS = "tests/unit/plugins"
 NODE_TESTS = PLUGIN_TESTS + "/module_utils"
 CORE_TESTS = ("plugin_utils", "action", "filter", "modules")
-# What the collection writes it also flushes to the disk: in memory, where that has room for their trees, the tests take
-# half the time.
+# The collection syncs its files to the disk. With their trees in memory, if there is enough, the tests take half the
+# time.
 MEMORY, ROOM = "/dev/shm", 2 << 30
 
 
 def place_for_trees():
-    """A folder in memory where that has room, else None: where temporary files usually lie."""
+    """A folder in memory if it has enough room, otherwise None for the usual folder of temporary files."""
     return MEMORY if os.path.ismount(MEMORY) and shutil.disk_usage(MEMORY).free >= ROOM else None
 
 
@@ -33,9 +33,9 @@ def run_pytest(results, what, python, *tests, **variables):
     junit = BUILD / "results" / ("%s.xml" % "".join(char if char.isalnum() else "-" for char in what))
     junit.unlink(missing_ok=True)
     seed = ["--hypothesis-seed", os.environ["KUBENODE_SEED"]] if os.environ.get("KUBENODE_SEED") else []
-    # Each Python writes its own byte code: not into the tree that others read at the same time.
+    # Write no byte code into the tree, because other Pythons read it at the same time.
     with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-", dir=place_for_trees()) as folder:
-        os.chmod(folder, 0o1777)  # As /tmp: some tests look, and unpack their tree, as another user.
+        os.chmod(folder, 0o1777)  # Like /tmp, because some tests unpack and read their tree as another user.
         results.run(what, [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", junit] + seed
                     + list(tests), env=clean_env(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder, **variables), junit=junit)
     return junit
@@ -52,7 +52,7 @@ def run_on_node_python(results, minor, path, version):
 
 def run_in_core(results, core):
     tests = ["tests/unit/plugins/" + name for name in CORE_TESTS]
-    # What damages input at random meets no other ansible-core than the first.
+    # Tests that damage input at random do not run again on other ansible-cores.
     run_pytest(results, "ansible-core %s" % core.version, core.python, "-m", "not robust", *tests)
     run_pytest(results, "ansible-core %s, preflight.yml --check" % core.version, core.python,
                "tests/tools/test_preflight.py", KUBENODE_NODE_PYTHON=str(core.node_python))
@@ -62,7 +62,7 @@ def main():
     results = Results("unit")
     usable, broken = pythons.find()
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        # Two rows of about one length: whatever comes first, no core waits for the last one.
+        # Two rows of about the same length, so that no core is idle at the end.
         here = VENV / "bin/python", "Python %d.%d.%d" % sys.version_info[:3]
         jobs = [pool.submit(run_pytest, results, "plugins, " + here[1], here[0], PLUGIN_TESTS),
                 pool.submit(run_pytest, results, "playbooks, pages and tools, " + here[1], here[0], "tests/unit",

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Some unit tests, on the Python of .venv alone: those of T (files, folders, or sources whose tests are meant), of
-these the ones named by K.
+"""Some unit tests on the Python of .venv only: the tests of T (test files, folders, or sources), of these the tests
+that match K.
 
-Installs nothing and asks no network: for all Pythons and ansible-cores there is `make unit` without T and K.
+Installs nothing and needs no network. `make unit` without T and K uses all Pythons and ansible-cores.
 """
 
 import difflib
@@ -22,7 +22,7 @@ NO_TESTS = 5
 
 
 def tests_at(given):
-    """Return what pytest is given for one word of T. Exits with one sentence where that means no test."""
+    """Return the arguments of pytest for one word of T; exit with a message if no test belongs to it."""
     name, colons, test = given.partition("::")
     path = pathlib.Path(os.path.relpath(str(TOP / name), str(TOP)))
     if not (TOP / path).exists():
@@ -39,14 +39,14 @@ def tests_at(given):
 
 
 def nearest(path):
-    """Return the path of a source or a test with almost that name, or None."""
+    """Return the path of a source or a test with a similar name, or None."""
     known = {each.name: each for folder in ("plugins", str(UNIT)) for each in sorted((TOP / folder).rglob("*.py"))}
     near = difflib.get_close_matches(path.name if path.suffix else path.name + ".py", known, n=1, cutoff=0.75)
     return known[near[0]].relative_to(TOP) if near else None
 
 
 def run(tests, *options):
-    """Run pytest as a person would; return its status."""
+    """Run pytest with its output on the terminal; return its status."""
     with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-", dir=place_for_trees()) as folder:
         os.chmod(folder, 0o1777)
         command = [str(VENV / "bin/python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, *tests]

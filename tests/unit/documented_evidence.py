@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every section that a collector returns in a unit test is what RETURN of its module documents: the controller takes
-nothing else."""
+"""Every section that a collector returns in a unit test matches RETURN of its module: the controller accepts only
+documented keys."""
 
 import functools
 import importlib
@@ -20,8 +20,8 @@ SUBJECTS = ("host.host", "modules.kernel_modules", "backends.iptables_backend", 
 
 
 def watch_collectors():
-    """Let each collector check what it returns, where this Python can import the code of the controller; before
-    anything imports it by name."""
+    """Make each collector check its result, if this Python can import the code of the controller. This must run before
+    any module imports a collector by name."""
     if sys.version_info < CONTROLLER:
         return
     try:
@@ -38,8 +38,8 @@ def watch_collectors():
 
 
 def _watched(collect, name, evidence, fitted, escaped_lines):
-    """`collect`, checked: the controller takes every key of what it returns, and writes out control characters
-    alone."""
+    """`collect` with a check of its result: the controller accepts every key, and changes only control characters,
+    which it escapes."""
 
     def written(value):
         if isinstance(value, dict):

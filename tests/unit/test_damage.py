@@ -1,9 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Healthy dumps of real iptables, damaged at random places: exactly that damage is told, and a damaged text is no
-damaged node. Live rules of real kube-proxies, damaged in a namespace by what people and programs do: `make damage`
-tries all, this file a sample."""
+"""Healthy dumps of real iptables are damaged at random places: the audit reports exactly that damage, and a damaged
+text does not count as a damaged node.
+
+Live rules of real kube-proxies are damaged in a namespace by actions of people and programs. `make damage` runs all of
+these scenarios, this file a sample.
+"""
 
 import os
 import pathlib
@@ -42,7 +45,7 @@ def healthy(version, backend, family="ipv4", node="calico and portmap", mode="ip
 
 @pytest.fixture(scope="module")
 def dumps():
-    """[(version, backend, family, text)], each without anything to say."""
+    """[(version, backend, family, text)]; the audit has no observation for any text."""
     made = [(version, backend, family, healthy(version, backend, family))
             for version in VERSIONS for backend in kube_dumps.BACKENDS for family in kube_dumps.FAMILIES]
     for version, backend, family, text in made:
@@ -71,7 +74,7 @@ def test_exactly_the_damage_is_told(damage, expected, dumps):
         except LookupError:
             continue
         done += 1
-        # A live save that is cut short is told by its exit code already.
+        # The exit code already shows that a live save is cut short.
         lines = told(damaged, version, backend, family, source="live" if expected else "bundle")
         assert kinds(lines) == expected, "seed %s, round %s, %s %s %s: %s: %s" % (seed, number, version, backend,
                                                                                   family, what, lines)
@@ -79,13 +82,13 @@ def test_exactly_the_damage_is_told(damage, expected, dumps):
 
 
 def touched(what):
-    """The chains that a damage speaks of."""
+    """The chains that the description of a damage names."""
     return set(re.findall(r"[A-Z]{2,}[A-Z0-9-]{3,}", what))
 
 
 def test_two_damages_are_both_told(dumps):
     seed = kube_audit.seed()
-    # Without its portals a node has no Services, so that no drop can be said to hit one.
+    # A node without portals has no Services, so the audit cannot report that a drop affects a Service.
     single = [(damage, expected) for damage, expected in kube_damage.EXPECTED
               if damage.__name__ not in ("cut_end", "shuffle_rules", "delete_anchor", "shadow_anchors",
                                          "empty_service_chain", "empty_portal")]
@@ -108,7 +111,7 @@ def test_two_damages_are_both_told(dumps):
 
 
 def as_listed(text):
-    """What `iptables -S` prints of the tables, one after the other."""
+    """The output of `iptables -S` for each table, one after the other."""
     lines = []
     for line in text.splitlines():
         chain = re.match(r":(\S+) (\S+) ", line)
@@ -175,7 +178,7 @@ def test_what_is_odd_about_a_text_is_a_notice(how, dumps):
 
 
 def test_a_cut_inside_a_table_is_a_notice(dumps):
-    """The tables before the cut are whole and were judged: nothing of them is told."""
+    """The tables before the cut are complete and judged, so no notice is about them."""
     seed = kube_audit.seed()
     for number in range(ROUNDS):
         source = random.Random("%s %s" % (seed, number))
@@ -187,7 +190,7 @@ def test_a_cut_inside_a_table_is_a_notice(dumps):
 
 
 def flushed(backend, tables, delete, restored):
-    """A node whose tables were flushed, and what kube-proxy then wrote back."""
+    """The dump of a node whose tables were flushed and to which kube-proxy then wrote `restored`."""
     cluster = kube_cluster.every_kind("ipv4")
     steps = kube_dumps.restore_steps(backend, "ipv4",
                                      kube_rules.restore_input((1, 30), "iptables", "ipv4", cluster).text())
@@ -199,7 +202,8 @@ def flushed(backend, tables, delete, restored):
 
 
 def partial_sync(changed_services):
-    """What a partial sync writes: all shared chains, and of Services only what changed; no jump of a built-in chain."""
+    """The input of a partial sync: all shared chains and the chains of changed Services, but no jump from a built-in
+    chain."""
     everything = kube_rules.restore_input((1, 30), "iptables", "ipv4", kube_cluster.every_kind("ipv4"),
                                           with_kubelet=False)
     kept = {name for name in everything.chains["nat"]
@@ -215,8 +219,8 @@ def partial_sync(changed_services):
 
 @pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
 def test_the_half_repaired_node(backend):
-    """`iptables -F` of nat and filter without -X, then one Service changes: most service chains stay empty, the canary
-    in mangle lives."""
+    """`iptables -F` of nat and filter without -X, then one Service changes: most service chains stay empty, and the
+    canary chain in mangle still exists."""
     cluster = kube_cluster.every_kind("ipv4")
     service = next(service for service in cluster.services if service.name == "three")
     names = {kube_rules.kube_services.chains_of(service).svc} | {
@@ -229,8 +233,8 @@ def test_the_half_repaired_node(backend):
 
 @pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
 def test_the_flushed_node(backend):
-    """`iptables -F; iptables -X; iptables -t nat -F; -X`: kube-proxy does not notice, nothing of it is left outside of
-    mangle."""
+    """`iptables -F; iptables -X; iptables -t nat -F; -X`: kube-proxy does not notice this, and its chains remain only
+    in mangle."""
     text = flushed(backend, ("filter", "nat"), True, "")
     found = set(kinds(told(text, (1, 30), backend)))
     assert "anchor_missing" in found and found <= {"anchor_missing", "canary_missing"}
@@ -312,7 +316,7 @@ def test_damage_in_ipvs_mode(version, backend):
         assert kinds(told(damaged, version, backend, mode="ipvs")) == ["lost_match"], "seed %s: %s" % (seed, what)
 
 
-# So many of the live scenarios take a minute.
+# This many live scenarios take a minute.
 LIVE = 200
 ALL_LIVE = damaged_nodes.runs()
 SAMPLE = random.Random(os.environ.get("KUBENODE_SEED", "damage")).sample(ALL_LIVE, LIVE)
@@ -321,7 +325,8 @@ SAMPLE = random.Random(os.environ.get("KUBENODE_SEED", "damage")).sample(ALL_LIV
 @pytest.mark.parametrize("row, version, place", SAMPLE,
                          ids=["%s, %s, %s" % (row["id"], version, place) for row, version, place in SAMPLE])
 def test_live_damage_is_told_as_what_it_is(row, version, place):
-    """What is known not to be judged right has its row in damage_missed.yml, and has to go from there once it is."""
+    """Each scenario that is known to be judged wrongly has a row in damage_missed.yml. The row must be removed once the
+    scenario is judged right."""
     findings = damaged_nodes.failures_after(version, place, row["does"])
     said, why = damaged_nodes.verdict(row, findings)
     missed = damaged_nodes.known(row, version, place)

@@ -1,9 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Healthy nodes give no observation, whatever the release, mode, backend, IP family and neighbours; and what they say
-of their Services is what was put in. The rules go through the real iptables-restore and come from the real
-iptables-save. What real kube-proxies wrote, well and in failures, is judged by the checks as a support bundle."""
+"""Healthy nodes give no observation for any release, mode, backend, IP family and neighbours, and the Services that are
+read from their rules are the Services that were put in. The real iptables-restore loads the rules, and the real
+iptables-save prints them. The checks judge rules that real kube-proxies wrote, healthy and in failures, as support
+bundles."""
 
 import itertools
 import pathlib
@@ -69,7 +70,8 @@ def test_chain_names_are_those_of_kubernetes():
 @pytest.mark.parametrize("backend, family", PLACES)
 @pytest.mark.parametrize("endpoints, count, rules, chains", [(0, 0, 23, 25), (3, 1000, 11023, 4025)])
 def test_as_many_rules_as_a_real_kube_proxy(backend, family, endpoints, count, rules, chains):
-    """The numbers counted on nodes of a real kube-proxy 1.30: 2 + 3E rules a Service; IPv6 has one rule less."""
+    """The numbers are counted on nodes with a real kube-proxy 1.30: 2 + 3E rules per Service with E endpoints. IPv6 has
+    one rule less."""
     cluster = kube_cluster.plain_cluster(family, count, endpoints)
     text, restore = healthy((1, 30), "iptables", backend, family, cluster, with_kubelet=False)
     rule_set = kube_audit.read(text, family, backend)
@@ -126,7 +128,7 @@ def test_both_families_and_an_empty_other_backend(backend):
 
 
 def test_a_node_without_ipv6_services():
-    """kube-proxy of a single-stack cluster makes its IPv6 chains all the same, kubelet up to 1.26 fills some."""
+    """kube-proxy of a single-stack cluster creates its IPv6 chains as well, and kubelet up to 1.26 fills some."""
     for version in ((1, 24), (1, 30)):
         read = [kube_audit.read(healthy(version, "iptables", "nft", family, cluster)[0], family, "nft")
                 for family, cluster in (("ipv4", cluster_for(version, "ipv4")),
@@ -250,8 +252,9 @@ def test_digest_sees_every_change():
         assert which == "services" or after["services"] == before["services"], what
 
 
-# dumps/: one node (1.33, every kind of Service, Calico, in IPv4 portmap too) written and printed by the iptables of
-# Debian 11, 12, 13 and sid with their own libraries; and two written by one of them and printed by another.
+# dumps/ has one node (1.33, every kind of Service, Calico, in IPv4 also portmap), written and printed by the iptables
+# of Debian 11, 12, 13 and sid with their own libraries. It also has two dumps written by one of these and printed by
+# another.
 SAMPLES = [(version, backend, family) for version in ("1.8.7", "1.8.9", "1.8.11", "1.8.13")
            for backend, family in PLACES]
 
@@ -268,7 +271,7 @@ def test_printed_by_every_iptables(version, backend, family):
 
 @pytest.mark.parametrize("version, backend, family", SAMPLES)
 def test_samples_are_what_this_machine_prints(version, backend, family):
-    """But for their first line and blanks at line ends."""
+    """The first line and blanks at line ends may differ."""
     def lines(text):
         return sorted(line.rstrip() for line in text.splitlines() if not line.startswith("#"))
 
@@ -282,14 +285,14 @@ def test_samples_are_what_this_machine_prints(version, backend, family):
 
 @pytest.mark.parametrize("version, backend, family", SAMPLES)
 def test_backend_and_family_from_the_text_alone(version, backend, family):
-    """1.8.7 calls itself the same whichever backend it is: then the text does not tell."""
+    """1.8.7 prints the same name for both backends, so its text does not show the backend."""
     rule_set = kube_audit.read(kube_audit.sample("%s-%s-%s" % (version, backend, family)), source="bundle")
     assert rule_set.family == family
     assert rule_set.backend == (None if version == "1.8.7" else backend)
 
 
 def test_rules_of_a_newer_iptables_read_by_an_older_one():
-    """1.8.7 prints rules of 1.8.9 without marks and ports; 1.8.9 prints those of 1.8.13 whole."""
+    """1.8.7 prints rules of 1.8.9 without marks and ports. 1.8.9 prints rules of 1.8.13 completely."""
     lost = kube_audit.read(kube_audit.sample("written-by-1.8.9-read-by-1.8.7-nft-ipv4"), "ipv4", "nft")
     lines = kube_audit.told(kube_audit.observations([lost], "iptables", (1, 33)))
     assert any(line.startswith("lost_match filter/KUBE-FORWARD: -A KUBE-FORWARD") for line in lines)
@@ -299,7 +302,7 @@ def test_rules_of_a_newer_iptables_read_by_an_older_one():
 
 
 def captures():
-    """{directory: {snapshot: files}} of the fixture, and of the folder where it is there."""
+    """{directory: {snapshot: files}} of the fixture, and of the folder of captures if it exists."""
     return dict(kube_captures.packed(),
                 **(kube_captures.unpacked(kube_captures.folder()) if kube_captures.folder() else {}))
 
@@ -312,8 +315,8 @@ def snapshots():
 @pytest.mark.parametrize("directory, snapshot, files", snapshots(),
                          ids=lambda value: value if isinstance(value, str) else "")
 def test_each_capture_is_judged(directory, snapshot, files, tmp_path):
-    """By the checks and the way of bundle.yml: what fails is what expected.yml says, all of it, and a failure's worst
-    finding is not a mild one."""
+    """The checks judge a capture as bundle.yml does: exactly the checks that expected.yml lists fail. A failure has a
+    finding of severity high, unless its row sets another severity."""
     row = kube_captures.expected(directory, snapshot)
     found, evidence = bundles.judged(bundles.folder(tmp_path / "bundle", files),
                                      kubernetes_version=kube_captures.version_of(directory), max_rules=100000)
@@ -324,7 +327,7 @@ def test_each_capture_is_judged(directory, snapshot, files, tmp_path):
 
 
 def test_each_failure_has_its_row():
-    """A failure that no check finds in the rules has the sentence why; every row has its capture."""
+    """The row of a failure that no check finds in the rules has the reason in `why`. Every row has a capture."""
     assert kube_captures.missing_reasons() == []
     unused = [row["capture"] for row in kube_captures.expected_rows()
               if not any(kube_captures.expected(directory, snapshot) is row

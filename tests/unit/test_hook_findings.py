@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a tree to findings: healthy nodes have none that fails, and each danger has its own."""
+"""From a tree to findings: healthy nodes have no failing finding, and each danger has its own finding."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ FLUSH = executable("#!/bin/sh\niptables -F\nip6tables -t nat -F\n")
 
 
 def findings(manifest, folder):
-    """[(check, subject, status)] of what fails and what is unknown, for an image."""
+    """[(check, subject, status)] of the findings that fail or are unknown, for an image."""
     return sorted((row["check"], row["subject"], row["status"]) for row in judged(node_tree.unpack(manifest, folder)))
 
 
@@ -84,7 +84,7 @@ TIMED = merged(hook_nodes.service("fw.service", "Type=oneshot", "ExecStart=/opt/
 
 
 def unknown(tree):
-    """{check: (observed, reason)} of what is not known; nothing fails."""
+    """{check: (observed, reason)} of the unknown findings; no finding fails."""
     rows = judged(tree)
     assert {row["status"] for row in rows} <= {"unknown"}
     return {row["check"]: (row["observed"], row["reason"]) for row in rows}
@@ -99,7 +99,7 @@ def unknown(tree):
                          ], ids=["NUL bytes", "over the limit", "of a unit"])
 def test_a_script_that_could_not_be_read_is_no_pass(manifest, checks, tmp_path):
     found = unknown(node_tree.unpack(merged(DEBIAN, manifest), tmp_path))
-    # Of an image no check asks what waits.
+    # HOOK006, about units that wait for their first start, does not apply to an image.
     assert sorted(found) == [check for check in checks if check != "HOOK006"]
     assert all(observed == "not known: /opt/fw.sh" and reason.startswith("/opt/fw.sh ")
                for observed, reason in found.values())

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The corpus of hooks and of what only looks like one: nothing is missed, nothing is told that is none."""
+"""The corpus of hooks and look-alikes: every hook is found, and no look-alike is reported as a hook."""
 
 import json
 import pathlib

@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Known hooks, wrapped in random harmless shell: the reader still finds exactly them, at their lines.
+"""Known hooks, wrapped in random harmless shell code: the reader still finds exactly these hooks, at their lines.
 
-A failure is repeated with --hypothesis-seed, or with the example that hypothesis prints.
+To repeat a failure, use --hypothesis-seed or the example that hypothesis prints.
 """
 
 import os
@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_script
 
-# (command, sort, tables)
 DAMAGED = 2000 if os.environ.get("KUBENODE_ROBUST") == "1" else 300
 
+# (command, sort, tables)
 HOOKS = [
     ("iptables -F", "flush", ("filter",)),
     ("/usr/sbin/iptables -t nat -F", "flush", ("nat",)),
@@ -54,7 +54,7 @@ HARMLESS = [
 
 
 class Text:
-    """Lines under construction, and at which of them the hooks begin."""
+    """Lines under construction, and the line numbers at which the hooks begin."""
 
     def __init__(self):
         self.lines = []
@@ -84,7 +84,7 @@ ENDS = {"if ": "; then :; fi", "while ! ": "; do sleep 1; done", "( ": " )", "{ 
         "if true; then ": "; else echo no; fi", "for _ in 1 2; do ": "; done"}
 SUFFIXES = ["", "", "", " >/dev/null 2>&1", " || true", " && echo ok", " # tail", ";", " &", " 2>>\"$LOG\"", " | cat",
             " &>/dev/null", "; echo 'iptables -X'", " </dev/null", " | tee -a \"$LOG\" | logger -t fw"]
-# The command, said in other ways.
+# Other spellings of the same command.
 FORMS = [
     lambda command: command, lambda command: command, lambda command: command,
     lambda command: command.replace(" ", " \\\n    "), lambda command: command.replace(" ", "  \t"),
@@ -115,7 +115,7 @@ def write_hook(text, hook, prefix, form, suffix, by_variable):
         name = "TOOL_%d" % text.number()
         text.add("%s=%s" % (name, first))
         command = "$%s %s" % (name, rest)
-        # Another shell does not know the variable, and quotes keep it from being put in.
+        # Another shell does not know the variable, and quotes prevent its expansion.
         form = FORMS[0] if form(command).startswith(("sh ", "su ", "'$", "\\", "eval '", "$T''", "nsenter")) else form
     if prefix not in ("", "! ", "true && ", "false || ", "if ", "while ! ", "x=1; ", "( ", "{ ", "out=$( ",
                       "if true; then ", "for _ in 1 2; do ", "echo y | ", "[ -n \"$x\" ] && ", "time ",
@@ -198,7 +198,7 @@ def test_exactly_the_hooks_are_found(elements, first):
 
 
 def parses(script):
-    """(Whether bash takes it for a script, what it says otherwise.)"""
+    """(whether `bash -n` accepts the script, its output)."""
     done = subprocess.run(["bash", "-n"], input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           check=False)
     return done.returncode == 0, done.stdout.decode()

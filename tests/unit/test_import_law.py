@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may import whom, and who may touch a machine: see docs/how-it-works.md."""
+"""Which layer may import which other layer, and which files may access a machine: see docs/how-it-works.md."""
 
 import ast
 import pathlib
@@ -12,8 +12,8 @@ import pytest
 
 PLUGINS = pathlib.Path(__file__).resolve().parents[2] / "plugins"
 
-# layer -> what a file belongs to it by, and what its imports may belong to. The first layer that fits is a file's own.
-# `words` are the vocabularies everything shares.
+# (layer, pattern of its files, layers and packages that these files may import). A file belongs to the first layer
+# whose pattern matches. `words` are the vocabularies that all layers share.
 LAYERS = (
     ("host", r"module_utils/_host/.*", {"words", "host"}),
     ("parse", r"module_utils/_parse/.*", {"words", "parse"}),
@@ -32,18 +32,19 @@ LAYERS = (
     ("filter", r"filter/.*", {"words", "plugin_utils", "ansible"}),
     ("doc_fragments", r"doc_fragments/.*", set()),
 )
-# A collector looks; what changes a machine is for the modules that do.
+# A collector only reads. Only code that changes a machine may import these files.
 CHANGERS = re.compile(r"module_utils/(_host/(apart|write|detached|feed|lock)|_change/.*)")
 MAY_CHANGE = re.compile(r"module_utils/(_host/(apart|write|detached|feed|lock)|_change/.*)|modules/(?!.*(_facts|_audit)"
                         r"$).*")
 
-# Standard library that opens files, starts processes or connections; and the few of `os` that only handle text.
+# Modules of the standard library that open files or start processes or connections; and the few functions of `os` that
+# only handle text.
 TOUCHES = {"builtins", "codecs", "ctypes", "fcntl", "ftplib", "glob", "gzip", "http", "importlib", "io", "linecache",
            "lzma", "multiprocessing", "pathlib", "pty", "runpy", "select", "shutil", "signal", "socket", "sqlite3",
            "ssl", "subprocess", "tarfile", "tempfile", "urllib", "zipfile"}
 OS_TEXT = {"os.path.basename", "os.path.dirname", "os.path.join", "os.path.normpath", "os.path.split",
            "os.path.splitext"}
-# module_utils run on Python 3.6, so its standard library is what counts; `__future__` annotations are younger.
+# module_utils run on Python 3.6, so only its standard library is allowed. `__future__` annotations are newer.
 YOUNGER = {"__future__", "dataclasses", "contextvars", "zoneinfo", "graphlib", "tomllib"}
 
 FILES = sorted(PLUGINS.rglob("*.py"))
@@ -62,7 +63,7 @@ def layer_of(key):
 
 
 def imports(path):
-    """Yield (line, key of a file of this collection or None, dotted name) for each import of a file."""
+    """A generator of (line, key of a file of this collection or None, dotted name) for each import of a file."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -81,7 +82,7 @@ def imports(path):
 
 
 def group_of(key, name):
-    """Return what the law calls the thing imported: a layer, `stdlib`, or the name of what is neither."""
+    """Return the group of an import: a layer, `stdlib`, or the package name of any other import."""
     if key:
         return layer_of(key)
     if name.startswith("ansible.module_utils."):
@@ -102,7 +103,7 @@ def breaches(path):
 
 
 def touches(path):
-    """Yield what in a file reaches for the machine without going through a Host."""
+    """A generator of the places in a file that access the machine without a Host."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in ("open", "exec", "eval", "compile", "__import__", "input",
@@ -133,7 +134,7 @@ def test_every_file_has_its_layer_and_imports_only_what_that_may(path):
     assert list(breaches(path)) == []
 
 
-# The archive is what Ansible sent; how it is read is no question to the machine.
+# The archive layer reads the archive that Ansible sent, which does not count as access to the machine.
 @each([path for path in NODE_FILES if layer_of(key_of(path)) not in ("host", "archive")])
 def test_only_the_host_touches_a_machine(path):
     assert list(touches(path)) == []
@@ -156,7 +157,7 @@ def reachable(start, graph):
 
 
 def circles(files):
-    """The files that import each other in a circle, wherever in a file an import stands: {key: those of its circle}."""
+    """{key: files of its circle} for files that import each other in a circle, wherever in a file an import stands."""
     graph = {key_of(path): {key for _line, key, _name in imports(path) if key} for path in files}
     graph = {key: targets & set(graph) for key, targets in graph.items()}
     behind = {key: reachable(key, graph) for key in graph}

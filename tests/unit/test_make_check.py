@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make check ID=...`: the cases of a check as a user would read them, and one sentence for an id that is none."""
+"""`make check ID=...`: the cases of a check as a user would read them, and one sentence for an unknown id."""
 
 import subprocess
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make quick`: what differs from main, what is run for it, and what is left out."""
+"""`make quick`: the differences from main, the tests that run for them, and the parts that are left out."""
 
 import pathlib
 import subprocess
@@ -128,7 +128,7 @@ def test_rows_without_time_are_left_out(monkeypatch, tmp_path, capsys):
 
 @pytest.fixture
 def started(monkeypatch, tmp_path):
-    """What `make quick` starts, with nothing started."""
+    """The list of tests and linters that `make quick` would start; nothing is started."""
     rows = []
     monkeypatch.setattr(results, "BUILD", tmp_path)
     monkeypatch.setattr(quick, "base_of", lambda branch: branch * 3)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make unit T=... K=...`: which tests it runs, and what it says to words that mean none."""
+"""`make unit T=... K=...`: which tests it runs, and its messages for words that match no test."""
 
 import pathlib
 import subprocess

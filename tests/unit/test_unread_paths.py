@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each path that a healthy node and many broken ones are read from is denied, removed, emptied, cut, replaced: nothing
-turns green by that.
+"""Each path that is read on a healthy node and on many broken nodes is denied, removed, emptied, cut or replaced: no
+finding turns green because of this.
 
-`KUBENODE_ROBUST=1` damages every path in every way, which takes minutes; else a sample does, by a seed that is printed.
+`KUBENODE_ROBUST=1` applies every damage to every path, which takes minutes. Otherwise a sample runs, from a seed that
+is printed.
 """
 
 import contextlib
@@ -33,9 +34,9 @@ CHANGED = ("cut", "directory", "emptied", "fifo", "removed")
 BAD = ("fail", "unknown")
 
 
-# Why a finding may go when a path is damaged: (reason, damages, paths, checks, the check that has to fail or be unknown
-# instead, or None). Besides these there is one rule: of the files that a broken node has and the healthy one has not,
-# the fault goes with what is removed, emptied, cut or replaced (_is_the_fault).
+# Why a finding may disappear when a path is damaged: (reason, damages, paths, checks, the check that has to fail or be
+# unknown instead, or None). One more rule applies to the files that a broken node has and the healthy node does not
+# have: if such a file is removed, emptied, cut or replaced, the fault disappears as well (_is_the_fault).
 RIGHT = (
     ("who starts the commands, or the program that reads them, is not there, or masked by an empty file, so nobody "
      "does", CHANGED,
@@ -71,7 +72,7 @@ RIGHT = (
 
 
 def _is_the_fault(change, path, damage):
-    """Whether `path` is a file of the fault, or a folder or a link on the way to one."""
+    """Whether `path` is a file of the fault, or a folder or a link on the path to one."""
     return damage in CHANGED and any(("/" + each + "/").startswith(path + "/") or path.startswith("/" + each + "/")
                                      for each in change)
 
@@ -85,7 +86,7 @@ def _is_right(change, path, damage, check, bad):
 
 @contextlib.contextmanager
 def unpacked(*manifests):
-    """The path of a tree; what stands in for a damaged path is kept beside it."""
+    """The path of a tree; replacements of damaged paths are kept beside it."""
     with tempfile.TemporaryDirectory(prefix="kubenode-test-") as top:
         os.mkdir(top + "/tree")
         yield node_tree.unpack(node_tree.merged(*manifests), top + "/tree")

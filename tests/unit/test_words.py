@@ -1,25 +1,25 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages, descriptions, comments of defaults and profiles, causes of log lines, names of tasks and fragments avoid the
+"""Pages, descriptions, comments, docstrings, messages, causes of log lines, names of tasks and the changelog avoid the
 banned words.
 
 The texts of checks are tested in plugins/plugin_utils/test_checks.py.
 """
 
 import ast
+import io
 import pathlib
 import re
+import tokenize
 
 import pytest
 import yaml
 from banned_words import BANNED
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-# Written by tools, from checks, scenarios and benchmarks.
-GENERATED = {"checks.md", "damage.md", "kube-proxy.md", "benchmarks.md"}
-PAGES = sorted([TOP / "README.md", TOP / "SECURITY.md", TOP / "CONTRIBUTING.md", *TOP.glob("roles/*/README.md"),
-                *(path for path in TOP.glob("docs/*.md") if path.name not in GENERATED)])
+PAGES = sorted([TOP / "README.md", TOP / "SECURITY.md", TOP / "CONTRIBUTING.md", TOP / "CHANGELOG.rst",
+                *TOP.glob("roles/*/README.md"), *TOP.glob("docs/*.md")])
 PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments")
                  for path in TOP.glob("plugins/%s/*.py" % folder))
 SPECS = sorted(TOP.glob("roles/*/meta/argument_specs.yml"))
@@ -58,11 +58,12 @@ def described(value):
 
 
 def plugin_text(path):
-    """Descriptions of all blocks of documentation, and the comments of the examples."""
+    """Descriptions of all blocks of documentation, and the comments and the names of tasks of the examples."""
     for name, text in re.findall(r'^ *([A-Z]+) = r"""(.*?)"""', path.read_text(encoding="utf-8"),
                                  re.MULTILINE | re.DOTALL):
         if name == "EXAMPLES":
             yield from re.findall(r"^\s*# (.*)$", text, re.MULTILINE)
+            yield from task_names(yaml.load(text, Loader=LOADER))
         else:
             yield from described(yaml.load(text, Loader=LOADER))
 
@@ -86,6 +87,8 @@ def texts(path):
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         return [page_text(text)]
+    if path.suffix == ".rst":
+        return [re.sub(r"``[^`]*``", "_", text)]
     if path in DEFAULTS:
         return ["\n".join(re.findall(r"^\s*# (.*)$", text, re.MULTILINE))]
     data = yaml.load(text, Loader=LOADER)
@@ -134,3 +137,32 @@ def test_no_message_has_a_banned_word(path):
 def test_messages_are_found_and_documentation_is_not():
     assert messages("'''Nobody says.'''\nRETURN = 'it is told'\nX = 'somebody did it'\nY = 'word'\n") == [
         "somebody did it"]
+
+
+def comments(text):
+    """The comments of a file, lines that follow each other as one, and its docstrings."""
+    found, last = [], None
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        words = token.string.lstrip("# ")
+        if last and last.start == (token.start[0] - 1, token.start[1]):
+            found[-1] += " " + words
+        else:
+            found.append(words)
+        last = token
+    bodies = [node for node in ast.walk(ast.parse(text))
+              if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))]
+    return found + [words for words in map(ast.get_docstring, bodies) if words]
+
+
+@pytest.mark.parametrize("path", sorted([*TOP.glob("plugins/**/*.py"), *TOP.glob("tests/**/*.py")]),
+                         ids=lambda path: str(path.relative_to(TOP)))
+def test_no_comment_has_a_banned_word(path):
+    assert banned(comments(path.read_text(encoding="utf-8"))) == []
+
+
+def test_comments_and_docstrings_are_found_and_texts_are_not():
+    text = """'Nobody knows.'\nX = 'it is told'  # What\n\n# what\n# is left\ndef f():\n    'Else.'\n"""
+    assert comments(text) == ["What", "what is left", "Nobody knows.", "Else."]
+    assert banned(comments(text)) == ["what is", "Nobody", "Else"]

@@ -8,8 +8,8 @@ import traceback
 from .. import _errors
 
 
-# Ansible sends every file that is imported anywhere; Python compiles only what is imported at run time: here only the
-# modules that are called.
+# Ansible sends every file that is imported anywhere. Python compiles only files that are imported at run time, so each
+# function imports only the module that is called.
 def _kernel_modules():
     from .modules import call
     return call

@@ -45,7 +45,7 @@ class FileChange:
 
     def entry(self, former, state):
         """The entry for the record, with the metadata of the file in `state`. For a file that was changed before, the
-        state before the first change."""
+        entry keeps the state before the first change."""
         ours = (former is not None and self.before is not None
                 and host_write.digest(self.before) in former.get("after", ()))
         before = None if self.original is None else dict(state or UNKNOWN_STATE, digest=digest_of(self.original))
@@ -59,7 +59,8 @@ class FileChange:
 
 
 class RecordChange(FileChange):
-    """The record itself. Its times are not shown: check mode would show others than the run."""
+    """The change of the record itself. The diff leaves out its times, because they differ between check mode and a
+    run."""
 
     def diff(self):
         return FileChange(self.path, _without_times(self.before), _without_times(self.after)).diff()

@@ -1,17 +1,18 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The record of what a module changed, from which it is undone. PRIVATE to the collection.
+"""The record of a module's changes, which an undo reads. PRIVATE to the collection.
 
-One format for all modules, in `record.json` of a folder for each below STATE: `schema`, `changed` {path: entry} (of
-iptables_backend by the name of a group of programs), `folders` that were made, and what is the module's own. An entry
-has `time` and `by` of its first change, `after`, the digests of all that the file may be now, and `before`: the digest
-of its bytes, which are in `files/<digest>`, its mode, owner and extended attributes. Records of schema 1 lack time,
-user, mode, owner and attributes; they are read, and written anew with the next change.
+All modules use one format, each in `record.json` of its own folder below STATE: `schema`, `changed` {path: entry} (for
+iptables_backend {name of a group of programs: entry}), `folders` that were created, and keys of the module's own. An
+entry has `time` and `by`, the user, of its first change, `after`, the digests that the file may have now, and `before`:
+the digest of its former bytes, which are in `files/<digest>`, and its mode, owner and extended attributes. Records of
+schema 1 lack time, user, mode, owner and attributes; they can be read, and the next change writes them in the new
+schema.
 
-Backups are written first, then the record, then the changes. So whatever a run is killed at, the record names every
-file that may have been changed, what it was before, and everything it may be now; a file that is anything else was
-changed by somebody else since.
+Backups are written first, then the record, then the changes. So wherever a run is killed, the record names every file
+that may have changed, its former state, and every state that it may have now. A file in any other state was changed by
+another program or user since.
 """
 
 import collections
@@ -31,12 +32,12 @@ _MODE = re.compile(r"[0-7]{4}\Z")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _HEX = re.compile(r"(?:[0-9a-f]{2})*\Z")
 
-# What a record holds: `entries` {path: entry}, `folders` that runs made, and `more` of the module's own.
+# The contents of a record: `entries` {path: entry}, `folders` that runs made, and `more` of the module's own.
 Contents = collections.namedtuple("Contents", "entries folders more")
 
 
 class Record:
-    """What earlier runs of a module changed. `folder` is where it lies with its backups, `places` are directories the
+    """The changes of a module's earlier runs. `folder` holds the record and its backups, `places` are directories the
     module always writes to, `limit` is the size of the largest file it changes."""
 
     folder = None
@@ -48,7 +49,7 @@ class Record:
         self.path, self.backups = self.folder + "/record.json", self.folder + "/files"
         self.text = host_write.read_exactly(host, self.path)
         self.held = self._read() if self.text is not None else Contents({}, [], {})
-        # Changes by others besides the bytes, a sentence for each file that is put back.
+        # One sentence for each file that is put back and whose mode or owner others have changed.
         self.notices = []
 
     @property
@@ -81,7 +82,8 @@ class Record:
         return {}
 
     def upgraded(self, entry):
-        """An entry of schema 1, in which `before` was the digest alone, but for time and user."""
+        """An entry of schema 1, in which `before` is only the digest, converted to schema 2 except for time and
+        user."""
         digest = entry.get("before")
         if not isinstance(digest, (str, type(None))):
             raise ValueError(digest)
@@ -95,8 +97,8 @@ class Record:
                 and (entry["before"] is None or _is_state(entry["before"])))
 
     def undone(self, path, entry):
-        """[change] that puts one path back; none where it is as it was. Raises ChangeFailed where it was changed
-        since."""
+        """[change] that puts one path back; empty where the path is in its former state. Raises ChangeFailed where it
+        was changed since."""
         now = host_write.read_exactly(self._host, path, self.limit)
         before = backup_in(entry)
         if digest_of(now) == before:
@@ -126,7 +128,7 @@ class Record:
         return self.with_folders(Contents(entries, self.held.folders, more or {}), [change.path for change in changes])
 
     def stamped(self, key, entry):
-        """An entry with time and user: those of its first change, as long as what it was before that is the same."""
+        """An entry with time and user. They stay those of its first change as long as `before` is the same."""
         former = self.entries.get(key)
         if former is not None and former.get("before") == entry.get("before"):
             return dict(entry, time=former["time"], by=former["by"])
@@ -145,7 +147,7 @@ class Record:
         contents = Contents(entries, [], more or {})
         if self.text_of(contents) is None:
             return contents
-        # Without a file that stays only the record itself needs directories.
+        # Where no entry stays, only the record itself needs directories.
         return contents._replace(folders=[folder for folder in self.held.folders if entries or _is_above(folder)])
 
     def text_of(self, contents):
@@ -155,7 +157,7 @@ class Record:
         return json.dumps(held, indent=1, sort_keys=True) + "\n"
 
     def file_change(self, contents):
-        """FileChange of the record itself that makes it hold these, or None."""
+        """FileChange that writes `contents` into the record itself, or None."""
         after = self.text_of(contents)
         # A record of schema 1 stays as it is until something changes.
         same = after == self.text or (self.text is not None and after == self.text_of(self.held))
@@ -176,8 +178,8 @@ class Record:
         return "%s/%s" % (self.backups, digest)
 
     def leftovers(self, contents, changes=()):
-        """What killed runs left: backups and halves of files that `contents` do not name, and directories of the record
-        without one."""
+        """Leftovers of killed runs: backups that `contents` do not name, half-written files, and the record's
+        directories where there is no record."""
         found = self.unnamed(contents) + apart.leftovers(self._host, self.worked_in(changes))
         if self.text is None and self.text_of(contents) is None:
             found += [folder for folder in self.own_folders() + [self.folder, STATE] if self._is_emptied(folder, found)]
@@ -193,7 +195,8 @@ class Record:
         return [self._backup_path(name) for name in settled_names(self._host, self.backups) if name not in wanted]
 
     def _is_emptied(self, folder, gone):
-        """Whether nothing is in a directory but what is in `gone`, and our own directories of which that is true."""
+        """Whether a directory holds only paths that are in `gone`, and directories of ours for which the same is
+        true."""
         inside = ["%s/%s" % (folder, name) for name in self._host.list_dir(folder)[1]]
         return self._host.is_dir(folder) and all(
             path in gone or (path in self.own_folders() + [self.folder] and self._is_emptied(path, gone))
@@ -208,7 +211,7 @@ class Record:
     # Writing the record.
 
     def write(self, contents):
-        """Make the record hold these. Raises ChangeFailed."""
+        """Write `contents` into the record. Raises ChangeFailed."""
         change = self.file_change(contents)
         if change:
             change.make(self._host)
@@ -222,7 +225,7 @@ class Record:
                                        % self.path)
 
     def begin(self, changes, contents):
-        """Backups, then the record. Raises ChangeFailed, and no other file has changed."""
+        """Write backups, then the record. Raises ChangeFailed; then no other file has changed."""
         self.refuse_stale()
         former, wanted = self.held, {backup_in(entry) for entry in contents.entries.values()}
         try:
@@ -242,7 +245,7 @@ class Record:
             host_write.replace(self._host, path, text, 0o600)
 
     def make_all(self, changes, contents):
-        """All changes with their record, or none of it: where one fails what was made is put back. Raises
+        """Make all changes with their record, or none: where one fails, the changes made before it are put back. Raises
         ChangeFailed."""
         former = self.held
         self.begin(changes, contents)
@@ -260,19 +263,19 @@ class Record:
                 raise _errors.ChangeFailed("%s. The files written before it were put back" % error) from error
 
     def made(self, planned, changes):
-        """What of `planned` is in `changes`, and the record itself where it was written."""
+        """The changes of `planned` that are in `changes`, and the change of the record itself where it was written."""
         return [change for change in planned if change in changes
                 or (change.path == self.path and change.before != self.text)]
 
     def settle_as(self, former, contents, changes):
-        """After a failure: the record is as it was before. Where that fails too, it names files that are as they were,
-        and an undo passes over them."""
+        """After a failure: restore the former record. Where that fails too, the record names files in their former
+        state, and an undo skips them."""
         self.text = host_write.read_exactly(self._host, self.path)
         self.settle(former, changes, set(contents.folders) - set(former.folders))
 
     def settle(self, contents, changes=(), folders=None):
-        """At the end: `folders` that runs made go where they are empty, the record holds `contents`, left-overs are
-        removed. Returns [problem]."""
+        """At the end: remove `folders` that runs created and that are empty, write `contents` into the record, remove
+        leftovers. Returns [problem]."""
         gone = set(self.held.folders) - set(contents.folders) if folders is None else folders
         problems = []
         self._fails(problems, host_write.remove_leftovers, self.worked_in(changes))
@@ -338,5 +341,5 @@ def _state_notices(path, before, now):
 
 
 def settled_names(host, folder):
-    """Names in a directory but those of files that are being written."""
+    """Names in a directory, except temporary files that are being written."""
     return [name for name in host.list_dir(folder)[1] if not name.startswith(TEMPORARY)]

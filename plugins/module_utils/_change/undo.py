@@ -9,7 +9,7 @@ from .files import each_of
 
 
 def plan_undo(record, wanted=lambda path, entry: True):
-    """(changes, entries that stay, [problem]) of putting back what `wanted(path, entry)` selects."""
+    """(changes, entries that stay, [problem]) of putting back the entries that `wanted(path, entry)` selects."""
     changes, kept, problems = [], {}, []
     for path, entry in sorted(record.entries.items()):
         try:

@@ -10,11 +10,11 @@ Source: Linux net/netfilter/nf_conntrack_core.c nf_conntrack_init_start() and nf
 from .. import _versions
 
 GIB = 1 << 30
-# A hashsize option makes the limit eight times as much.
+# With the module option hashsize the limit is eight times the buckets.
 PER_HASHSIZE = 8
 # Buckets come in whole pages of 4 KiB.
 _BUCKETS_PER_PAGE = 512
-# Limits of nodes with more than 4 GiB, and with more than one.
+# Limits of nodes with more than 4 GiB and with more than 1 GiB.
 _LARGE, _MIDDLE = 262144, 65536
 # The total of memory read later differs slightly from the one at load time.
 _TOLERANCE = 1.0 / 32
@@ -32,7 +32,7 @@ def default_limit(memory_bytes, release, now):
 
 
 def _limits(memory_bytes, release):
-    """The candidates: more than one near a threshold, and where the kernel may be of the old or of the new kind."""
+    """The candidates: more than one near a threshold, and where the kernel may use the old or the new formula."""
     small = []
     if not _versions.within(release, before="5.11"):
         small.append(rounded_buckets(max(1024, memory_bytes // 16384 // 8)))
@@ -60,5 +60,5 @@ def default_buckets(limit, release):
 
 
 def rounded_buckets(size):
-    """The number of buckets that the kernel makes of a requested number."""
+    """The number of buckets that the kernel allocates for a requested number."""
     return -(-size // _BUCKETS_PER_PAGE) * _BUCKETS_PER_PAGE

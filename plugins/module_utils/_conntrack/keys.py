@@ -5,9 +5,9 @@
 
 from collections import namedtuple
 
-# key: below /proc/sys; module: what brings it, None where it is always there; default: of the kernel when the key
-# appears, None where that depends; proxy_field: what of kube-proxy's configuration sets it; proxy_default: the value
-# then, where the field is not set.
+# key: path below /proc/sys; module: the module that creates it, None where it always exists; default: the kernel's
+# value when the key appears, None where that varies; proxy_field: the field of kube-proxy's configuration that sets it;
+# proxy_default: the value that kube-proxy sets where the field is not set.
 Key = namedtuple("Key", "key module default proxy_field proxy_default")
 
 MAX = "net/netfilter/nf_conntrack_max"

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kube-proxy writes to the conntrack sysctls when it starts, by version. PRIVATE to the collection.
+"""The values that kube-proxy writes to the conntrack sysctls when it starts, by version. PRIVATE to the collection.
 
 Sources: kubernetes cmd/kube-proxy/app/server_linux.go and conntrack.go up to 1.31, pkg/proxy/conntrack/sysctls.go
 since, PR 103174 (raises only, from 1.23), PR 120448 (writes exactly, from 1.29), PR 137002 (upper bound, from 1.36) and
@@ -15,20 +15,22 @@ from .. import _versions
 MAX_PER_CORE = 32768
 MIN = 131072
 CAP = 1048576
-# kube-proxy may be so many minor versions older than kubelet (Kubernetes version skew policy).
+# kube-proxy may be up to this many minor versions older than kubelet (Kubernetes version skew policy).
 SKEW = 3
 
 LEAVES, RAISES, EXACTLY, UNKNOWN = "leaves", "raises", "exactly", "unknown"
 _RAISES_SINCE, _EXACTLY_SINCE, _CAPPED_SINCE, _RAISES_AGAIN = "1.23", "1.29", "1.36", "1.38"
 
-# value: what it aims at, None where it leaves the key alone or that is not known; rule: leaves, raises (never lowers),
-# exactly (lowers too), unknown; capped: whether the bound made the value less than what is configured.
+# value: the value that kube-proxy wants, None where it leaves the key alone or the value is unknown; rule: leaves,
+# raises (never lowers), exactly (lowers too), unknown; capped: whether the upper bound made the value lower than the
+# configured value.
 Wish = namedtuple("Wish", "value rule capped")
 NOTHING = Wish(None, LEAVES, False)
 
 
 def versions_of(kube_proxy, kubelet, embedded):
-    """Versions that kube-proxy may have, [] if none is known; where its own is unknown, those that fit kubelet's."""
+    """Versions that kube-proxy may have, [] if none is known; where its own version is unknown, the versions that fit
+    kubelet's version."""
     if _versions.numbers(kube_proxy):
         return [kube_proxy]
     numbers = _versions.numbers(kubelet)
@@ -40,14 +42,14 @@ def versions_of(kube_proxy, kubelet, embedded):
 def limit_wish(versions, cpus, settings, by):
     """The `Wish` about nf_conntrack_max of one of `versions` on a node with `cpus`.
 
-    `settings` are the fields of its configuration ({} for its defaults), None where they are not known; `by` is who
-    writes (kube-proxy or k3s).
+    `settings` are the fields of its configuration ({} for its defaults), None where they are not known; `by` is the
+    program that writes (kube-proxy or k3s).
     """
     if settings is None or not cpus:
         return Wish(None, UNKNOWN, False)
     per_core = settings.get("maxPerCore", MAX_PER_CORE)
     if per_core <= 0:
-        return NOTHING  # min counts for nothing then, in all versions.
+        return NOTHING  # Then min has no effect, in all versions.
     scaled = per_core * cpus
     wanted = max(scaled, settings.get("min", MIN))
     if by == "k3s":
@@ -56,20 +58,20 @@ def limit_wish(versions, cpus, settings, by):
 
 
 def _limit_of(version, scaled, wanted):
-    # A value above the per-CPU bound is capped, even where min asks for more; min alone may be above the bound.
+    # A value above the per-CPU bound is capped, even where min is higher; min alone may be above the bound.
     capped = scaled > CAP and _versions.within(version, since=_CAPPED_SINCE)
     rule = RAISES if _versions.within(version, since=_RAISES_AGAIN) else rule_of_numbers(version)
     return Wish(CAP if capped else wanted, rule, bool(capped))
 
 
 def rule_of_numbers(version):
-    """The rule for all keys but the limit, for which 1.38 has another one."""
+    """The rule for all keys except the limit, which has another rule since 1.38."""
     raises = _versions.within(version, since=_RAISES_SINCE) and _versions.within(version, before=_EXACTLY_SINCE)
     return RAISES if raises else EXACTLY
 
 
 def number_wish(versions, value, by):
-    """The `Wish` about a timeout or a switch; 0 leaves it alone."""
+    """The `Wish` about a timeout or a switch; kube-proxy leaves the key alone where the value is 0."""
     if not value:
         return NOTHING
     return Wish(value, EXACTLY, False) if by == "k3s" else _agreed([Wish(value, rule_of_numbers(version), False)
@@ -97,7 +99,7 @@ def after_its_start(value, wish):
 
 
 def advice(wanted, wish, cpus, by):
-    """What to set in kube-proxy so that the limit is `wanted` after its start; None where kube-proxy does not undo
+    """The kube-proxy setting with which the limit is `wanted` after its start; None where kube-proxy does not change
     it."""
     if wish.rule == LEAVES or after_its_start(wanted, wish) == wanted:
         return None

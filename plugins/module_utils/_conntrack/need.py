@@ -9,11 +9,11 @@ from .size import CEILING, MEMORY_PERCENT, MOST, USED_PERCENT, checked, conntrac
 
 
 def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, peak=0, earlier=0):
-    """What conntrack_size() says with the section node_conntrack, and `peak`, `peak_because`, `enough` and `advice`
-    (what to set in kube-proxy, or None); None where memory and processors are not known. `enough` is whether the
-    present limit is sufficient, or the one that the module will have once it is loaded; 0 means no limit.
+    """The result of conntrack_size() for the section node_conntrack, with `peak`, `peak_because`, `enough` and `advice`
+    (the kube-proxy setting, or None); None where memory or processors are unknown. `enough` is whether the present
+    limit is sufficient, or the limit that the module will have once it is loaded; 0 means no limit.
 
-    `peak` is a known number of connections, `earlier` that of an earlier look. Raises BadInput.
+    `peak` is a known number of connections, `earlier` the number of an earlier look. Raises BadInput.
     """
     checked(peak=peak, used_percent=used_percent, memory_percent=memory_percent, ceiling=ceiling)
     if not (is_possible("memory_bytes", section["memory_bytes"]) and is_possible("cpus", section["cpus"])):
@@ -29,8 +29,8 @@ def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, c
 
 
 def peak_of(section, known=0, earlier=0):
-    """(the highest known number of connections, its source); where connections were dropped for lack of room, the table
-    was full once."""
+    """(the highest known number of connections, its source); where connections were dropped for lack of room, the limit
+    was reached once."""
     peaks = [(known, "the policy sets it")] if known else []
     peaks += [(earlier, "an earlier report has it")] if earlier else []
     if is_possible("peak", section["count"]):
@@ -65,7 +65,7 @@ def _advice(section, wanted):
 
 
 def advice_for(section, limit):
-    """What to set in kube-proxy so that it leaves this limit alone, or None."""
+    """The kube-proxy setting with which it leaves this limit alone, or None."""
     described = section["kube_proxy"]
     if described is None:
         return None

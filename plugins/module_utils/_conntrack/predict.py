@@ -13,15 +13,16 @@ from .kernel_default import rounded_buckets
 
 # A line of sysctl.d that sets a key; where: `path:line`.
 Assignment = namedtuple("Assignment", "value where")
-# What a program writes later. apply: previous value (None: unknown) -> written value (None: not predictable); sure:
+# A later write by a program. apply: previous value (None: unknown) -> written value (None: not predictable); sure:
 # whether the key certainly exists by then, even where its module is loaded late.
 Write = namedtuple("Write", "key by apply sure")
-# value: int or text, None where it is unknown; by: what sets it, None for the default of the kernel.
+# value: int or text, None where it is unknown; by: the line or program that sets it, None for the default of the
+# kernel.
 Stage = namedtuple("Stage", "value by")
 
 
 def number(text):
-    """A sysctl value as an int where it is a number, else as the text."""
+    """A sysctl value as an int where it is a number, otherwise as text."""
     text = text.strip()
     return int(text) if re.match(r"-?[0-9]{1,18}\Z", text) else text[:64]
 
@@ -29,8 +30,8 @@ def number(text):
 def at_boot(key, early, assignment, default, writes):
     """The `Stage` before kube-proxy starts.
 
-    `early` is whether the key is there when sysctl.d is read (None: cannot be told), `default` the `Stage` of the
-    kernel and of options of its modules.
+    `early` is whether the key exists when sysctl.d is read (None: unknown), `default` the `Stage` from the kernel and
+    the options of its modules.
     """
     stage = default
     if assignment is not None and early is not False:
@@ -57,7 +58,7 @@ def overruled(assignment, key, final):
 
 
 def survives(now, final):
-    """Whether the running value equals that of the final stage; None where one of both is unknown."""
+    """Whether the running value equals the value of the final stage; None where one of them is unknown."""
     return None if now is None or final.value is None else now == final.value
 
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The size of the conntrack table. PRIVATE to the collection.
 
-The limit keeps the table below the policy's share at the peak, is at least what kube-proxy will write anyway, and
-otherwise at most what the memory of the node allows. See docs/conntrack.md.
+The limit keeps the table below the policy's share at the peak. It is at least the value that kube-proxy will write
+anyway, and otherwise at most the value that the memory of the node allows. See docs/conntrack.md.
 """
 
 from .._errors import BadInput
@@ -19,7 +19,7 @@ ENTRY_BYTES = 400
 BUCKET_BYTES = 8
 USED_PERCENT = 60
 MEMORY_PERCENT = 5
-# Below that a table would not even hold what the kernel sets up by itself.
+# A smaller table would not even hold the entries that the kernel's own default holds.
 LEAST = 1024
 # nf_conntrack_max is an int of the kernel.
 MOST = (1 << 31) - 1
@@ -36,10 +36,10 @@ def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory
                    ceiling=CEILING, kube_proxy_value=None):
     """`{"max", "buckets", "table_bytes", "needed", "limited_by", "because"}` for a node.
 
-    `peak` are the most connections it has had, `used_percent` how much of the table they may fill, `memory_percent` how
-    much of the memory the table may take and `ceiling` the most entries worth having. `kube_proxy_value` is what
-    kube-proxy will write at its start, None where it leaves the limit alone. `needed` is what the peak alone asks for,
-    `limited_by` is memory, ceiling or None. Raises BadInput.
+    `peak` is the highest number of connections so far, `used_percent` the share of the table that they may fill,
+    `memory_percent` the share of the memory that the table may take, and `ceiling` the highest useful number of
+    entries. `kube_proxy_value` is the value that kube-proxy will write at its start, None where it leaves the limit
+    alone. `needed` is the size that the peak alone requires, `limited_by` is memory, ceiling or None. Raises BadInput.
     """
     checked(memory_bytes=memory_bytes, cpus=cpus, peak=peak, used_percent=used_percent, memory_percent=memory_percent,
             ceiling=ceiling)

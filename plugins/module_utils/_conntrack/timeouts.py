@@ -9,8 +9,8 @@ from .keys import TIMEOUTS
 
 _PREFIX = "net.netfilter.nf_conntrack_"
 NAMES = tuple(key[len(_PREFIX):] for key in TIMEOUTS)
-# The kernel counts in jiffies, of which an int holds so many seconds (kernel/sysctl.c proc_dointvec_jiffies(), HZ
-# 1000).
+# The kernel counts in jiffies, and an int holds at most this many seconds of them (kernel/sysctl.c
+# proc_dointvec_jiffies(), HZ 1000).
 SECONDS_MOST = ((1 << 31) - 1) // 1000
 
 

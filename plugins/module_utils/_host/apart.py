@@ -6,7 +6,7 @@ collection.
 
 Such a directory lies beside the place of the file (the same file system), and only this user may enter it: no program
 runs or reads what a killed run leaves there. It is locked while a run works in it, and the kernel drops the lock with
-the process, so that the next run can tell a left-over from work in progress.
+the process, so that the next run can distinguish leftovers from work in progress.
 """
 
 import contextlib
@@ -68,8 +68,8 @@ def _empty(handle):
 
 
 def leftovers(host, folders):
-    """Paths below these directories of the tree that killed runs left behind, without those that a run is working
-    in."""
+    """Paths below these directories of the tree that killed runs left behind, except directories in which a run is
+    working."""
     found = []
     for folder in sorted(set(folders)):
         for name in host.list_dir(folder)[1]:

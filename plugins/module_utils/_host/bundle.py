@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A support bundle, laid out as the tree of a node. PRIVATE to the collection.
 
-A file that is missing in the bundle was not collected: the node may have it all the same. Commands are answered with
-the outputs that the bundle holds; nothing is run.
+A file that the bundle lacks was not collected, and the node may have it. A command returns the output that the bundle
+holds; no program is run.
 """
 
 import posixpath
@@ -24,7 +24,7 @@ class BundleHost(Host):
         self._whole = tuple(self.read_text(BUNDLE_WHOLE).text.split())
 
     def note(self, path, why):
-        """As in Notes, but what was not collected is not noted: it could be read on the node."""
+        """As in Notes, but a path that was not collected is not noted: it could be read on the node."""
         return why if why == UNCOLLECTED else super().note(path, why)
 
     def _read_through(self, path, consume, limit):

@@ -12,7 +12,7 @@ _UNSET = 0xFFFFFFFF
 
 
 def caller():
-    """Name of the user who logged in (the audit loginuid, which sudo does not change), or else the user of this
+    """Name of the user who logged in (the audit loginuid, which sudo does not change), otherwise the user of this
     process."""
     try:
         with open(_LOGIN, encoding="ascii") as file:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reading files of a container from the node. PRIVATE to the collection.
 
-What a container holds is hostile: an absolute link below /proc/PID/root leads to the node's own files, a FUSE mount can
-hang an open() for ever, a FIFO waits for a writer, the pid can belong to another process by now. So a child process
+The files of a container are hostile: an absolute link below /proc/PID/root leads to the node's own files, a FUSE mount
+can hang an open() for ever, a FIFO waits for a writer, the pid can belong to another process by now. So a child process
 opens each component of a path relative to a descriptor it holds, resolves links itself and inside the container's root
 only, opens regular files only, and is killed after two seconds. No file of a container is ever executed.
 """
@@ -101,8 +101,8 @@ def _nothing(status, reads, finds):
 
 
 def _enter(pid):
-    """Descriptors of /proc/PID and of the root in it; the first one stays that of this process, even if the pid is
-    reused."""
+    """Descriptors of /proc/PID and of the root in it; the first one stays a descriptor of this process, even if the pid
+    is reused."""
     process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
     return process, os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)
 
@@ -137,7 +137,7 @@ def _look(pid, start_time, reads, finds):
     texts = {path: list(_read(root, path)) for path in reads}
     programs = {name: _find(root, name) for name in finds}
     if _start_time(process) != start_time:
-        return _nothing(ABSENT, reads, finds)  # The pid was reused: what was read is not of the process asked for.
+        return _nothing(ABSENT, reads, finds)  # The pid was reused: the files do not belong to the requested process.
     return {"status": OK, "texts": texts, "programs": programs}
 
 
@@ -146,7 +146,7 @@ def _found(status, path=None, device=0, inode=0):
 
 
 def _read_first(pid, start_time, paths, limit):
-    """One line of JSON, with the size of the bytes behind it."""
+    """One line of JSON with the size of the bytes, followed by the bytes."""
     try:
         process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
         root = os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)
@@ -216,8 +216,8 @@ def _find(root, name):
 
 
 def _walk(root, path, regular=True):
-    """An O_PATH descriptor of `path` inside `root`, of regular files only if asked for; links are resolved here, never
-    by the kernel."""
+    """An O_PATH descriptor of `path` inside `root`, with `regular` only of regular files; links are resolved here,
+    never by the kernel."""
     ahead, stack, links = [part for part in path.split("/") if part not in ("", ".")], [os.dup(root)], 0
     try:
         while ahead:

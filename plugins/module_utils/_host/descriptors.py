@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Open files of processes: the links of /proc/PID/fd and the text of /proc/PID/fdinfo. PRIVATE to the collection.
 
-Neither touches the file that is open: a stat() of it could hang for ever on a FUSE mount of a container.
+Reading these does not touch the open file itself: a stat() of it could hang for ever on a FUSE mount of a container.
 """
 
 import os
@@ -29,7 +29,8 @@ class Descriptors:
         self._deadline = time.monotonic() + SECONDS
 
     def of(self, pid, name=None):
-        """Yield the fdinfo text of each descriptor of `pid`, only where the link ends in `name` if that is given."""
+        """A generator of the fdinfo texts of all descriptors of `pid`, or only of descriptors whose link ends in
+        `name`."""
         folder = "/proc/%d" % pid
         try:
             for entry in os.scandir(self._host.real_path(folder + "/fd")):

@@ -6,11 +6,10 @@ collection.
 
 It needs neither systemd nor the connection that started it: it leaves the session, the terminal and the control group
 of the module (systemd-logind kills the rest of a session where KillUserProcesses is set, and stopping a unit kills its
-group). It holds what it needs in memory, since the module's own files are gone by then. A reboot ends it.
+group). It holds everything that it needs in memory, since the module's own files are gone by then. A reboot ends it.
 
-The pending undo is a file, `TOKEN.armed`. The first rename decides: a confirmation renames it to
-`TOKEN.confirmed`, the process itself to `TOKEN.restoring`, which becomes `TOKEN.restored` with a record of what was
-done.
+The pending undo is a file, `TOKEN.armed`. The first rename decides: a confirmation renames it to `TOKEN.confirmed`, the
+process itself to `TOKEN.restoring`, which becomes `TOKEN.restored` with a record of the outcome.
 """
 
 import binascii
@@ -29,9 +28,10 @@ STATES = (ARMED, CONFIRMED, RESTORING, RESTORED)
 TOKEN = re.compile(r"[0-9a-f]{16}\Z")
 _READY_SECONDS = 15.0
 _LOOK_SECONDS = 1.0
-# Killed by the OOM killer after everything but the connection itself.
+# The OOM killer kills every process except the connection itself before this one.
 _OOM_SCORE = "-900"
-# The root group of both hierarchies may hold processes (kernel cgroup-v2.rst), and nothing kills what is in it.
+# The root group of both hierarchies may hold processes (kernel cgroup-v2.rst), and no program kills the processes in
+# it.
 _GROUPS = ("/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/systemd/cgroup.procs", "/sys/fs/cgroup/unified/cgroup.procs")
 
 
@@ -44,9 +44,10 @@ def path_of(folder, token, state):
 
 
 def arm(host, folder, token, record, seconds, restore):
-    """Start the process; returns its pid once it waits. `told` is written to its file, with `pid` and `started` added.
+    """Start the process; returns its pid once it waits. `record` is written to its file, with `pid` and `started`
+    added.
 
-    After `seconds` it calls `restore()`, which must not import anything and returns what is written to the record.
+    After `seconds` it calls `restore()`, which must not import anything and returns the keys to add to the record.
     Raises ChangeFailed.
     """
     ours, theirs = os.pipe()
@@ -68,7 +69,7 @@ def arm(host, folder, token, record, seconds, restore):
 
 
 def _fork_again(host, folder, token, record, seconds, restore, pipe):
-    """The child. It never returns into the module, whose end would run a second time."""
+    """The child. It never returns into the module, because the end of the module would then run a second time."""
     try:
         os.setsid()
         if os.fork() == 0:
@@ -132,8 +133,8 @@ def _gone(path):
 
 
 def claim(folder, token, state):
-    """Whether this process is the first to decide. Where the rename fails (a disk gone read-only), a confirmation fails
-    too."""
+    """Whether this process is the first to decide. Where the rename fails (a disk gone read-only), the change is undone
+    and a confirmation fails."""
     try:
         os.rename(path_of(folder, token, ARMED), path_of(folder, token, state))
     except FileNotFoundError:
@@ -152,7 +153,7 @@ def _restore(host, folder, token, record, restore):
 
 
 def record_outcome(host, folder, token, record):
-    """Write down what was put back; a failure to write is ignored, since the rules are restored already."""
+    """Record the outcome; a failure to write is ignored, since the rules are restored already."""
     try:
         write.replace(host, path_of(folder, token, RESTORING), _text(record), 0o600)
         os.rename(path_of(folder, token, RESTORING), path_of(folder, token, RESTORED))
@@ -161,8 +162,8 @@ def record_outcome(host, folder, token, record):
 
 
 def start_time_of(pid):
-    """When a process started, in ticks since boot (man 5 proc); None where it does not exist. Tells apart processes
-    that had the same pid."""
+    """When a process started, in ticks since boot (man 5 proc); None where it does not exist. It distinguishes
+    processes that had the same pid."""
     try:
         with open("/proc/%d/stat" % pid, "rb") as stream:
             return stream.read(4096).rpartition(b")")[2].split()[19].decode("ascii")

@@ -17,8 +17,8 @@ _LAST_SECONDS = 2.0
 
 
 def feed(host, argv, text, seconds):
-    """None where the program succeeded with `text` as its input, else the reason as a sentence. It is killed, with its
-    children, after `seconds`."""
+    """None where the program succeeded with `text` as its input, otherwise the reason as a sentence. The program is
+    killed, with its children, after `seconds`."""
     if not host.commands:
         return "no commands are run here"
     try:

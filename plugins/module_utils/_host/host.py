@@ -33,7 +33,7 @@ TEMPORARY = ".kubenode-"
 # No configuration lies deeper; the folders of deeper paths are not cached.
 DEPTH_LIMIT = 40
 
-# Programs of the node are looked up here and nowhere else: the caller's PATH may hold anything.
+# Programs of the node are looked up only in these directories, because the caller's PATH may contain any directory.
 BINARY_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/opt/bin")
 
 _ABSENT_ERRORS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ESRCH)
@@ -73,7 +73,7 @@ _PATH_ERRORS = (OSError, ValueError)
 
 
 def status_of(error):
-    """The status word for one of _PATH_ERRORS: absent, denied, or unparsed for everything else (I/O errors)."""
+    """The status word for one of _PATH_ERRORS: absent, denied, or unparsed for all other errors (I/O errors)."""
     if isinstance(error, ValueError) or error.errno in _ABSENT_ERRORS:
         return ABSENT
     if error.errno in (errno.EACCES, errno.EPERM):
@@ -210,7 +210,7 @@ class Host(host_notes.Notes):
         return self.stat(path) is not None
 
     def presence(self, path):
-        """`ok` where `path` exists, `absent` where it does not, else the status of the failed look."""
+        """`ok` where `path` exists, `absent` where it does not, otherwise the status of the failed stat()."""
         with self.noting() as notes:
             found = self.stat(path)
         return OK if found is not None else notes.get(path, ABSENT)
@@ -295,7 +295,7 @@ class Host(host_notes.Notes):
 
 
 class _Unpacked:
-    """Bytes on their way to `consume`; gzip members are unpacked, to at most `limit` bytes."""
+    """Passes bytes on to `consume`; gzip members are unpacked, to at most `limit` bytes."""
 
     def __init__(self, consume, limit, packed):
         self._consume = consume
@@ -323,7 +323,7 @@ class _Unpacked:
         return b""
 
     def _next(self, chunk):
-        """Unpack as much of one member as there is, and return the bytes behind it."""
+        """Unpack as much of one member as there is, and return the bytes after it."""
         if self._member is None:
             if not chunk.strip(b"\0"):
                 return b""  # Padding to a tape's block, as gzip itself allows.

@@ -6,8 +6,8 @@ PRIVATE to the collection.
 
 A dump over netlink takes no lock and changes nothing. A request would load the module that answers it, so callers check
 first that it is loaded (include/uapi/linux/netfilter/nfnetlink_conntrack.h, net/netfilter/nf_conntrack_netlink.c
-ctnetlink_ct_stat_cpu_dump(), include/uapi/linux/netfilter/nf_tables.h). nft asks for the elements of every set of a
-table before it lists one chain (0.6 s with 5000 Services); over netlink the rules of one chain take a millisecond.
+ctnetlink_ct_stat_cpu_dump(), include/uapi/linux/netfilter/nf_tables.h). nft reads the elements of every set of a table
+before it lists one chain (0.6 s with 5000 Services); over netlink the rules of one chain take a millisecond.
 """
 
 import socket
@@ -126,7 +126,7 @@ def _answers(channel, limit):
 
 
 def attributes_of(data):
-    """Yields (number, value) of each attribute."""
+    """A generator of (number, value) of each attribute."""
     while len(data) >= _ATTRIBUTE.size:
         length, kind = _ATTRIBUTE.unpack_from(data)
         if length < _ATTRIBUTE.size:

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reads the virtual servers of IPVS over generic netlink, as ipvsadm does. PRIVATE to the collection.
 
-A dump has all servers of this network namespace and no other (net/netfilter/ipvs/ip_vs_ctl.c
-ip_vs_genl_dump_services()). Nothing is loaded: a dump of the families names those that are there, where a request for
-one family would load its module (net/netlink/genetlink.c ctrl_dumpfamily(), ctrl_getfamily()). The kernel answers only
-with CAP_NET_ADMIN. Numbers of commands and attributes: include/uapi/linux/ip_vs.h, include/uapi/linux/genetlink.h.
+A dump has all servers of this network namespace and of no other (net/netfilter/ipvs/ip_vs_ctl.c
+ip_vs_genl_dump_services()). No module is loaded: a dump of the families lists the existing families, while a request
+for one family would load its module (net/netlink/genetlink.c ctrl_dumpfamily(), ctrl_getfamily()). The kernel answers
+only with CAP_NET_ADMIN. Numbers of commands and attributes: include/uapi/linux/ip_vs.h, include/uapi/linux/genetlink.h.
 """
 
 import collections
@@ -17,7 +17,7 @@ import struct
 from .host import ABSENT, OK, UNPARSED
 from .netlink import NETLINK_GENERIC, attributes_of, dump
 
-# An address is None for a server that is known by its firewall mark. `family` is a number of the socket interface.
+# `address`: None for a server that is identified by its firewall mark. `family`: an address family number of socket(2).
 Server = collections.namedtuple("Server", "family protocol address port mark scheduler flags")
 Destination = collections.namedtuple("Destination", "address port forward weight")
 
@@ -88,7 +88,7 @@ def _number(found, kind, form):
 
 
 def _address(value, family):
-    """As people write it: the kernel gives 16 bytes, of which IPv4 fills the first four (union nf_inet_addr)."""
+    """The address as text: the kernel returns 16 bytes, of which IPv4 fills the first four (union nf_inet_addr)."""
     size = 16 if family == socket.AF_INET6 else 4
     return str(ipaddress.ip_address(value[:size])) if value and len(value) >= size else None
 

@@ -18,8 +18,8 @@ FLOOD = "flood"
 # The most a pipe of an unprivileged user may hold (fs.pipe-max-size, man 7 pipe): the program goes on writing while a
 # parser works.
 PIPE_SIZE = 1 << 20
-# Read and passed on in pieces of this size: larger ones do not stay in the processor's cache (a tenth of the time for
-# 12 MB).
+# Output is read and passed on in pieces of this size, which stay in the processor's cache, unlike larger ones (a tenth
+# of the time for 12 MB).
 PIECE_SIZE = 1 << 17
 # At most so much of stderr is kept.
 MESSAGES_LIMIT = 64 * 1024

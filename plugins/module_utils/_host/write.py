@@ -18,8 +18,7 @@ from . import apart as host_apart
 from .host import ABSENT, OK, TEXT_LIMIT
 
 _NEW = "new"
-# Names of extended attributes that Linux file systems keep; ACLs (system.posix_acl_*) and labels (security.*) are among
-# them.
+# A new version of a file gets all other extended attributes, such as ACLs (system.posix_acl_*) and labels (security.*).
 _NOT_COPIED = ("security.ima", "security.evm")  # Signatures of the old content.
 _GONE, _KEPT = (errno.ENOENT, errno.ENOTDIR), (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
 HARD_LINK = "%s cannot be changed: it has a hard link, which would keep the old text"
@@ -55,8 +54,8 @@ def state_of(host, path):
 
 
 def replace(host, path, text, mode=0o644, state=None):
-    """Write `text` to `path` of the tree. A new file gets `state`, one of state_of(), else `mode` and root as owner.
-    Raises ChangeFailed."""
+    """Write `text` to `path` of the tree. A new file gets `state`, a result of state_of(), otherwise `mode` and root as
+    owner. Raises ChangeFailed."""
     with _failing(path, "written") as done:
         real = host.real_path(path)
         if host.root == "/":
@@ -137,7 +136,7 @@ def remove_empty_folders(host, folders):
 
 
 def remove_leftovers(host, folders):
-    """Remove what killed runs left behind in these directories. Raises ChangeFailed."""
+    """Remove the leftovers of killed runs in these directories. Raises ChangeFailed."""
     for path in host_apart.leftovers(host, folders):
         with _failing(path, "removed"):
             host_apart.remove(host, path)

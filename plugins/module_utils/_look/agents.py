@@ -13,33 +13,33 @@ AGENTS = (
     "weaver",
 )
 VARIABLE = "XTABLES_LOCKFILE="
-# comm is the name of the link the program was started by, cut to 15 characters, or that of the multi-call binary
-# (xtables-nft-multi).
+# comm is the name of the link by which the program was started, cut to 15 characters, or the name of the multi-call
+# binary (xtables-nft-multi).
 _COMM = re.compile(r"(ip6?tables|xtables-)")
 
 
 def is_iptables(comm):
-    """Whether a process of that name may be one of the iptables programs; its arguments tell."""
+    """Whether a process of that name may be an iptables program; its arguments decide that."""
     return bool(_COMM.match(comm))
 
 
 def in_namespace_of_the_node(host, process):
-    """Whether the process has the network of the node, which is that of this look, whose rules are read; None where it
-    cannot be told."""
+    """Whether the process is in the network namespace of the node, which is the namespace of this process and of the
+    rules that it reads; None where that is not known."""
     ours = host.read_link("/proc/self/ns/net") or host.read_link("/proc/1/ns/net")
     theirs = host.read_link("/proc/%d/ns/net" % process.pid)
     return None if ours is None or theirs is None else ours == theirs
 
 
 def of_this_network(host, processes):
-    """The processes that belong to this node: kind, k3d and docker in docker run whole nodes in networks of their own.
-    If none certainly belongs to it, those that may."""
+    """The processes that belong to this node: kind, k3d and Docker in Docker run whole nodes in network namespaces of
+    their own. If no process certainly belongs to it, the processes that may belong to it."""
     known = [(process, in_namespace_of_the_node(host, process)) for process in processes]
     return [process for process, here in known if here] or [process for process, here in known if here is None]
 
 
 def own_path(host, process):
-    """The path in the environment of the process; nothing else of it is kept. None where it names none."""
+    """The path that XTABLES_LOCKFILE has in the environment of the process, or None; no other variable is kept."""
     variables = host.read_text("/proc/%d/environ" % process.pid).text.split("\0")
     named = [variable[len(VARIABLE):] for variable in variables if variable.startswith(VARIABLE)]
     return named[-1] if named else None

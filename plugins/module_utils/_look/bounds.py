@@ -1,11 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evidence stays small, whatever the node holds: examples instead of everything. PRIVATE to the collection.
+"""Limits for the size of the evidence, which holds examples instead of everything on the node. PRIVATE to the
+collection.
 
-All sections of a node together have to stay below 64 KB of JSON. The chains take up to 14 KB (_chains_fit), the hooks
-up to 12 KB where they are not alone (_hooks_fit), connection tracking up to 10 KB, the modules most of the rest; where
-there is more of all, the modules give way.
+All sections of a node together have to stay below 64 KB of JSON. The chains take up to 14 KB (rules/fit.py), the hooks
+up to 12 KB where they are not the only section (hooks/fit.py), conntrack up to 10 KB, and the kernel modules most of
+the rest. If the total is too large, the section of the kernel modules is cut.
 """
 
 import json
@@ -14,20 +15,20 @@ import re
 ALL_LIMIT = 63 * 1024
 MODULES_LIMIT = 56 * 1024
 OTHERS_LIMIT = 16 * 1024
-# Sections that see to their size themselves.
+# Sections that limit their own size.
 _FITTED = ("node_kernel_modules", "node_iptables_chains", "node_flush_hooks", "node_conntrack", "node_logs")
 CONNTRACK_LIMIT = 10 * 1024
 HOOKS_LIMIT = 12 * 1024
 HOOKS_ALONE_LIMIT = 40 * 1024
 BLOCKS_LIMIT = 3
-# Characters of a text; JSON writes one that is not ASCII in six bytes or more.
+# Characters of a text; JSON writes a character that is not ASCII in six bytes or more.
 _PLAIN = re.compile(r"[ -~]*\Z")
 ASCII_LIMIT = 300
 WIDE_LIMIT = 60
 
 
 def presentable(value, narrow=False):
-    """`value` with every text cut to a sane length and free of what is no Unicode (bytes of file names, halves of JSON
+    """`value` with every text cut to a length limit and without invalid Unicode (bytes of file names, halves of JSON
     escapes)."""
     if isinstance(value, str):
         text = value.encode("utf-8", "replace").decode("utf-8")
@@ -41,8 +42,8 @@ def presentable(value, narrow=False):
 
 
 def fitted(sections):
-    """The sections with presentable texts, those that do not see to their size themselves cut harder where they are too
-    large together."""
+    """The sections with presentable texts. Sections that do not limit their own size get shorter texts where they are
+    too large together."""
     others = presentable({name: section for name, section in sections.items() if name not in _FITTED})
     if _size(others) > OTHERS_LIMIT:
         others = presentable(others, narrow=True)
@@ -61,7 +62,7 @@ def fitted(sections):
 
 
 def fitted_modules(section, limit=MODULES_LIMIT):
-    """The section node_kernel_modules with at most `limit` bytes; details go, verdicts stay."""
+    """The section node_kernel_modules with at most `limit` bytes; details are cut, verdicts stay."""
     section = presentable(section)
     for row in section["modules"]:
         row["blocks"] = _examples(row["blocks"])
@@ -77,7 +78,8 @@ def _size(value):
 
 
 def _examples(blocks):
-    """A few of the blocks, with one for each way that is stopped; what is certain comes before what is not."""
+    """A few of the blocks, at least one for each load path that is blocked; certain blocks come before uncertain
+    ones."""
     ranked = sorted(blocks, key=lambda block: block["effect"] != "blocks")
     chosen, shown = [], set()
     for block in ranked:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shared by the modules that look: one call, one way to report errors. PRIVATE to the collection."""
+"""Shared by the modules that look: one call, and one place that reports errors. PRIVATE to the collection."""
 
 from .. import _errors
 from .bounds import fitted
@@ -15,7 +15,7 @@ def facts_of(params, collect):
 
 
 def facts_within(params, collect, seconds):
-    """The same within `seconds`; 0 waits without a limit. Raises Overdue too."""
+    """The facts of facts_of() within `seconds`; 0 sets no time limit. Raises Overdue as well."""
     from .._host.overdue import within
     with within(seconds):
         return facts_of(params, collect)

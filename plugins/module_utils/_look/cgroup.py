@@ -9,21 +9,21 @@ from .._host.host import ABSENT, OK, UNPARSED
 from .processes import Process, uptime_seconds
 
 _CGROUPS = "/sys/fs/cgroup"
-# Version 1 has no limit where the number is that of all pages (mm/page_counter.c PAGE_COUNTER_MAX).
+# In cgroup version 1 the number of all pages means that there is no limit (mm/page_counter.c PAGE_COUNTER_MAX).
 _NO_LIMIT = 1 << 60
 RECENT_SECONDS, _PROCESSES = 86400, 64
-# crun has the processes of a container in a group below that of its limits (containers/crun, crun.1.md,
+# crun puts the processes of a container into a cgroup below the one that has its limits (containers/crun, crun.1.md,
 # run.oci.systemd.subgroup).
 _CONTAINER = re.compile(r"(.*/[^/]*[0-9a-f]{64}[^/]*)/.*\Z")
 
 
 def resources_of(host, process, restarts):
-    """(status, use and limits of the cgroup of a process whose container was restarted so often)."""
+    """(status, use and limits of the cgroup of a process); `restarts` is the number of restarts of its container."""
     text = host.read_text("/proc/%d/cgroup" % process.pid)
     paths = dict(line.split(":", 2)[1:] for line in text.text.splitlines() if line.count(":") >= 2)
     named = {name: path for names, path in paths.items() for name in names.split(",")}
     if any("/.." in path for path in named.values()) or not named:
-        # The path of another cgroup namespace than that of this look.
+        # The path belongs to another cgroup namespace than that of this process.
         return (UNPARSED if named else text.status), None
     if "memory" in named:
         folder = _CGROUPS + "/memory" + named["memory"]
@@ -44,8 +44,8 @@ def resources_of(host, process, restarts):
 
 
 def _age_seconds(host, folder, process):
-    """The age of the oldest process of the cgroup: that of the container, whose first process may start others anew
-    (runit in that of calico-node). None where no age is known."""
+    """The age of the oldest process of the cgroup, which is the age of the container: its first process may restart the
+    others (runit does so in the container of calico-node). None where no age is known."""
     uptime = uptime_seconds(host)
     pids = [int(pid) for pid in host.read_text(folder + "/cgroup.procs", 65536).text.split() if pid.isdigit()]
     with host.noting():
@@ -54,20 +54,20 @@ def _age_seconds(host, folder, process):
 
 
 def _killed_recently(memory, age, restarts):
-    """Whether a kill was less than `RECENT_SECONDS` ago; the kernel counts kills without their time. A
-    container starts with a count of 0, so kills that only the pod counts were before its start."""
+    """Whether an OOM kill was less than `RECENT_SECONDS` ago; the kernel counts kills without their time. The count of
+    a container starts with 0, so kills that only its pod counts happened before its start."""
     kills, since_start = memory["oom_kills"], memory["since_start"]
     if kills is None:
         return None
     if not kills and memory["forgets"] and restarts and (age is None or age <= RECENT_SECONDS):
         return None
     if not kills or (not since_start and restarts == 0):
-        return False  # Those that the pod alone counts were of its other containers.
+        return False  # Kills that only the pod counts were in its other containers.
     if age is None:
         return None
     if age > RECENT_SECONDS:
         return None if since_start else False
-    # A restart has other reasons as well; where each of them can have been a kill, the last one was.
+    # A restart can have other causes; where there are at least as many kills as restarts, the last restart was a kill.
     return True if since_start or (restarts is not None and kills >= restarts) else None
 
 
@@ -76,8 +76,8 @@ def _version_2(host, folder):
     events, stat = _words(host, folder + "/memory.events"), _words(host, folder + "/memory.stat")
     above = _words(host, folder.rpartition("/")[0] + "/memory.events")
     cpu, used = _words(host, folder + "/cpu.stat"), _number(host, folder + "/memory.current")
-    # A container's cgroup ends with it; that of the pod counts the kills of all its containers. That of a unit counts
-    # its own alone.
+    # The cgroup of a container ends with the container; that of the pod counts the kills of all its containers. The
+    # cgroup of a unit counts only its own kills.
     kills = above.get("oom_kill") if "/pod" in folder or "-pod" in folder else None
     return ({"limit": _number(host, folder + "/memory.max"),
              "used": None if used is None else max(0, used - stat.get("inactive_file", 0)),
@@ -95,7 +95,7 @@ def _version_1(host, memory, cpu):
     kills = _words(host, memory + "/memory.oom_control").get("oom_kill")
     return ({"limit": limit if limit is not None and limit < _NO_LIMIT else None,
              "used": None if used is None else max(0, used - cached.get("total_inactive_file", 0)),
-             # The group of the pod does not count the kills in those below it (mm/memcontrol.c memcg_memory_event).
+             # The cgroup of the pod does not count the kills in cgroups below it (mm/memcontrol.c memcg_memory_event).
              "oom_kills": kills, "since_start": kills, "forgets": True},
             {"quota": round(100.0 * quota / period, 1) if quota is not None and period else None,
              "periods": stat.get("nr_periods"), "throttled": stat.get("nr_throttled", 0),

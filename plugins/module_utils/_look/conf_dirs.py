@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Configuration directories with precedence and masking, as kmod and systemd read them. PRIVATE to the collection.
 
-Files are taken in the order of their base names; of two with the same base name the one in the higher directory hides
-the other; an empty file or a link to /dev/null there masks it (kmod man modprobe.d, systemd man modules-load.d). Hidden
-files and directories are passed over by both (kmod conf_files_filter_out(), systemd dirent_is_file_with_suffix()).
+Files are read in the order of their base names. Of two files with the same base name, the one in the directory of
+higher precedence hides the other; an empty file or a link to /dev/null there masks it (kmod man modprobe.d, systemd man
+modules-load.d). kmod and systemd skip hidden files and directories (kmod conf_files_filter_out(), systemd
+dirent_is_file_with_suffix()).
 """
 
 import posixpath
@@ -13,7 +14,7 @@ import posixpath
 from .._host.host import ABSENT, DENIED, LINKS_LIMIT, OK
 from .._names import UNCOLLECTED
 
-# Highest first.
+# Highest precedence first.
 DIRECTORIES = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
 
 
@@ -36,7 +37,7 @@ def effective_files(host, name, endings=(".conf",)):
 
 
 def is_masked(host, path):
-    """Whether `path` links to /dev/null in the end; an image tree need not contain that device."""
+    """Whether the links of `path` lead to /dev/null; an image tree need not contain that device."""
     for _step in range(LINKS_LIMIT):
         target = host.read_link(path)
         if target is None:

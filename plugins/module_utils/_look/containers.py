@@ -11,12 +11,12 @@ from .._parse.proc.cgroup_pod import parse_cgroup
 
 POD_LOGS = "/var/log/pods"
 CONTAINER_LOGS = "/var/log/containers"
-# crictl and docker print and accept so many digits of a container's ID.
+# crictl and docker print and accept this many digits of a container ID.
 ID_DIGITS = 13
 
 
 class Containers:
-    """`of(pid)` for any number of processes; the folders of logs are listed once, when the first container is met."""
+    """`of(pid)` for any number of processes; the folders of logs are listed once, when the first container is found."""
 
     def __init__(self, host):
         self._host = host
@@ -45,7 +45,8 @@ class Containers:
 
 
 def who(name, container):
-    """The process for readers: its `name` with the pod or container, or alone where it runs on the node itself."""
+    """The process in a text for readers: its `name` with the pod or container, or alone where it runs on the node
+    itself."""
     if container is None:
         return name
     if container["pod"]:

@@ -33,7 +33,7 @@ def _collect_logs(look):
     return collect_node_logs(look.host, look.node)
 
 
-# Section -> what collects it from an open tree (_Look).
+# Section -> the function that collects it from an open tree (_Look).
 COLLECTORS = {
     "host": lambda look: collect_host(look.host, look.node),
     "kernel_modules": lambda look: collect_kernel_modules(look.host, look.node, look.modules, look.kernel),
@@ -50,12 +50,12 @@ COLLECTORS = {
     "logs": _collect_logs,
 }
 SECTIONS = tuple(sorted(COLLECTORS))
-# journalctl alone costs as much as half a look at a healthy node, so logs are read only where somebody asks for them.
+# journalctl alone costs as much as half a look at a healthy node, so logs are read only on request.
 UNASKED = tuple(section for section in SECTIONS if section != "logs")
 
 
 class _Look:
-    """One look at a node: a section that others rest on is collected once, whether or not it was asked for itself."""
+    """One look at a node. A section that other sections need is collected once, even if it was not requested itself."""
 
     def __init__(self, host, node, sections, modules, kernel, hook_directories):
         self.host = host
@@ -76,12 +76,12 @@ def collect_from(host, node, sections, modules=None, kernel=None, hook_directori
     """`{"node_<section>": evidence}` for the sections asked for; `node` is what open_tree() returned. Raises
     BadInput."""
     if "conntrack" in sections and node["place"] == "live":
-        # What the other sections take is the time in which the counters may grow.
+        # The counters may grow in the time that the other sections take.
         from .conntrack.now import first_counters
         first_counters(host)
     look = _Look(host, node, sections, modules, kernel, hook_directories)
     if "kube_proxy" in sections and look.section("kube_proxy")["pid"]:
-        # Its metrics come before the rules of the other sections: what it writes in between is noticed.
+        # Its metrics are read before the rules of the other sections, so that a write in between is noticed.
         from .kube.kube_proxy_rules import compare_with_kernel
         compare_with_kernel(host, node, look.section("kube_proxy"))
     return {"node_" + section: look.section(section) for section in sections}

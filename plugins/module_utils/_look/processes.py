@@ -12,8 +12,8 @@ _TICKS = 100.0
 
 
 class Process:
-    """One process: `pid`, `name` (comm), `arguments`, `state`, `start_time`, `status` of reading these, and
-    whether it lives in another root (None = cannot be told)."""
+    """One process: `pid`, `name` (comm), `arguments`, `state`, `start_time`, `status` of reading these, `ended`, and
+    `contained`: whether it has another root directory (None: not known)."""
 
     def __init__(self, host, pid, name):
         self.pid = pid
@@ -22,28 +22,28 @@ class Process:
             self.arguments = [part for part in host.read_text("/proc/%s/cmdline" % pid).text.split("\0") if part]
             self.state, self.start_time = _state_and_start(host, pid)
         self.status = status_of_notes(notes)
-        self.ended = self.state in ("Z", "X")  # Nobody has asked yet how it ended; it runs no more.
+        self.ended = self.state in ("Z", "X")  # It no longer runs; its parent has not waited for it yet.
         ours, theirs = host.stat("/"), host.stat("/proc/%s/root/." % pid)
         self.contained = None if ours is None or theirs is None else (ours.st_dev,
                                                                       ours.st_ino) != (theirs.st_dev, theirs.st_ino)
 
     def age_seconds(self, uptime):
-        """Seconds since it started, with `uptime_seconds()`; None where one of both is not known."""
+        """Seconds since it started, with `uptime_seconds()`; None where one of the two times is not known."""
         if uptime is None or not (self.start_time or "").isdigit():
             return None
         return round(max(0.0, uptime - int(self.start_time) / _TICKS), 1)
 
     def is_the_same(self, host):
-        """Whether the pid still is this process: what was read in the meantime is its own."""
+        """Whether the pid still belongs to this process, so that everything read in the meantime is about it."""
         return self.start_time is not None and _state_and_start(host, self.pid)[1] == self.start_time
 
     def is_roots(self, host):
-        """Whether root runs it; False too where it is gone."""
+        """Whether root runs it; False also where the process no longer exists."""
         found = host.stat("/proc/%d" % self.pid)
         return found is not None and found.st_uid == 0
 
     def option(self, *names):
-        """The `option_of` of its arguments."""
+        """The result of option_of() for its arguments."""
         return option_of(self.arguments, *names)
 
 
@@ -63,8 +63,8 @@ def options_of(arguments, *names):
 
 
 def _state_and_start(host, pid):
-    """Fields 3 and 22 of /proc/PID/stat, counted from behind the last parenthesis: the name before it may hold
-    anything."""
+    """Fields 3 and 22 of /proc/PID/stat, counted from the last parenthesis, because the name before it may contain any
+    character."""
     fields = host.read_text("/proc/%s/stat" % pid).text.rpartition(")")[2].split()
     return (fields[0] if fields else None), (fields[19] if len(fields) > 19 else None)
 
@@ -87,14 +87,14 @@ def pids(host):
     status, entries = host.list_dir("/proc")
     found = sorted(int(entry) for entry in entries if entry.isdigit())
     if host.root == "/" and status == OK and 1 not in found:
-        # Every pid namespace has a process 1: mounted with hidepid=2, /proc shows the processes of this user only (man
-        # 5 proc).
+        # Every pid namespace has a process 1. If it is missing, /proc is mounted with hidepid=2 and shows only the
+        # processes of this user (man 5 proc).
         status = DENIED
     return status if entries or status != OK else ABSENT, found
 
 
 def named_processes(host):
-    """(status, [(pid, comm)]) as at the first call: all sections of one look see the same processes."""
+    """(status, [(pid, comm)]) as read at the first call, so that all sections of one look see the same processes."""
     if "processes" not in host.kept:
         status, listed = pids(host)
         with host.noting() as notes:

@@ -15,8 +15,8 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|([+-])(\d\d)
 
 
 def restarts_of(host, container, now=None):
-    """(restarts of a container, seconds since the one before it wrote its first line), each None where it is not known.
-    The restarts are the number of its newest log (pkg/kubelet/kuberuntime/helpers.go)."""
+    """(restarts of a container, seconds since the container before it wrote its first log line), each None where it is
+    not known. The number of its newest log file is the number of restarts (pkg/kubelet/kuberuntime/helpers.go)."""
     if not container or not container["pod"] or not container["name"]:
         return None, None
     folder = "%s/%s_%s_%s/%s" % (POD_LOGS, container["namespace"], container["pod"], container["pod_uid"],
@@ -26,7 +26,7 @@ def restarts_of(host, container, now=None):
     if not numbers:
         return None, None
     before = "%d.log" % (max(numbers) - 1)
-    # The first line of a log that was rotated is not that of the start.
+    # After a rotation the first line of a log is not the first line after the start.
     if before not in names or now is None or any(name.startswith(before + ".") for name in names):
         return max(numbers), None
     started = _first_time(host, folder + "/" + before)

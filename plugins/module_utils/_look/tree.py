@@ -16,13 +16,14 @@ TREE_OPTIONS = {
 
 
 def open_asked(params):
-    """What open_tree() gives for the options of a module."""
+    """The result of open_tree() for the options of a module."""
     return open_tree(params["root"], None if params["place"] == "auto" else params["place"])
 
 
 def open_to_look(params):
-    """As open_asked(), and a tree that holds only a part of a node's files is a bundle: what is not there was not
-    collected, which says nothing of the node. Whoever changes a tree takes it for the image that it becomes."""
+    """As open_asked(), but a tree that holds only a part of a node's files is a bundle: a missing file was not
+    collected, so its absence proves nothing about the node. Modules that change a tree use open_asked(): for them the
+    tree is the image that it becomes."""
     host, node = open_asked(params)
     if params["place"] == "auto" and host.root != "/" and node["place"] == "image":
         from .._parse.bundle_parts import is_part_of_a_node
@@ -33,7 +34,7 @@ def open_to_look(params):
 
 
 def open_tree(root="/", place=None):
-    """(Host, what identity.identify() returns) of a tree; commands are allowed in a live place only. Raises BadInput
+    """(Host, the result of identity.identify()) of a tree; commands are allowed in a live place only. Raises BadInput
     for wrong options."""
     if not root.startswith("/"):
         raise _errors.BadInput("root %r is not an absolute path; give the whole path of the tree on the node" % root)

@@ -6,12 +6,12 @@
 from .._host import notes as host_notes, walk
 from .._host.host import DENIED, OK, TIMEOUT, UNPARSED
 
-# For each source so many paths are named; more of them say the same, and each takes its room in the evidence.
+# This many paths are named for each source; more paths add no information, and each enlarges the evidence.
 PATHS_LIMIT = 5
 
 
 def reason_of(host, path, why):
-    """One sentence; `why` is what `Host.noting` gave for the path: a status, or half a sentence."""
+    """One sentence; `why` is the reason that `Host.noting` recorded for the path: a status, or half a sentence."""
     if why == DENIED:
         return "%s is not readable %s" % (path, "even as root" if host.is_root()
                                           else "as user '%s'; run with become" % host_notes.user_name())
@@ -21,8 +21,8 @@ def reason_of(host, path, why):
 
 
 def status_of_notes(notes):
-    """One status for all that was noted: denied where something is, timeout where there was no time for it, else
-    unparsed; ok for nothing."""
+    """One status for all notes: denied if one of them is denied, timeout if all of them are timeouts, otherwise
+    unparsed; ok without notes."""
     found = set(notes.values())
     if not found:
         return OK
@@ -30,7 +30,7 @@ def status_of_notes(notes):
 
 
 def unread_rows(host, notes_by_source):
-    """([{"source", "path", "reason"}], how many there are in all) of `{source: notes}`."""
+    """([{"source", "path", "reason"}], the number of all notes) of `{source: notes}`."""
     rows = [{"source": source, "path": path, "reason": reason_of(host, path, notes_by_source[source][path])}
             for source in sorted(notes_by_source) for path in sorted(notes_by_source[source])[:PATHS_LIMIT]]
     return rows, sum(len(notes) for notes in notes_by_source.values())

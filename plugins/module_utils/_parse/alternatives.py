@@ -5,9 +5,9 @@
 collection.
 
 Sample: `auto`, `/usr/sbin/iptables`, then name and link of each slave, an empty line, and for each choice its path, its
-priority and the paths of its slaves. Debian's and openSUSE's program (dpkg utils/update-alternatives.c) and that of the
-Red Hat family (chkconfig alternatives.c) agree in all but the priority, before which the latter writes the family a
-choice belongs to (`@name@10`).
+priority and the paths of its slaves. Debian and openSUSE (dpkg utils/update-alternatives.c) and the Red Hat family
+(chkconfig alternatives.c) use the same format, except that the latter writes the family of a choice before its priority
+(`@name@10`).
 """
 
 import re
@@ -29,8 +29,8 @@ def parse_alternatives(text):
 
 
 def parse_choices(text):
-    """`[{"path", "priority", "slaves": {name: path}}]` of such a file, without the slaves a choice lacks; None where it
-    cannot be read."""
+    """`[{"path", "priority", "slaves": {name: path}}]` of such a file; slaves that a choice lacks are left out. None if
+    the file cannot be read."""
     group = parse_alternatives(text)
     if group is None:
         return None

@@ -5,7 +5,7 @@
 
 from .. import _names
 
-# What is judged: (its name and the files it is read from, paths of which one must exist).
+# Parts that are judged: (name, with the files or commands that the part is read from; paths, of which one must exist).
 PARTS = (
     ("rules (iptables-save, ip6tables-save, nft list ruleset)", (_names.BUNDLE_RULES,)),
     ("loaded modules (lsmod)", ("/proc/modules",)),
@@ -23,13 +23,13 @@ PARTS = (
     ("scripts and units", ("/etc/systemd", "/usr/local/sbin", "/usr/local/bin")),
     ("processes, kubelet and the xtables lock (preflight.yml --check on the node)", ()),
 )
-# Where the programs of a system are: a tree without any of these holds single files copied from a node, and what it
-# lacks was not collected.
+# Paths of the programs of a system. A tree without any of them holds single files copied from a node; files that it
+# lacks were not collected.
 _PROGRAMS = ("/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 
 
 def lacking(there):
-    """The PARTS that are missing; `there(path)` tells whether a path exists."""
+    """The PARTS that are missing; `there(path)` returns whether a path exists."""
     return [what for what, paths in PARTS if not any(there(path) for path in paths)]
 
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `ipset list -t` prints: sets and how full they are. PRIVATE to the collection.
+"""The output of `ipset list -t`: sets, their numbers of entries and their limits. PRIVATE to the collection.
 
 Sample, with an empty line between sets: `Name: KUBE-CLUSTER-IP`, `Type: hash:ip,port`, `Header: family inet hashsize
 1024 maxelem 65536`, `Number of entries: 12`. Format: ipset lib/session.c list_create().

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Samples of the Prometheus text format 0.0.4, for the metrics that are asked for. PRIVATE to the collection."""
+"""Samples of the Prometheus text format 0.0.4, for selected metrics. PRIVATE to the collection."""
 
 import math
 import re
@@ -17,8 +17,8 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|Inf)\
 def parse_metrics(text, names):
     """`{name: [({label: value}, number)]}` of the metrics in `names`, in the order of the text.
 
-    A sample that is NaN has no number and is left out, like a line that is no sample. At most `SAMPLES_LIMIT` samples
-    are read.
+    A sample that is NaN has no number and is left out, like a line that is not a sample. At most `SAMPLES_LIMIT`
+    samples are read.
     """
     found, taken = {}, 0
     for line in text.split("\n"):
@@ -50,7 +50,7 @@ def _labels(text):
 class Histogram:
     """The buckets of one series, `{upper bound: observations up to it}`, with the number of all observations.
 
-    `count` is None where the buckets contradict each other: no quantile of them is a number then.
+    `count`: None if the buckets contradict each other; then there are no quantiles.
     """
 
     def __init__(self, buckets, count=None):
@@ -63,7 +63,8 @@ class Histogram:
             self.count = None
 
     def above_percent(self):
-        """Percent of the observations above the largest finite bound; None where there is none."""
+        """Percent of the observations above the largest finite bound; None without observations or without such a
+        bound."""
         if not self.count or not self.bounds:
             return None
         return round(100.0 * (self.count - self._counts[-1]) / self.count, 2)

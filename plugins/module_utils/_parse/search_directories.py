@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Directories a user names to be searched for scripts. PRIVATE to the collection."""
+"""Directories that a user names for the search for scripts. PRIVATE to the collection."""
 
 import posixpath
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Masks the secrets in a line of a file. PRIVATE to the collection.
 
-Masked are values behind a name like token, password or key, credentials of a URL or of curl, and passwords given to
-mysql and sshpass. Everything else is shown: rules, sysctls, numbers, paths, and commands.
+It masks values after a name like token, password or key, credentials of a URL or of curl, and passwords given to mysql
+and sshpass. It shows all other text: rules, sysctls, numbers, paths, and commands.
 """
 
 import re
@@ -19,7 +19,7 @@ URL = re.compile(r"(\w[\w+.-]*://)[^/\s@]*@")
 
 _WORD = re.compile(r"[\w.-]+")
 _SECRET = re.compile(NAMES, re.IGNORECASE)
-# Words that announce a secret wherever they stand, as in a netrc.
+# Words that a secret follows anywhere in a line, as in a netrc.
 _ANNOUNCES = re.compile(r"(?:password|passwd|passphrase|secret|bearer|token)\Z", re.IGNORECASE)
 _EQUALS = re.compile(r"\\?[\"']?\s*=\s*")
 _COLON = re.compile(r"\\?[\"']?:(?:\s+|(?=[\"']))")
@@ -47,7 +47,7 @@ def masked_line(line, limit=LIMIT):
 
 
 def _places(text):
-    """Yield (first, last) of what is to be masked."""
+    """A generator of (first, last), the places to mask."""
     is_rule = _RULE.match(text) is not None
     for word in _WORD.finditer(text):
         if not _SECRET.search(word.group()):
@@ -70,7 +70,7 @@ def _places(text):
 
 
 def _value_at(text, place, value):
-    """Where the value at a place is, without its quotes."""
+    """(first, last) of the value at a place, without its quotes."""
     found = value.match(text, place)
     if found:
         quotes = re.match(r"\\?[\"']", found.group())

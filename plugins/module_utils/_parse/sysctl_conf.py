@@ -16,8 +16,8 @@ import fnmatch
 import re
 from collections import namedtuple
 
-# key: as below /proc/sys, possibly a pattern; value: None for a line that only takes a key out of patterns; line: 1 is
-# the first.
+# key: path below /proc/sys, possibly a pattern; value: None for a line that only excludes a key from patterns; line:
+# counted from 1.
 Setting = namedtuple("Setting", "key value line")
 
 _BLANKS = " \t\r\n"

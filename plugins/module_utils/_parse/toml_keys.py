@@ -4,7 +4,7 @@
 """Texts, lists of texts and whole numbers of a TOML file. PRIVATE to the collection.
 
 Sample: `[plugins."io.containerd.grpc.v1.cri".cni]`, then `bin_dir = "/opt/cni/bin"`. Format: https://toml.io, version
-1.0. Other values, and what the line of a key does not end, are `UNREAD`.
+1.0. Other values, and values that continue after the line of their key, are `UNREAD`; a list may continue.
 """
 
 import re
@@ -28,7 +28,7 @@ def parse_toml_keys(text):
         if heading:
             table = _parts(heading.group(1))
         elif line.startswith("["):
-            table = (line,)  # One table of an array of tables; no key of it is asked for.
+            table = (line,)  # One table of an array of tables; its keys are not needed.
         elif pair:
             value = pair.group(2)
             while value.startswith("[") and "]" not in value:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Profiles of tuned, as far as sysctls go. PRIVATE to the collection.
+"""The sysctls in profiles of tuned. PRIVATE to the collection.
 
 Sample:
     [main]
@@ -27,7 +27,8 @@ _OFF, _ON = ("0", "false", "no", "off"), ("1", "true", "yes", "on")
 
 
 def parse_tuned_profile(text):
-    """`Profile`; of sections whose type is sysctl the one of that name, or those that say so."""
+    """`Profile`; its settings come from sections whose type is sysctl, by their option `type` or, without one, by their
+    name."""
     sections, name = {}, None
     for number, line in enumerate(text.splitlines(), 1):
         line = _COMMENT.sub("", line).strip()

@@ -11,7 +11,7 @@ _LENGTH = re.compile(r"\d{1,3}\Z")
 
 
 def number_of(address):
-    """The address as a number, None if it is none."""
+    """The address as a number; None for a text that is not an address."""
     try:
         return int(ipaddress.ip_address(address))
     except ValueError:

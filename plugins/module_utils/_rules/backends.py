@@ -11,16 +11,16 @@ from .others.owners import KUBERNETES, owner_of
 
 BACKENDS = ("nft", "legacy")
 FAMILIES = ("ipv4", "ipv6")
-# What makes a backend more than empty tables: rules, or the marks, chains without rules by which other programs detect
-# the backend of the node.
+# A backend has more than empty tables if it has one of these: rules, or marks (chains without rules by which other
+# programs detect the backend of the node).
 _CONTENT = ("rules", "drops", "hint", "kubelet_canary", "proxy_canary")
 
 
 def backend_evidence(rule_sets, unread=()):
-    """`{"sets", "kubelet_backend", "kube_proxy_backend", "mixing"}` of what one reading of the kernel gave.
+    """`{"sets", "kubelet_backend", "kube_proxy_backend", "mixing"}` of one reading of the kernel.
 
-    `unread` are [(backend, family, why)] of what holds rules that could not be read. A number of a set that is not
-    readable counts what was read, and what was not seen in it is None instead of False.
+    `unread` lists the (backend, family, why) of rules that could not be read. In a set that is not readable, the
+    numbers count only the rules that were read, and a mark that was not seen has the value None instead of False.
     """
     sets = [_set_of(rules) for rules in rule_sets if rules.backend in BACKENDS and rules.family in FAMILIES]
     known = {(row["backend"], row["family"]) for row in sets}
@@ -74,7 +74,7 @@ def _set_of(rules):
 
 
 def _doubt(row):
-    """Part of it was not read: what was not seen may exist."""
+    """Part of the set was not read, so a mark that was not seen may exist."""
     row["readable"] = False
     for mark in ("hint", "kubelet_canary", "proxy_canary"):
         row[mark] = row[mark] or None
@@ -85,13 +85,13 @@ def _marks_of_kubelet(row):
 
 
 def _marks_of_kube_proxy(row):
-    """Rules of kube-proxy in that backend are reached. Its canary alone stays behind in a backend that it has left;
-    ipvs mode has none."""
+    """True if packets reach rules of kube-proxy in that backend. The canary alone remains in a backend that kube-proxy
+    has left; ipvs mode has no canary."""
     return row["proxy_jumps"] or (row["proxy_canary"] and bool(row["kube_rules"]))
 
 
 def _used(sets, family, marks):
-    """nft, legacy, both, none, or None where that is not known."""
+    """nft, legacy, both or none; None where the backend is not known."""
     rows = [row for row in sets if row["family"] == family]
     found = [row["backend"] for row in rows if marks(row)]
     if len(found) > 1:
@@ -102,7 +102,8 @@ def _used(sets, family, marks):
 
 
 def judge_mixing(sets, kubelet, proxy, doubts):
-    """(none | harmless | suspicious | conflicting | unknown, one sentence). `doubts` say what could not be read."""
+    """(none | harmless | suspicious | conflicting | unknown, one sentence). `doubts` are the reasons why rules could
+    not be read."""
     conflict = _conflict(sets, kubelet, proxy)
     if conflict:
         return "conflicting", conflict

@@ -39,7 +39,7 @@ def _of_marks(words):
 
 
 def _with_the_same_mark(table, chain, text):
-    """How many copies of a rule of marks follow one before them without a rule between that may change the mark."""
+    """How many copies of a mark rule follow an earlier copy with no rule between them that may change the mark."""
     again, seen, changed = 0, False, False
     for rule in table.chains[chain].rules:
         if rule.text == text:
@@ -72,12 +72,12 @@ def _of_kube_router(table, chain):
 
 
 def _repeated_jumps(rule_set, name, table, noted):
-    """Jumps of a built-in chain to the same chain under the same matches that differ in their comment only."""
+    """Jumps from a built-in chain to the same chain that have the same matches and differ only in their comment."""
     for chain in BUILT_IN:
         once, again, more = set(), {}, 0
         for rule in _distinct_jumps(table, chain, noted):
             key = (rule.target, rule.goto, repr(sorted(rule.options.items())), repr(rule.matches))
-            # Of jumps that occur once only the first are kept: a firewall may have a hundred thousand of them.
+            # Of a jump that occurs once only the fingerprint is kept: a firewall may have a hundred thousand of them.
             if fingerprint(key) not in once:
                 once.add(fingerprint(key))
             elif repeats_with_reason(rule.words()):
@@ -96,8 +96,8 @@ def _repeated_jumps(rule_set, name, table, noted):
 
 
 def _distinct_jumps(table, chain, noted):
-    """The rules of a chain that lead to another one, without those that are `told` as repeated; of more of these than
-    were kept, the first."""
+    """The rules of a chain that jump to another chain, without the rules in `noted`, which are already reported as
+    repeated. Where not all repeated rules were kept, only the first copy of each rule."""
     seen = set() if chain in table.repeated_more else None
     for rule in table.chains[chain].rules if chain in table.chains else ():
         if rule.target in table.chains and (chain, rule.text) not in noted and (seen is None

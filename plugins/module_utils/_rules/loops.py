@@ -10,13 +10,14 @@ edited or mixed from several holds them.
 from .observation import observe
 from .tables import readable
 
-# Service rules of kube-proxy lead from one of these to a later one only.
+# A Service rule of kube-proxy jumps only from one of these to a later one.
 _LEVELS = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-FW-", "KUBE-EXT-", "KUBE-XLB-", "KUBE-SV", "KUBE-SEP-",
            "KUBE-MARK-MASQ")
 
 
 def ask_loops(rule_set, setting):
-    """chain_loop of one rule set: one for each set of chains that lead to one another, `count` is how many they are."""
+    """chain_loop of one rule set: one for each set of chains that lead to one another; `count` is the number of chains
+    in the set."""
     found = []
     for name, table in readable(rule_set):
         edges = _edges(table)
@@ -57,7 +58,7 @@ def _circles(edges):
 
 
 def _component(chain, waiting, inside):
-    """The component of this chain, taken from the stack of chains that wait for theirs."""
+    """Removes the component of this chain from the stack `waiting` and returns it."""
     chains = set()
     while chain not in chains:
         chains.add(waiting.pop())

@@ -10,12 +10,12 @@ TEXT_LIMIT = 200
 NAME_LIMIT = 64
 # At most so many observations of each kind are kept; a report shows fifty at most (max_offenders).
 ROWS_LIMIT = 1000
-# Of the others so many places are kept apart; further ones are counted by the first nine characters of the chain's
-# name, as in `KUBE-SEP-`.
+# Further observations are counted by place, for at most this many places; beyond these they are counted by the first
+# nine characters of the chain's name, as in `KUBE-SEP-`.
 PLACES_LIMIT = 10000
 _NAMES = ("kind", "family", "backend", "table", "chain", "text", "detail")
 
-# Order of the observations, from the one that breaks most to the one that only tidies up.
+# Order of the observations: the kind that breaks most first, the kind that only needs to be tidied up last.
 KINDS = (
     "chains_missing", "anchor_missing", "half_repaired", "emptied_chain", "lost_match", "mark_mismatch",
     "anchor_shadowed", "untracked", "mark_cleared", "forward_drop", "unexpected_drop", "foreign_jump",
@@ -31,8 +31,8 @@ def cut(text, limit=TEXT_LIMIT):
 
 
 def observe(kind, rule_set, table, chain, text="", count=1, detail=""):
-    """The dict of one observation; `text` is a rule as saved, `detail` a short clause, None where it is only
-    counted."""
+    """The dict of one observation; `text` is a rule as saved, `detail` a short clause, or None for an observation that
+    is only counted."""
     return {
         "kind": kind, "family": rule_set.family, "backend": rule_set.backend, "table": table,
         "chain": cut(chain, NAME_LIMIT), "text": cut(text), "count": count, "detail": detail,
@@ -40,8 +40,8 @@ def observe(kind, rule_set, table, chain, text="", count=1, detail=""):
 
 
 class Tally:
-    """Observations without end: those that differ in nothing but `count` added up, ROWS_LIMIT of each kind kept, all
-    others counted.
+    """Any number of observations. Observations that differ only in `count` are added up, ROWS_LIMIT of each kind are
+    kept, and all others are only counted.
 
     `more`: {(kind, family, backend, table, chain, whether they have a text): count} of the others.
     """
@@ -52,7 +52,7 @@ class Tally:
             self.add(row)
 
     def add(self, row):
-        """Takes one observation."""
+        """Adds one observation."""
         key, kind = tuple((name, row[name]) for name in _NAMES), row["kind"]
         if key in self._counts:
             self._counts[key] += row["count"]
@@ -66,12 +66,12 @@ class Tally:
             self.more[place] = self.more.get(place, 0) + row["count"]
 
     def rows(self):
-        """The observations that were kept, in a fixed order, most telling first."""
+        """The observations that were kept, in a fixed order, most severe first."""
         return sorted([dict(key, count=count) for key, count in self._counts.items()], key=_rank)
 
 
 def place_of(row):
-    """What `Tally.more` keeps of an observation."""
+    """The key of an observation in `Tally.more`."""
     return row["kind"], row["family"], row["backend"], row["table"], row["chain"], bool(row["text"])
 
 

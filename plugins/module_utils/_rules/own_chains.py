@@ -21,7 +21,7 @@ _OWN = {
     "mangle": "KUBE-(?:IPTABLES-HINT|PROXY-CANARY|KUBELET-CANARY)",
 }
 _PATTERNS = {table: re.compile(pattern + r"\Z") for table, pattern in _OWN.items()}
-# Chains that show which backend their writer uses; they hold no rules and stay behind in a backend that was left.
+# Chains that show which backend their writer uses; they hold no rules and remain in a backend that is no longer used.
 MARKS = ("KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY", "KUBE-PROXY-CANARY")
 
 

@@ -32,16 +32,16 @@ _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_nam
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # Consequences of a flush of nat.
 _OF_EMPTY_CHAINS = ("empty_service_chain", "unsound_endpoint", "orphan_chain", "emptied_chain")
-# What leaves endpoints without a rule that leads to them.
+# Observations that leave endpoints without a rule that jumps to them.
 _OF_BALANCING = ("empty_service_chain", "wrong_probability", "dangling_jump", "half_repaired")
 
 
 def ask(rule_sets, setting_by, services=None, used=None):
-    """(observations of one node, most telling first; `Tally.more`, how many there are beside them).
+    """(observations of one node, most severe first; `Tally.more`, the number of further ones).
 
-    `rule_sets`: what was read of both families and backends; `setting_by` gives the Setting of a rule set. `services`:
-    [Service] where they are not in rules, as in nftables mode. `used`: the backend of the iptables that kube-proxy
-    runs.
+    `rule_sets`: the rule sets of both families and backends; `setting_by` returns the Setting of a rule set.
+    `services`: [Service] where rules do not hold them, as in nftables mode. `used`: the backend of the iptables that
+    kube-proxy runs.
     """
     tally = Tally()
     for row in _observations(rule_sets, setting_by, services, used):
@@ -63,10 +63,11 @@ def _observations(rule_sets, setting_by, services, used):
 
 
 def _without_consequences(rows, more):
-    """What follows from a half repaired node is not told beside it: its chains are empty, so nothing is behind them or
-    leads on. Nor is what nothing leads to any more told beside the emptied chain that led to it, or an endpoint beside
-    what is wrong with its Service (or with any where its own is not known). A Service that nothing leads to is told as
-    that alone, and where its rule leads instead, that."""
+    """Leaves out each observation that follows from another one. On a half repaired node: empty, unsound and orphan
+    chains. Beside an emptied chain: chains that only this chain led to. Beside a missing rule: the orphan chain that it
+    led to. Beside a problem of a Service: an endpoint that no rule jumps to (beside a problem of any Service where its
+    own is not known). A Service that no rule jumps to is reported once; if its rule jumps to another chain, that rule
+    is reported instead."""
     places = [place_of(row) for row in rows] + list(more)
     repaired = {place[1:3] for place in places if place[0] == "half_repaired"}
     emptied = {place[1:3] for place in places if place[0] == "emptied_chain" and place[4] in PORTALS}
@@ -92,16 +93,17 @@ def _without_consequences(rows, more):
 
 
 def _follows_from_empty(place):
-    """True for what is told of chains behind KUBE-SERVICES and KUBE-NODEPORTS."""
+    """True for an observation of chains behind KUBE-SERVICES and KUBE-NODEPORTS."""
     return (place[0] == "orphan_chain" and place[3] == "nat") or (place[0] == "anchor_missing" and (
         place[4] == "KUBE-SERVICES" or SERVICE_CHAIN.match(place[4])))
 
 
 def _is_foreign(place):
-    """True for what wrong_targets.py tells of a Service that leads to the endpoint of another one."""
+    """True for an observation of wrong_targets.py: a Service jumps to the endpoint of another Service."""
     return place[0] == "unsound_endpoint" and bool(place[5])
 
 
 def _is_share(place):
-    """True for what shares.py tells, with the rule that is missing; services.py tells of a whole chain."""
+    """True for an observation of shares.py, which has the missing rule as its text; services.py reports a whole
+    chain."""
     return place[0] == "wrong_probability" and place[5]

@@ -19,7 +19,7 @@ def uses(rule, match):
 
 
 def states(rule):
-    """The connection states the rule is limited to, an empty set if to none; a negated list counts as none."""
+    """The connection states that the rule is limited to; an empty set if it has no such limit, or a negated list."""
     found = set()
     for match in ("conntrack", "state"):
         for option, values, negated in match_options(rule, match):
@@ -43,12 +43,13 @@ def to_local(rule):
 
 
 def port_ranges(rule):
-    """The destination ports the rule is limited to, `[(first, last)]`, or None if to none or to all but some."""
+    """The destination ports the rule is limited to, `[(first, last)]`, or None if it names no port, or excludes
+    ports."""
     return _ranges(rule, False)
 
 
 def all_but_ports(rule):
-    """The destination ports that a rule is not for, where it is for all others; None where it is not so limited."""
+    """The destination ports that a rule excludes, where it matches all others; None where it excludes no port."""
     return _ranges(rule, True)
 
 

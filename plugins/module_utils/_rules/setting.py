@@ -1,23 +1,24 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is known of the node besides its rules. PRIVATE to the collection."""
+"""Facts about the node besides its rules. PRIVATE to the collection."""
 
 import collections
 
 # family: ipv4 | ipv6 | None. backend: nft | legacy | None. mode of kube-proxy: iptables | ipvs | nftables | None
 # (unknown, or it does not run). kubernetes: (1, 30) or None. kubelet: whether it runs here, None if that is unknown.
-# ports: {("tcp", 10250): "kubelet"}, what listens on every address of the node and must not be captured. oldest: where
-# kubernetes is kubelet's version, the oldest that kube-proxy may have beside it; None where it is kube-proxy's own.
-# kubelet_version: (1, 30), where kubelet tells one of its own. ipv6: whether the kernel has IPv6. liberal: whether
-# nf_conntrack_tcp_be_liberal is set. Both None where that is not known.
+# ports: {("tcp", 10250): "kubelet"}, the program that listens on every address of the node, whose port must not be
+# captured. oldest: where kubernetes is kubelet's version, the oldest version that kube-proxy may have beside it; None
+# where kubernetes is kube-proxy's own version. kubelet_version: (1, 30), where kubelet reports a version of its own.
+# ipv6: whether the kernel has IPv6. liberal: whether nf_conntrack_tcp_be_liberal is set. Both are None where they are
+# not known.
 Setting = collections.namedtuple("Setting", (
     "family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest", "kubelet_version", "ipv6", "liberal"))
 Setting.__new__.__defaults__ = (None, None, None, None)
 
 
 def proxy_since(setting, version):
-    """The same for kube-proxy: True only if it is certain, None where an older kube-proxy may run beside a newer
+    """As since(), for kube-proxy: True only if it is certain, None where an older kube-proxy may run beside a newer
     kubelet."""
     if setting.oldest is None or tuple(setting.kubernetes) < version:
         return since(setting, version)
@@ -25,7 +26,7 @@ def proxy_since(setting, version):
 
 
 def kubelet_since(setting, version):
-    """The same of kubelet, which may be of another version than kube-proxy."""
+    """As since(), for kubelet, which may have another version than kube-proxy."""
     return since(setting, version) if setting.kubelet_version is None else tuple(setting.kubelet_version) >= version
 
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jumps that lead nowhere and chains nothing leads to. PRIVATE to the collection."""
+"""Jumps to chains that do not exist, and chains that no rule jumps to. PRIVATE to the collection."""
 
 import re
 
@@ -12,21 +12,21 @@ from .setting import since
 from .tables import BUILT_IN, chains_of, declares_all, readable
 from .targets import EXTENSIONS
 
-# More endpoints than this, and kube-proxy clears stale chains only once in a while (kubernetes pkg/proxy/iptables
+# With more endpoints than this, kube-proxy clears stale chains only once in a while (kubernetes pkg/proxy/iptables
 # largeClusterEndpointsThreshold).
 LARGE_CLUSTER = 1000
 
-# Chains of Kubernetes that one may look for in vain in jumps, or whose jumps are anchors and are asked for there.
-# KUBE-XLB is asked for among leftovers, KUBE-SEP as what a Service lacks.
+# Chains that are reported as orphan_chain here. Other chains of Kubernetes may have no jump, or anchors.py checks their
+# jumps. leftovers.py reports KUBE-XLB, and shares.py reports KUBE-SEP as a problem of its Service.
 _SPOKEN_OF = re.compile(r"KUBE-(SVC|SVL|EXT|FW)-")
 
-# Those for the endpoints of this node alone; KUBE-XLB up to 1.23.
+# Chains for the endpoints of this node only; KUBE-XLB up to 1.23.
 _LOCAL = frozenset(("KUBE-SVL-", "KUBE-XLB-"))
 
 
 def ask_structure(rule_set, setting):
-    """dangling_jump and orphan_chain of one rule set; not where a lost line may have been the chain, or the rule that
-    leads to it."""
+    """dangling_jump and orphan_chain of one rule set. Not reported where a lost line may have been the chain, or the
+    rule that jumps to it."""
     for name, table in readable(rule_set):
         if declares_all(rule_set, name):
             yield from _dangling(rule_set, name, table)
@@ -35,7 +35,7 @@ def ask_structure(rule_set, setting):
 
 
 def _dangling(rule_set, name, table):
-    # Sets of many thousands of names are made smaller as they are, not copied.
+    # The set may hold many thousands of names: it is reduced in place, not copied.
     folded = table.dangling()
     folded -= EXTENSIONS
     reported = set()
@@ -50,7 +50,7 @@ def _dangling(rule_set, name, table):
             if not rule.has_arguments:
                 yield observe("dangling_jump", rule_set, name, chain, rule.text, 1,
                               "the table has no chain %s" % target[:64])
-    # All rules that lead there are folded service rules.
+    # All rules that jump to the remaining targets are folded service rules.
     folded -= reported
     counts = table.references(folded) if folded else {}
     for target in sorted(folded):
@@ -59,8 +59,8 @@ def _dangling(rule_set, name, table):
 
 
 def _unsettled(rule_set, table, targets):
-    """unsettled_chain: in a large cluster a Service that was deleted leaves its chain with its rules for as long as
-    syncPeriod of kube-proxy, and a Service that lost its rule in KUBE-SERVICES looks the same."""
+    """unsettled_chain: in a large cluster the chain of a deleted Service keeps its rules for as long as kube-proxy's
+    syncPeriod. The chain of a Service that lost its rule in KUBE-SERVICES looks the same."""
     waiting = [chain for chain in table.chains if chain[:9] == "KUBE-SVC-" and chain not in targets]
     if waiting:
         yield observe("unsettled_chain", rule_set, "nat", min(waiting), "", len(waiting),

@@ -1,14 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of a dump that may be judged, and whether what is missing in the dump is missing on the node. PRIVATE to
+"""The tables of a dump that can be judged, and whether a chain that the dump lacks is missing on the node. PRIVATE to
 the collection."""
 
 BUILT_IN = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 
 NAMES = ("filter", "mangle", "nat", "raw", "security")
 
-# Notices of a reading that lost lines or its end: a whole table may have been among them.
+# Notices of a reading that lost lines or its end: a whole table may be lost.
 LOST = ("cut_off", "no_commit", "no_table_line", "oversized_line", "too_many_lines", "unreadable_line")
 # iptables-save declares every chain: where a declaration is missing, lines were removed, and chains without rules left
 # no trace.
@@ -21,15 +21,15 @@ def readable(rule_set):
 
 
 def table_of(rule_set, name):
-    """The table of that name, or None if it is not there or iptables cannot print it. Of one that breaks off, what was
-    read holds; what it lacks is for chains_of() to say."""
+    """The table of that name, or None if it does not exist or iptables cannot print it. In a truncated table the part
+    that was read is valid; chains_of() decides whether chains are missing."""
     table = rule_set.tables.get(name)
     return table if table is not None and name not in rule_set.unreadable else None
 
 
 def declares_all(rule_set, name):
-    """True where all chains of the table are known: iptables-save declares them before the first rule, whatever is cut
-    off behind it."""
+    """True where all chains of the table are known: iptables-save declares them before the first rule, so a cut after
+    that rule loses none."""
     table = rule_set.tables[name]
     if chains_of(rule_set, name) is not None:
         return True
@@ -40,10 +40,10 @@ def declares_all(rule_set, name):
 
 
 def chains_of(rule_set, name):
-    """The chains of a table to look for missing ones in; `{}` for a table the kernel does not have; None if that cannot
-    be said.
+    """The chains of a table if they are known completely, so that a missing chain is missing on the node; `{}` for a
+    table that the kernel does not have; None if they are not known completely.
 
-    A live reading prints every table there is, a file may hold only some of them.
+    A live reading prints every table that exists; a file may hold only some of them.
     """
     if name in rule_set.unreadable or rule_set.notices.get(_TAKEN_OUT):
         return None

@@ -11,7 +11,7 @@ TRANSLATIONS = frozenset(("DNAT", "MASQUERADE", "NETMAP", "REDIRECT", "SNAT"))
 # behind the hook.
 TERMINAL = VERDICTS | TRANSLATIONS | frozenset(("NFQUEUE", "QUEUE", "TPROXY"))
 
-# Targets of iptables (extensions/ of its source), of older kernels, and of xtables-addons: no chains.
+# Targets of iptables (extensions/ of its source), of older kernels, and of xtables-addons; none of them is a chain.
 EXTENSIONS = TERMINAL | frozenset(
     (
         "AUDIT", "CHECKSUM", "CLASSIFY", "CLUSTERIP", "CONNMARK", "CONNSECMARK", "CT", "DNPT", "DSCP", "ECN", "HL",

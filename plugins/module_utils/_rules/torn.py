@@ -3,15 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Signs of a rule set that iptables-nft-save printed while it changed. PRIVATE to the collection.
 
-iptables-nft-save is not atomic: beside a program that writes it now and then calls the base chains of a table
-incompatible that has no such chain, prints rules twice or leaves some out (observed with 1.8.9; iptables nft-cache.c
-starts over where the generation changes). A damaged node shows the same signs, and shows them again.
+iptables-nft-save is not atomic. While another program writes, it now and then reports incompatible base chains in a
+table that has none, prints rules twice or leaves some out (observed with 1.8.9; iptables nft-cache.c starts over where
+the generation changes). A damaged node shows the same signs, but shows them again at the next reading.
 """
 
 from .others.owners import owner_of
 from .tables import BUILT_IN, readable
 
-# kube-proxy writes these with their rules in one transaction; a Service's chains begin so too.
+# kube-proxy writes these chains and their rules in one transaction, and creates a Service's chains in the same manner.
 _NEVER_EMPTY = frozenset(("KUBE-MARK-MASQ", "KUBE-POSTROUTING", "KUBE-FORWARD"))
 _LED_TO = ("KUBE-SERVICES", "KUBE-POSTROUTING", "KUBE-FORWARD")
 _OF_SERVICES = frozenset(("KUBE-SVC-", "KUBE-SEP-", "KUBE-EXT-"))

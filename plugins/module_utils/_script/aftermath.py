@@ -47,7 +47,7 @@ def rebuilt(tables, restarted):
 
 
 def lost(tables, restarted):
-    """Which of these tables stay lost in spite of that."""
+    """Which rules of these tables stay lost after these programs are restarted."""
     if not restarted:
         return ""
     chains = [(program, _chains(program, tables)) for program in (KUBE_PROXY, KUBELET) if program not in restarted]
@@ -56,7 +56,7 @@ def lost(tables, restarted):
 
 
 def advice(appends, is_teardown):
-    """What has to be known before a command is removed."""
+    """Advice that a user needs before a command is removed."""
     return _TEARDOWN if is_teardown else _IDEMPOTENT if appends else ""
 
 

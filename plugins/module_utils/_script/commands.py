@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One command with its arguments: a function, a builtin, a wrapper, a tool, or a program to be looked at. PRIVATE to
-the collection."""
+"""One command with its arguments: a function, a builtin, a wrapper, a tool, or a program to be read. PRIVATE to the
+collection."""
 
 import re
 
@@ -13,7 +13,7 @@ from .tools.tools import is_tool, run_tool
 from .values import MARK, MARKS, NOTHING_KNOWN
 from .wrappers import CONTAINERS, unwrapped
 
-WRAPPERS_LIMIT = 12     # one in the other
+WRAPPERS_LIMIT = 12     # nested in each other
 # Commands that start nothing of interest here, or run elsewhere; scripts are full of them.
 _QUIET = frozenset(
     "basename command cat chmod chown cp curl cut date dirname docker echo egrep expr false fgrep getent grep head "
@@ -27,7 +27,7 @@ _FROM_ARGUMENTS = re.compile("\0[0-9@*]+(:[^\0]*)?\0")
 
 
 def run_command(walker, node, words):
-    """Follow one command; returns what it ends, as Walker's methods do."""
+    """Follow one command; returns None or one of ENDS, as Walker's methods do."""
     for _number in range(WRAPPERS_LIMIT):
         if not words:
             return None
@@ -75,7 +75,7 @@ def _run_program(walker, node, path, name, arguments):
 
 
 def _run_unknown(walker, node, path, arguments):
-    """A command whose name is not known: a tool if its variable is called like one, a prefix such as $SUDO, or a
+    """A command whose name is unknown: a tool if its variable has the name of a tool, a prefix such as $SUDO, or a
     function."""
     findings = walker.findings
     if run_tool(walker, node, path, arguments):
@@ -170,7 +170,7 @@ def _trap(walker, node, arguments):
 
 
 def _source(walker, node, arguments):
-    # Its effect is not known.
+    # The variables that the sourced file sets are not known.
     walker.values.constants.clear()
     if not arguments:
         return

@@ -11,7 +11,7 @@ _EQUAL = {"=": True, "==": True, "-eq": True, "!=": False, "-ne": False}
 
 
 def truth_of_all(values, nodes):
-    """True, False, or None where that varies, of a list of commands: its last one counts."""
+    """The result of a list of commands, that of its last one: True, False, or None if it varies."""
     return truth(values, nodes[-1]) if nodes else None
 
 

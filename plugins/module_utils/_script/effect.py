@@ -3,27 +3,28 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a script does to the rules of a node, and what it starts. PRIVATE to the collection.
 
-Effect: `line` and `span` are where the command begins and which part of the text would have to go; a `:` in its place
-is still a script. `command` is its source, not masked. `sort`:
+Effect: `line` is where the command begins, `span` the part of the text that would have to be removed; with a `:` in its
+place the text is still a script. `command` is its source, not masked. `sort`:
     flush, delete, policy   rules, chains, a policy of iptables' tables
     restore                 iptables-restore of `file`, or of what the script itself holds
     ruleset, table          nft: everything, or one table
-    apply                   `nft -f` of `file`, whose statements say what happens
+    apply                   `nft -f` of `file`, whose statements decide what happens
     service                 `unit` gets `verb`
     sets, ipvs, module      ipset, ipvsadm, modprobe -r and rmmod
     settings                lines that are written into `file` of modprobe.d or sysctl.d; `tables` holds them
 `families`: ipv4, ipv6; of nft also inet, arp, bridge. `tables` and `chains`: `("*",)` is every one. `comes_back`: no,
-saved (the same script puts back what it saved), replaced (other rules come instead), unknown. `confidence`: certain,
-likely (through a name that is not known in this text), possible. What the same script does after it: `saved_to` is
-where it saves the rules that are left, or None; `restarted` are programs of Kubernetes; `appends` is true where it adds
-rules.
+saved (the same script restores what it saved), replaced (other rules are loaded instead), unknown. `confidence`:
+certain, likely (through a name that is not known in this text), possible. What the same script does after it:
+`saved_to` is where it saves the rules that are left, or None; `restarted` are the programs of Kubernetes that it
+restarts; `appends` is true where it adds rules.
 
-Run: what a script starts, to be looked at too, and its `span`. `how`: run, source, directory (run-parts), unit
-(`arguments` is the verb). `after` is what the script does after that, as after() of sequence.py returns it.
+Run: a program or unit that a script starts and that has to be read too, and its `span`. `how`: run, source, directory
+(run-parts), unit (`arguments` is the verb). `after` is what the script does after that, as after() of sequence.py
+returns it.
 
 Reading: `effects` and `runs` in the order of the text; `declared` is false where some of the text could not be read;
-`cut` says in a few words where a limit ended the reading, None where none did; `statements` is how many were followed;
-`uncalled` are names of functions that the text defines and never calls.
+`cut` names in a few words the limit that ended the reading, or None; `statements` is how many were followed; `uncalled`
+are names of functions that the text defines and never calls.
 """
 
 import collections

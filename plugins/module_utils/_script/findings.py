@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was found in a script, with its place in the script's own text. PRIVATE to the collection.
+"""The findings in a script, with their places in the script's own text. PRIVATE to the collection.
 
-A script inside of another (`sh -c '...'`, an `eval`, a here-document for a shell) keeps the places of its commands
-where it stands there letter by letter; else the command that holds it is the place.
+If the outer text contains a nested script (`sh -c '...'`, an `eval`, a here-document for a shell) literally, the
+commands of the nested script keep their own places; otherwise their place is the outer command.
 """
 
 import bisect
@@ -17,20 +17,20 @@ from .values import MARK
 FOUND_LIMIT = 2000
 COMMAND_LIMIT = 1000
 _TOO_MANY = "was not followed further than %d commands of interest" % FOUND_LIMIT
-# What removes rules; a policy, sets and modules are not in a saved rule set.
+# Effects that remove rules; a policy, sets and modules are not in a saved rule set.
 _TAKES_RULES = frozenset(("flush", "delete", "restore", "ruleset", "table", "apply", "service"))
-# What a program takes away that stands in another file is not known here.
+# The rules that a program in another file removes are not known here.
 _FAMILIES = (IPV4, IPV6)
 _CONTINUED = re.compile(r"\\\r?\n")
 
 
 class Findings:
-    """`declared` is false once something had to be left out, `cut` says in a few words by which limit."""
+    """`declared` is false after something had to be left out, `cut` names the limit in a few words."""
 
     def __init__(self, text):
         self.text, self.declared, self.cut = text, True, None
         self.added = -1             # where rules were added last
-        self.doubtful = False       # what is found now is run only if an unknown name is that of its function
+        self.doubtful = False       # the present commands run only if an unknown name is that of their function
         self.sequence = Sequence()
         self._effects, self._runs, self._line_ends = {}, {}, None
         self._source, self._offset, self._place = None, 0, None
@@ -40,10 +40,10 @@ class Findings:
         self.declared, self.cut = False, self.cut or why
 
     def enter(self, source, offset, place):
-        """Read `source` next, which stands at `offset` of the text so far, or somewhere in `place`; returns what
-        leave() wants."""
+        """Continue with `source`, which is at `offset` of the current text, or somewhere in `place`; returns the
+        argument for leave()."""
         kept = self.place()
-        # A text in which something is not known may well not be one of a shell.
+        # A text with an unknown part may not be a shell script.
         self.declared = self.declared and (source.whole or MARK in source.text)
         if self._place is not None or offset is None:
             self._offset, self._place = 0, self._place or place
@@ -53,14 +53,14 @@ class Findings:
         return kept
 
     def place(self):
-        """The present place in the text, which leave() restores."""
+        """The current place in the text, which leave() restores."""
         return self._source, self._offset, self._place
 
     def leave(self, kept):
         self._source, self._offset, self._place = kept
 
     def offset_of(self, word):
-        """Where the text of a word stands letter by letter in what is read now, or None."""
+        """Where the current text contains the text of a word literally, or None."""
         text, start = self._source.text, word.start
         if word.text is None:
             return None
@@ -73,11 +73,11 @@ class Findings:
         return self._source.text[redirect.body[0]:redirect.body[1]] if redirect.body else ""
 
     def here_parts(self, redirect):
-        """The parts of a here-document in which variables count."""
+        """The parts of a here-document in which variables are expanded."""
         return self._source.parts_between(*redirect.body)
 
     def span(self, node):
-        """The part of the whole text that would have to go, here-documents included; `:` may stand in its place."""
+        """The part of the whole text that would have to be removed, here-documents included; `:` may replace it."""
         if self._place is not None:
             return self._place
         start, end, source = node.start, node.end, self._source
@@ -87,13 +87,13 @@ class Findings:
             text = self._source.text
             line_end = text.find("\n", end)
             rest = text[end:line_end].strip() if line_end >= 0 else ""
-            # Where more follows on the line, the here-document stays behind, for the ":".
+            # If more text follows on the line, the here-document stays, for the ":".
             end = mine[-1].last if not rest or rest.startswith("#") else len(text[:mine[0].start].rstrip(" \t"))
         return start + self._offset, end + self._offset
 
     def effect(self, node, sort, families=(), tables=(), chains=(), unit=None, verb=None, file=None, comes_back="no",
                confidence=CERTAIN, span=None):
-        """Add an effect; what one command does with several values of a variable is one effect."""
+        """Add an effect; a command with several values of a variable has one effect."""
         span = span or self.span(node)
         confidence = max(confidence, LIKELY if self.doubtful else CERTAIN, key=CONFIDENCES.index)
         key = (span, sort, unit, verb, file)

@@ -1,14 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that scripts of Python, Perl and Ruby give to a shell or a program, where they are written out. PRIVATE to
-the collection.
+"""Commands that scripts of Python, Perl and Ruby pass to a shell or a program, if they are literal text. PRIVATE to the
+collection.
 
 Sample:
     subprocess.run(["iptables", "-t", table, "-F"])
     system("iptables -F; iptables -X") or die;
     `iptables -F`
-Nothing of these languages is followed, so that what is found is likely, not certain.
+The code of these languages is not evaluated, so the findings are likely, not certain.
 """
 
 import itertools
@@ -34,7 +34,7 @@ _CLOSING = {"{": "}", "(": ")", "[": "]", "`": "`", "/": "/", "|": "|"}
 
 
 class _Place:
-    """What stands for a command of a shell: it has a place and no words of its own."""
+    """A substitute for a node of a shell command: it has a place and no words of its own."""
 
     words = redirects = ()
 
@@ -43,7 +43,7 @@ class _Place:
 
 
 def read_foreign(text, limit):
-    """A Reading of what is written out; `limit` as of Walker."""
+    """A Reading of the literal commands; `limit` as in Walker."""
     commands = list(written_out(text))
     if not commands:
         return Reading([], [], True, None, 0)
@@ -60,7 +60,8 @@ def read_foreign(text, limit):
 
 
 def written_out(text):
-    """Yield (words, start, end) of each command: one word is for a shell, several are a program and its arguments."""
+    """A generator of (words, start, end) of each command: one word is for a shell, several are a program and its
+    arguments."""
     plain = _NOT_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group(0)), text)
     for found in itertools.islice(_CALL.finditer(plain), CALLS_LIMIT):
         if found.group(0).endswith(("x", "`")):
@@ -80,8 +81,8 @@ def _between(text, found):
 
 
 def _arguments(text, start):
-    """The texts of a call or a list: what is no text is not known. And where it ends; without parentheses that is the
-    end of the line."""
+    """(texts of a call or a list, where it ends). Arguments that are not text are unknown. Without parentheses it ends
+    at the end of the line."""
     words, current, end = [], None, start
     open_line = text[start - 1] == "("
     for token in _TOKEN.finditer(text, start, min(len(text), start + CALL_LENGTH)):

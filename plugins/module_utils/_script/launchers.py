@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs that are given commands as a text, a file or over a pipe, and what they start. PRIVATE to the collection."""
+"""Programs that get commands as a text, in a file or over a pipe, and what they start. PRIVATE to the collection."""
 
 import re
 
@@ -13,7 +13,7 @@ _FILE = re.compile("\0<([^\0]+)\0")
 
 
 def known(arguments):
-    """Arguments for whoever looks at the program that gets them; what is not known is `?`."""
+    """Arguments as they are reported with the program that gets them; an unknown part is `?`."""
     return tuple(MARKS.sub("?", one) for one in arguments[:20])
 
 
@@ -111,7 +111,7 @@ def _crontab(walker, node, arguments):
 
 
 def run_crontab(walker, node, text, path, span=None):
-    """The commands of a crontab that the script writes; that of the system has the user before the command."""
+    """The commands of a crontab that the script writes; the system crontab has the user before the command."""
     for line in text.split("\n"):
         found = _CRON.match(line)
         if found:
@@ -121,7 +121,7 @@ def run_crontab(walker, node, text, path, span=None):
 
 
 def _parallel(walker, node, arguments):
-    """GNU parallel, with what it is given behind `:::`."""
+    """GNU parallel, with the values after `:::`."""
     number = 0
     while number < len(arguments) and arguments[number].startswith("-"):
         number += 2 if arguments[number] in ("-j", "-P", "-n", "-N", "--jobs", "-S", "-a") else 1
@@ -137,7 +137,7 @@ def _parallel(walker, node, arguments):
 
 
 def _watch(walker, node, arguments):
-    """watch gives its words to a shell, joined (procps watch.c)."""
+    """watch passes its words to a shell, joined (procps watch.c)."""
     number = 0
     while number < len(arguments) and arguments[number].startswith("-"):
         number += 2 if arguments[number] in ("-n", "--interval", "-q", "--equexit") else 1
@@ -154,7 +154,7 @@ def _tmux(walker, node, arguments):
 
 
 def _other_language(walker, node, arguments):
-    """What a program on the command line of Perl, Python, Ruby or awk runs; or the script they are given."""
+    """The commands of a program on the command line of Perl, Python, Ruby or awk, or the script that they run."""
     if not any("system" in one or "subprocess" in one or "`" in one or "exec" in one for one in arguments):
         if arguments and not arguments[0].startswith("-") and "/" in arguments[0] and MARK not in arguments[0]:
             walker.findings.run(node, arguments[0], known(arguments[1:]), "run")

@@ -9,8 +9,8 @@ Sample:
     table inet site { chain input { type filter hook input priority 0; } }
     delete table ip $t; flush chain ip filter FORWARD
     include "/etc/nftables.d/*.nft"
-Grammar: nftables src/parser_bison.y, scanner.l. A statement ends with its line or a semicolon; what stands in braces is
-added, never taken away. Without a family ip is meant.
+Grammar: nftables src/parser_bison.y, scanner.l. A statement ends with its line or a semicolon; the content of braces is
+added, never removed. The default family is ip.
 """
 
 import bisect
@@ -23,7 +23,8 @@ from .effect import CERTAIN, EVERY, IPV4, IPV6, LIKELY, Effect, Run
 
 _FAMILIES = {"ip": IPV4, "ip6": IPV6, "inet": "inet", "arp": "arp", "bridge": "bridge", "netdev": "netdev"}
 ALL_FAMILIES = (IPV4, IPV6, "inet", "arp", "bridge")
-# Tables of kube-proxy and of network plugins; those of iptables-nft have iptables' names and a family of their own.
+# Tables of kube-proxy and of network plugins. Tables of iptables-nft are recognised by their iptables names and their
+# family.
 _OTHERS_TABLE = re.compile(r"(?:kube-proxy|kube-router|calico|cali-|flannel-|cni[-_]|cilium)")
 _TOKEN = re.compile(r'#[^\n]*|"[^"]*"?|\\\r?\n|[{};\n]|[^\s{};"#\\]+|\S')
 _TAKES_AWAY = ("flush", "delete", "destroy")
@@ -31,7 +32,7 @@ EFFECTS_LIMIT, STATEMENTS_LIMIT = 1000, 100000
 
 
 def read_nft_script(text):
-    """What the statements of a text take away: `[Effect]`, each with its place in the text."""
+    """What the statements of a text remove: `[Effect]`, each with its place in the text."""
     line = _lines(text)
     return [Effect(line(start), (start, end), " ".join(text[start:end].replace("\\\n", " ").split()), *what)
             for start, end, what in taken_away(text)]
@@ -51,7 +52,7 @@ def _lines(text):
 
 
 def taken_away(text):
-    """`[(start, end, fields of an Effect behind its command)]` of a text."""
+    """`[(start, end, fields of an Effect after its command)]` of a text."""
     found, defined, adds = [], {}, False
     for start, end, words in _statements(text):
         words = [defined.get(word, word) for word in words]
@@ -68,7 +69,8 @@ def taken_away(text):
 
 
 def _statements(text):
-    """Yield (start, end, words) of each statement outside of braces; of a block only what is before its brace."""
+    """A generator of (start, end, words) of each statement outside of braces; of a block only the words before its
+    brace."""
     words, start, end, depth = [], 0, 0, 0
     for token in _TOKEN.finditer(text):
         word = token.group(0)
@@ -87,7 +89,7 @@ def _statements(text):
 
 
 def _judge(verb, sort, words):
-    """(sort, families, tables, chains, confidence) of `verb sort words...`, or None where nobody else loses
+    """(sort, families, tables, chains, confidence) of `verb sort words...`, or None if no other program loses
     anything."""
     if sort == "ruleset":
         family = _FAMILIES.get(words[0]) if words else None

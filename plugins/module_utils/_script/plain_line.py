@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A line with nothing but an nft command, as units have it. PRIVATE to the collection.
+"""A line that consists of one nft command, as in units. PRIVATE to the collection.
 
-nftables.service lies on most nodes, disabled; its lines need no grammar of a shell, whose sources a node would compile
-for them on each run.
+nftables.service exists on most nodes, disabled. Its lines do not need the grammar of a shell, whose sources a node
+would compile for them on each run.
 """
 
 import re

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a command prints, as far as a text tells, for those that read it. PRIVATE to the collection."""
+"""The output of a command, as far as the text of the script determines it, for the commands that read the output.
+PRIVATE to the collection."""
 
 import re
 
@@ -18,7 +19,7 @@ _LISTING = re.compile(r"-{1,2}[A-Za-z-]*(?:[SL]|list|list-rules)[a-z-]*\Z")
 _ESCAPES = re.compile(r"\\([ntr\\])")
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
 _FORMAT = re.compile(r"%(?:[-0-9.]*[sdbqi]|%)")
-# Of a pattern: a table's line, and what only belongs to the form of a listing.
+# In a pattern: the line of a table. _OF_LISTINGS: words that only belong to the format of a listing.
 _OF_TABLES = re.compile(r"\\\*|\[\*\]|\*filter")
 # s/^-A/iptables -t nat -D/
 _DELETING = re.compile(r"-A[^ ]*?[/|,#]((?:\S*ip6?tables\S* [^/|,#]*)?)-D\b")
@@ -29,8 +30,8 @@ _OF_LISTINGS = frozenset(("chain", "references", "print", "policy", "accept", "c
 
 
 def printed(name, arguments, read):
-    """What `name arguments` prints where `read(path)` gives what a file holds; marks of values.py stand for what is not
-    known."""
+    """The output of `name arguments`; `read(path)` returns the content of a file, marks of values.py stand for unknown
+    parts."""
     if name == "echo":
         return _echo(arguments)
     if name == "printf":
@@ -64,7 +65,7 @@ def _input(name, arguments, read):
 
 
 def of_file(path):
-    """What a file holds; the kernel keeps the names of tables in one."""
+    """The content of a file; one file of the kernel contains the names of tables."""
     if path.endswith("_tables_names"):
         return TABLES
     if path == "/dev/null":
@@ -99,7 +100,7 @@ def _echo(arguments):
     number = 0
     while number < len(arguments) and re.match(r"-[neE]+\Z", arguments[number]):
         number += 1
-    # dash always takes the escapes.
+    # dash always interprets the escapes.
     return _unescaped(" ".join(arguments[number:])) + "\n"
 
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Contents of a saved rule set, and what loading it destroys. PRIVATE to the collection.
 
-A snapshot of a node's rules freezes chains of Kubernetes and of the network plugin: replayed at boot it brings back
-Services and pods that are long gone. It is read here and never given to a tool of the node (iptables-legacy-restore
+A snapshot of a node's rules contains chains of Kubernetes and of the network plugin: loaded at boot, it brings back
+Services and pods that no longer exist. It is read here and never passed to a tool of the node (iptables-legacy-restore
 --test creates the tables it names).
 """
 
@@ -18,7 +18,7 @@ IPTABLES, NFT = "iptables", "nft"
 # Larger files are reported without being read.
 SIZE_LIMIT = 16 * 1024 * 1024
 _TABLE = re.compile(r"(?m)^[ \t]*\*(%s)[ \t]*\r?$" % "|".join(NAMES))
-# iptables-restore takes every command of iptables (iptables/iptables-restore.c): people write -F in a file that is
+# iptables-restore accepts every command of iptables (iptables/iptables-restore.c): users write -F in a file that is
 # loaded with --noflush.
 _LINE = re.compile(r"(?m)^[ \t]*(?:\*(?P<table>\w+)|(?P<command>(?P<what>-F|--flush|-X|--delete-chain)(?:[ "
                    r"\t]+(?P<chain>[\w-]+))?))[ \t]*\r?$")
@@ -27,8 +27,8 @@ _NFT_TABLE = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?table[ \t]+(?:(ip6
 _NFT_CHAIN = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?chain[ \t]+(?:(?:ip6?|inet)[ \t]+[\w-]+[ \t]+)?([\w-]+)[ "
                         r"\t]*\{?")
 
-# `tables` and `chains` by name, `owners` {owner: chains and rules}, `kubernetes` how much of it is Kubernetes' or the
-# network plugin's.
+# `tables` and `chains` by name, `owners` {owner: chains and rules}, `kubernetes` how much of it belongs to Kubernetes
+# or the network plugin.
 Saved = collections.namedtuple("Saved", "format family tables owners rules kubernetes")
 # A command in a saved file that empties or deletes `chain` (None: every one) of `table`.
 Command = collections.namedtuple("Command", "line text sort table chain")
@@ -42,13 +42,13 @@ def is_saved(text):
 
 
 def family_of(path):
-    """ipv4 or ipv6 by the name of a file: F(rules.v6), F(ip6tables), F(ip6save), F(before6.rules)."""
+    """ipv4 or ipv6 by the name of a file: `rules.v6`, `ip6tables`, `ip6save`, `before6.rules`."""
     name = path.rsplit("/", 1)[-1]
     return "ipv6" if "6" in name or "/ip6tables/" in path else "ipv4"
 
 
 def read_saved(text, family=None):
-    """`Saved` of a text, or None where it is no saved rule set. The family counts where the text does not tell it."""
+    """`Saved` of a text, or None where it is no saved rule set. `family` is used if the text does not show one."""
     form = is_saved(text)
     if form is None:
         return None
@@ -87,8 +87,8 @@ def _saved(form, family, tables, owners, rules):
 
 
 def flushing_commands(text):
-    """[Command] of a file for iptables-restore that destroy what --noflush would have kept. A chain of its own may be
-    emptied."""
+    """[Command] of a file for iptables-restore that destroy rules which --noflush would keep. The file may flush its
+    own chains."""
     found, table = [], None
     for match in _LINE.finditer(text):
         if match.group("table"):
@@ -101,6 +101,6 @@ def flushing_commands(text):
 
 
 def _is_foreign(chain, table):
-    """Whether emptying `chain` hits Kubernetes: all chains, a built-in one, or one of its own."""
+    """Whether emptying `chain` hits Kubernetes: all chains, a built-in one, or one of Kubernetes."""
     return (chain is None or chain.isupper() and "-" not in chain and owner_of(chain, table) == OTHER
             or owner_of(chain, table) in KUBERNETES + CNI)

@@ -8,7 +8,7 @@ import re
 from .effect import Reading
 from .plain_line import read_plain_line
 
-# Of one text. A file has a megabyte at most; written in full it holds half as many.
+# Limit of one text. A file has at most one megabyte; a full one holds half as many statements.
 STATEMENTS_LIMIT = 50000
 _SHEBANG = re.compile(r"#![ \t]*(?:\S*/env[ \t]+(?:-S[ \t]*)?)?(\S+)[ \t]*([^\n]*)")
 _SHELL = re.compile(r"(?:r?bash|d?ash|sh|[ml]?ksh(?:93)?|zsh|busybox|openrc-run|runscript|init-d-script|with-contenv)"
@@ -26,9 +26,9 @@ _OTHER_LANGUAGE = re.compile(r"(?:python|perl|ruby)[\d.]*\Z")
 def read_script(text, arguments=None, called=(), limit=STATEMENTS_LIMIT):
     """What a script does: a Reading. It never fails.
 
-    `arguments` are those it is started with, None where nobody knows: then every arm of a `case "$1"` counts. `called`
-    names functions that whoever sources this text calls. A text without a shebang is one of a shell. So many statements
-    as `limit` are followed.
+    `arguments`: the arguments that it is started with, None if they are unknown: then every arm of a `case "$1"`
+    counts. `called`: names of functions that are called by the script that sources this text. A text without a shebang
+    is a shell script. At most `limit` statements are followed.
     """
     plain = read_plain_line(text)
     if plain is not None:
@@ -54,19 +54,20 @@ def read_script(text, arguments=None, called=(), limit=STATEMENTS_LIMIT):
 
 
 def _called_by(name, arguments):
-    """Functions of a script that the program `name`, which runs it, calls for these arguments; for any where they are
-    not known."""
+    """Functions of a script that the program `name`, which runs it, calls for these arguments; for any arguments if
+    they are unknown."""
     phases = _CALLED.get(name)
     if phases is None:
         return ()
     if not arguments or arguments[0] == "restart" or arguments[0].startswith("?"):
         return tuple(function for phase in sorted(phases) for function in phases[phase]) + _RESTART[name]
-    # A command of its own (extra_commands) is the function of that name.
+    # A custom command (extra_commands) is the function of that name.
     return phases.get(arguments[0], (arguments[0],))
 
 
 def _with_return(effects, saved, added):
-    """The effects, each told whether rules come back later in the same script; `added`: where it adds its last one."""
+    """The effects, each with whether rules come back later in the same script; `added`: where the script adds its last
+    rule."""
     done, later = [], None
     for effect in reversed(effects):
         if effect.sort == "restore":

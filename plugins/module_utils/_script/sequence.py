@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a script does after it took rules away: it saves what is left, adds rules, restarts Kubernetes. PRIVATE to the
-collection.
+"""What a script does after it removes rules: it saves the remaining rules, adds rules, restarts Kubernetes. PRIVATE to
+the collection.
 
-The order is the one in which the script runs, which is not that of its text: functions stand before their calls. What
-happens in one arm of a condition comes before nothing in another arm.
+The order is the order of execution, not that of the text: functions are defined before their calls. Events in one arm
+of a condition do not precede events in another arm.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ SERVICES = {
     "rke2-agent": PROGRAMS, "k0scontroller": PROGRAMS, "k0sworker": PROGRAMS, "snap.microk8s.daemon-kubelite": PROGRAMS}
 
 _KILLERS = ("pkill", "killall")
-# Whatever starts a stopped container or a deleted pod again is not in this script.
+# A stopped container or a deleted pod is started again by a program that is not in this script.
 _CONTAINERS = {"kubectl": ("restart", "delete"), "docker": ("restart", "stop", "kill", "rm"),
                "podman": ("restart", "stop", "kill", "rm"), "nerdctl": ("restart", "stop", "kill", "rm"),
                "crictl": ("stop", "stopp", "rm", "rmp")}
@@ -38,8 +38,8 @@ def restarted_by(name, arguments):
 
 
 def summary_of(after, families):
-    """(where rules of these families are saved to or None, programs that are restarted, whether rules are added) of
-    what after() gave."""
+    """(where rules of these families are saved to or None, programs that are restarted, whether rules are added) from
+    the result of after()."""
     saved = [value for (what, family), value in after if what == SAVED and family in families]
     events = {event for event, _value in after}
     return (saved[0] if saved else None, tuple(program for program in PROGRAMS if (RESTARTED, program) in events),
@@ -58,7 +58,7 @@ class Sequence:
         self._printed = {}
 
     def takes(self, key, families):
-        """A command took rules of these families away."""
+        """A command removes rules of these families."""
         for event in [(what, family) for family in families
                       for what in (SAVED, APPENDED)] + [(RESTARTED, program) for program in PROGRAMS]:
             self._open.setdefault(event, []).append(key)
@@ -69,7 +69,7 @@ class Sequence:
             self._printed.setdefault(family, []).extend(self._open.pop((SAVED, family), ()))
 
     def writes(self, place):
-        """What was printed is written."""
+        """The printed rules are written to `place`."""
         printed, self._printed = self._printed, {}
         for family, keys in printed.items():
             self._note(keys, (SAVED, family), place)
@@ -94,12 +94,13 @@ class Sequence:
             self.followed.setdefault(key, {}).setdefault(event, value)
 
     def after(self, key):
-        """((event, value), ...) of what follows it."""
+        """((event, value), ...) that follow it."""
         return tuple(sorted(self.followed.get(key, {}).items()))
 
     @contextlib.contextmanager
     def branches(self):
-        """For arms of which the script runs one: yields what is to be called with how each of them ended."""
+        """A context for arms of which the script runs one; its value is a function to be called with how each of them
+        ended."""
         lengths = {event: len(keys) for event, keys in self._open.items()}
         apart = []
 

@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Settings of firewall services, as the evidence tells them. PRIVATE to the collection.
+"""Settings of firewall services, as the evidence reports them. PRIVATE to the collection.
 
-`read` is a function: the text of a file, None where there is none or it may not be read.
+`read` is a function: it returns the text of a file, None if the file does not exist or is not readable.
 """
 
 import re
@@ -12,7 +12,7 @@ from .services import DIRECT, FIREWALLD, UFW_SETTINGS, settings_of, value_of
 
 
 def firewalld_settings(read):
-    """What the section says of firewalld's settings, or None where it is not installed."""
+    """The settings of firewalld as the section reports them, or None if it is not installed."""
     text = read(FIREWALLD)
     if text is None:
         return None
@@ -29,7 +29,7 @@ def _is_on(settings, name):
 
 
 def ufw_settings(read):
-    """What the section says of ufw's settings, or None where it is not installed."""
+    """The settings of ufw as the section reports them, or None if it is not installed."""
     if read(UFW_SETTINGS[0]) is None:
         return None
     settings = {}

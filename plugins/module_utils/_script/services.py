@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Firewall services of distributions: what their programs do depends on their settings. PRIVATE to the collection.
 
-Their programs are known and not read: what reads one as a script sees all of it, whatever the settings say.
-`read` is a function: the text of a file, None where there is none or it may not be read.
+What their programs do is defined here, and the programs are not read: a reader of scripts would report all of their
+commands, regardless of the settings. `read` is a function: it returns the text of a file, None if the file does not
+exist or is not readable.
 """
 
 import re
@@ -27,13 +28,14 @@ _PLUGIN_FILES = tuple(
 _IPVSADM = "/etc/default/ipvsadm"
 
 STOP = "stop"
-# Not a sort of effect: rules are added and none is lost.
+# Not a sort of effect: rules are added and no rule is lost.
 LOAD = "load"
-# Programs that run for as long as their unit does: what they do at its stop and reload stands in no other line of it.
+# Programs that run as long as their unit is active: no other line of the unit shows what they do at its stop and
+# reload.
 DAEMONS = ("/firewalld",)
 # Scripts that are read where possible; the known acts count where they cannot be read.
 READ_FIRST = (".init",)
-# What they restore, behind variables of their settings.
+# The files that they restore; the scripts name them with variables from their settings.
 DATA = {"/usr/libexec/iptables/iptables.init": "/etc/sysconfig/iptables",
         "/usr/libexec/iptables/ip6tables.init": "/etc/sysconfig/ip6tables"}
 
@@ -71,8 +73,8 @@ def known_program(path):
 
 
 def acts_of_verb(unit, verb, read):
-    """[Act] of a command of a firewall's own that is no start or stop of its unit (`ufw reload`), None where it is one
-    of those."""
+    """[Act] of a firewall's own command that does not start or stop its unit (`ufw reload`), None for any other
+    command."""
     word = _VERBS.get((unit, verb))
     if word is None:
         return None
@@ -83,7 +85,7 @@ def _iptables_init(name, family):
     data = "/etc/sysconfig/" + name
 
     def acts(argument, read, _environment=None):
-        """RHEL's iptables.init: the file as a whole at the start, every chain at the stop."""
+        """RHEL's iptables.init: it restores the whole file at the start, and flushes every chain at the stop."""
         if argument in ("start", "reload"):
             return _restored(data, family, read)
         found = []
@@ -112,7 +114,7 @@ def _tool(family):
 
 def _netfilter_persistent(argument, read, environment=None):
     """Debian's netfilter-persistent with the plugins of iptables-persistent."""
-    # The plugins read the file, so it counts more than what their unit sets.
+    # The plugins read the file, so it overrides the environment of their unit.
     settings = {name: (value, 0) for name, value in (environment or {}).items()}
     settings.update(settings_of(read(_PERSISTENT)))
     found = []
@@ -130,7 +132,8 @@ def _netfilter_persistent(argument, read, environment=None):
 
 
 def _standing(act, path, text):
-    """The act of a plugin, at the line of the plugin that does it; --test-loads stand before it."""
+    """The act of a plugin, with the line of the plugin that performs it; the loads with --test come before that
+    line."""
     lines = [number for number, line in enumerate((text or "").split("\n"), 1)
              if re.search(r"^[^#]*tables-restore\b", line) and "--test" not in line]
     if lines:
@@ -139,7 +142,7 @@ def _standing(act, path, text):
 
 
 def _ipvsadm_init(argument, read, _environment=None):
-    """Debian's init script of ipvsadm: nothing unless AUTO=true."""
+    """Debian's init script of ipvsadm: it does nothing unless AUTO=true."""
     settings = settings_of(read(_IPVSADM))
     if value_of(settings, "AUTO") != "true" or argument not in ("start", "stop", "restart", "clear"):
         return []
@@ -147,19 +150,19 @@ def _ipvsadm_init(argument, read, _environment=None):
 
 
 def _loaded(path, family, read):
-    """A file that is loaded with --noflush: what it holds comes back, and what its own commands say goes."""
+    """A file that is loaded with --noflush: its rules are added, and its own commands remove rules."""
     return [Act(LOAD, (family,), (), file=path)] + _flushed_by(path, family, read) if read(path) else []
 
 
 def _flushed_by(path, family, read):
-    """Commands in such a file."""
+    """The commands in such a file that remove rules."""
     return [Act(found.sort, (family,), (found.table,), (found.chain,) if found.chain else EVERY, command=found.text,
                 path=path, line=found.line) for found in flushing_commands(read(path) or "")]
 
 
 def _ufw_init(argument, read, _environment=None):
-    """ufw 0.36: its own chains alone, unless MANAGE_BUILTINS=yes; with IPV6=no it replaces the filter table of IPv6 at
-    its start."""
+    """ufw 0.36: it changes only its own chains, unless MANAGE_BUILTINS=yes; with IPV6=no it replaces the filter table
+    of IPv6 at its start."""
     settings = {}
     for path in UFW_SETTINGS:
         settings.update((name, (value, line, path)) for name, (value, line) in settings_of(read(path)).items())
@@ -183,8 +186,8 @@ def _ufw_init(argument, read, _environment=None):
 
 
 def _firewalld(argument, read, _environment=None):
-    """firewalld: with the nftables backend its own table alone, unless there are direct rules; else every table of
-    iptables."""
+    """firewalld: with the nftables backend it flushes only its own table, unless there are direct rules; otherwise
+    every table of iptables."""
     settings = settings_of(read(FIREWALLD))
     direct = re.search(r"<(?:rule|chain|passthrough)\b", read(DIRECT) or "")
     if argument == STOP and settings.get("CleanupOnExit", ("yes", 0))[0].lower() in ("no", "false"):
@@ -214,7 +217,7 @@ _VERB_PROGRAMS = {
     "iptables.service": "/usr/libexec/iptables/iptables.init",
     "ip6tables.service": "/usr/libexec/iptables/ip6tables.init",
     "netfilter-persistent.service": "/usr/sbin/netfilter-persistent", "ufw.service": "/usr/lib/ufw/ufw-init"}
-# What a firewall's own command is asked for -> the argument of its program.
+# (unit, verb of a firewall's own command) -> the argument of its program.
 _VERBS = {
     ("iptables.service", "panic"): "panic", ("ip6tables.service", "panic"): "panic",
     ("netfilter-persistent.service", "flush"): "flush", ("netfilter-persistent.service", "reload"): "reload",

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a script writes into modprobe.d and sysctl.d that takes the node's netfilter away. PRIVATE to the collection."""
+"""Settings that a script writes into modprobe.d and sysctl.d and that disable the node's netfilter. PRIVATE to the
+collection."""
 
 import re
 
@@ -10,7 +11,7 @@ from .words import MODULE
 # man modprobe.d, man sysctl.d.
 _MODPROBE = re.compile(r"/(?:etc|run|usr/local/lib|usr/lib|lib)/modprobe\.d/[^/]+\.conf\Z")
 _SYSCTL = re.compile(r"/(?:(?:etc|run|usr/local/lib|usr/lib|lib)/sysctl\.d/[^/]+\.conf|etc/sysctl\.conf)\Z")
-# Instead of loading the module nothing is run.
+# Commands that run nothing instead of loading the module.
 _NOTHING = re.compile(r"(?:(?:/usr)?/s?bin/(?:true|false)|true|false|:|exit\b.*)\s*\Z")
 # Without these a pod's packets do not leave its node, or bridged packets bypass the rules.
 _NEEDED = ("net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables",
@@ -18,8 +19,8 @@ _NEEDED = ("net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding", "net/bridge/br
 
 
 def harmful_settings(path, text):
-    """The lines that block a module of netfilter or turn off what Services need, in few words; none where the file is
-    none of these."""
+    """The lines, in short form, that block a module of netfilter or turn off a sysctl that Services need; empty for any
+    other file."""
     if _MODPROBE.match(path):
         from .._parse.kernel.modprobe_conf import parse_modprobe_conf
         return tuple("%s %s" % (each.keyword, each.name) for each in parse_modprobe_conf(text)[0]

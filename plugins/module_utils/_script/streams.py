@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What commands of a script read and print: pipes, redirections, files that the script itself writes. PRIVATE to the
-collection."""
+"""Input and output of the commands of a script: pipes, redirections, files that the script itself writes. PRIVATE to
+the collection."""
 
 from .launchers import run_crontab
 from .printed import of_file
@@ -15,11 +15,11 @@ _WRITES = (">", ">>", ">|", "&>", "&>>")
 
 
 class Streams:
-    """`stdin`: what a command reads, and the span of the pipeline it comes through, if it does. `capture`: what is
-    printed, or None.
+    """`stdin`: (the input of a command, the span of the pipeline that it comes through or None). `capture`: the printed
+    texts, or None.
 
-    `files`: what the script itself wrote: {path: text}. `budget`: how many characters may still be printed, written or
-    read as scripts.
+    `files`: {path: text} of the files that the script itself wrote. `budget`: how many characters may still be printed,
+    written or read as scripts.
     """
 
     def __init__(self, findings, values, budget):
@@ -65,7 +65,7 @@ class Streams:
         if path.startswith(("/etc/cron", "/var/spool/cron")):
             run_crontab(self, node, text, path)
         if (RULES in text or FEWER_RULES in text) and not path.startswith("/dev/"):
-            # What a variable holds is not shown: it may be a secret.
+            # The value of a variable is not shown: it may be a secret.
             shown = MARKS.sub(r"$\1", path)
             self.findings.sequence.writes(shown if shown in self.findings.text else "a file")
         settings = harmful_settings(path, text)

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values that words of a script stand for, as far as the text tells. PRIVATE to the collection.
+"""Values of the words of a script, as far as the text determines them. PRIVATE to the collection.
 
-What is not known is a mark inside a value, a name between two zero bytes, which no text of a shell holds:
-`\\0IPTABLES\\0` is a variable that is not set here, `\\0=rules\\0` what iptables-save prints, `\\0</etc/x\\0` what a
-file holds. A variable may have several values.
+An unknown part is a mark inside a value, a name between two zero bytes, which no text of a shell contains:
+`\\0IPTABLES\\0` is a variable that is not set here, `\\0=rules\\0` the output of iptables-save, `\\0</etc/x\\0` the
+content of a file. A variable may have several values.
 """
 
 import itertools
@@ -18,11 +18,11 @@ MARKS = re.compile("\0([^\0]*)\0")
 RULES, FEWER_RULES, OWN_RULES, TABLES, NOTHING_KNOWN = "\0=rules\0", "\0=fewer\0", "\0=own\0", "\0=tables\0", "\0?\0"
 # Rules turned into options that delete them; names of all sets and modules of the kernel.
 DELETES, SETS, MODULES = "\0=deletes\0", "\0=sets\0", "\0=modules\0"
-# So many values a variable may have, so many together a command is read with.
+# Limits: values of a variable, and combinations of values that a command is read with.
 VALUES_LIMIT, COMMANDS_LIMIT = 32, 32
 TEXT_LIMIT = 262144     # of one value, and of what one command prints
 _BRACES = re.compile(r"\{([^{}]*)\}")
-# Neither what iptables prints nor what a file holds: then the name of the variable says more.
+# A mark that is neither output of iptables nor content of a file: then the name of the variable is more useful.
 _NAMELESS = re.compile("\0([^\0=<]*)\0\\Z")
 _ALONE = ({},)
 _DEFAULTS = (":-", "-", ":=", "=")
@@ -33,10 +33,10 @@ def unknown(name):
 
 
 class Values:
-    """`substitute(substitution)` gives what a command substitution prints. `guessed`: a default stood in for a value
-    since it was reset.
+    """`substitute(substitution)` returns the output of a command substitution. `guessed`: a default replaced an unknown
+    value since `guessed` was reset.
 
-    `arguments`: what `$1` and so on are, None where that is not known. `constants`: variables that can have only one
+    `arguments`: the values of `$1` and so on, None if they are unknown. `constants`: variables that can have only one
     value.
     """
 
@@ -102,7 +102,7 @@ class Values:
                     current = ""
                 current, pending = current + piece, True
             if not isinstance(value, str) and not pieces and word.quoted and len(word.parts) == 1:
-                pending = False  # "$@" of nothing is no word at all.
+                pending = False  # "$@" without arguments is no word at all.
         if pending:
             fields.append(self._bounded(current))
         if not word.quoted and len(fields) == 1 and "{" in fields[0]:
@@ -114,7 +114,7 @@ class Values:
         return text if len(text) <= TEXT_LIMIT and self._budget >= 0 else NOTHING_KNOWN
 
     def _value(self, part, binding):
-        """What a variable or substitution stands for: a text, or a list of texts."""
+        """The value of a variable or substitution: a text, or a list of texts."""
         if isinstance(part, Substitution):
             return self._substitute(part)
         value = self._plain_value(part, binding)
@@ -149,7 +149,7 @@ class Values:
         return self.values[name][0] if name in self.values else None
 
     def assign(self, name, texts, appends=False, maybe=False, constant=False):
-        """`maybe`: the command may not be run, so that the values so far stay possible."""
+        """`maybe`: the command may not run, so the earlier values stay possible."""
         before = self.values.get(name, ())
         texts = [_named(text, name) for text in texts]
         if appends:
@@ -162,7 +162,7 @@ class Values:
             self.constants[name] = self.values[name][0]
 
     def restore(self, name, values):
-        """Give a variable back what it had before, None for nothing."""
+        """Give a variable its earlier values back; None: it had no values."""
         self.forget(name)
         if values is not None:
             self.values[name] = values
@@ -195,7 +195,7 @@ class Values:
 
 
 def _named(text, name):
-    """What is not known gets the name of its variable; whether it came from the arguments stays to be seen."""
+    """An unknown value gets the name of its variable; the mark still shows whether it came from the arguments."""
     found = _NAMELESS.match(text)
     if not found:
         return text

@@ -1,11 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A script followed as its shell would, without running anything: which commands can be reached, and with what. PRIVATE
-to the collection.
+"""Follows a script as its shell would, without running anything: which commands can be reached, and with which
+arguments. PRIVATE to the collection.
 
-What a condition says is known only where it compares what cannot vary; everything else may happen. Functions count
-where they are called. Bounded by steps, not by time, so that the same text always gives the same answer.
+The result of a condition is known only if it compares values that cannot vary; otherwise all arms may run. Functions
+count where they are called. The walk is limited by steps, not by time, so that the same text always gives the same
+result.
 """
 
 import fnmatch
@@ -20,9 +21,9 @@ from .findings import Findings
 from .streams import Streams
 from .values import MARK, NOTHING_KNOWN, VALUES_LIMIT, Values
 
-WALK_LIMIT = 60         # lists of commands in each other
+WALK_LIMIT = 60         # lists of commands nested in each other
 CALLS_LIMIT = 12        # functions that call each other
-STEPS_LIMIT = 10000     # commands in functions and in scripts inside of scripts, or as many as the text may hold
+STEPS_LIMIT = 10000     # commands in functions and in nested scripts, or as many as the text may hold
 SAME_CALLS_LIMIT = 6    # of a function with the same arguments: one for each table
 TRAPS_LIMIT = 1000
 _TOO_MANY, _TOO_DEEP = ("was not followed further than %d statements",
@@ -33,24 +34,24 @@ _GLOBS = frozenset("*?[")
 
 
 class Walker(Streams):
-    """The methods that walk return what ends there: None, or one of ENDS."""
+    """The methods that walk return how the walked part ends: None, or one of ENDS."""
 
     def __init__(self, text, arguments, called, limit):
         budget = 4 * len(text) + 1024 * 1024
         values = Values(self._substitute, budget, list(arguments) if arguments is not None else None)
         Streams.__init__(self, Findings(text), values, budget)
         self.functions, self.traps, self._called = {}, [], called
-        self.tools = {}     # what commands were found to be
-        # How deep in conditions, in arguments of xargs, in a chroot the walk is now.
+        self.tools = {}     # which tool each command is
+        # Current depth of the walk in conditions, in arguments of xargs, in a chroot.
         self.maybe = self.piped = self.elsewhere = 0
-        self.checked = None  # the words of the rule that iptables -C was asked for last
+        self.checked = None  # the words of the rule that iptables -C checked last
         self._stack, self._kept, self._calls = [], [], {}
         self._depth, self._steps = 0, max(STEPS_LIMIT, len(text) // 4)
         self._limit, self._walked = limit, 0
         self._assigned, self._node = {}, None
 
     def read(self, text):
-        """Walk the whole text, then what it leaves for its end and what others call."""
+        """Walk the whole text, then the functions that other programs call, then the traps."""
         source = parse_shell(text)
         self._assigned = source.assigned
         self.findings.enter(source, 0, None)
@@ -71,7 +72,7 @@ class Walker(Streams):
                        tuple(sorted(set(self.functions) - called)))
 
     def nested(self, node, text, offset=None, arguments=None, span=None):
-        """Walk a script inside of this one: at `offset`, else somewhere in `node` or `span`."""
+        """Walk a script inside this one: at `offset` or, without it, somewhere in `node` or `span`."""
         self.budget -= len(text)
         if self.budget < 0 or self._depth >= WALK_LIMIT:
             self.findings.end(_TOO_LONG if self.budget < 0 else _TOO_DEEP % WALK_LIMIT)
@@ -125,7 +126,7 @@ class Walker(Streams):
         walk = getattr(self, "_" + node.kind)
         return self.redirected(node, walk) if node.redirects else walk(node)
 
-    # What the grammar has
+    # Nodes of the grammar
 
     def _group(self, node):
         return self.walk(node.clauses[0][1]) if node.clauses else None
@@ -235,7 +236,7 @@ class Walker(Streams):
         self.functions[node.name] = (self.functions.get(node.name, []) if self.maybe else []) + [body]
 
     def call(self, name, arguments):
-        """Walk a function of the script; `arguments` is None where nobody knows them."""
+        """Walk a function of the script; unknown `arguments` are None."""
         if name in self._stack or name not in self.functions:
             return None
         if len(self._stack) >= CALLS_LIMIT:
@@ -325,7 +326,7 @@ class Walker(Streams):
         self._depth -= 1
 
     def offset_of(self, node, text):
-        """Where an argument stands letter by letter, or None: it is then the same object as the text of its word."""
+        """Where an argument stands literally, or None. Such an argument is the same object as the text of its word."""
         return next((self.findings.offset_of(word) for word in node.words if word.text is text), None)
 
     def effect(self, node, sort, piped=False, confidence=CERTAIN, **fields):
@@ -338,5 +339,5 @@ class Walker(Streams):
 
 
 def _weakest(ends):
-    """What surely ends after one of several ways was gone."""
+    """The end that is certain after any one of several arms ran."""
     return min(ends, key=ENDS.index) if ends and None not in ends else None

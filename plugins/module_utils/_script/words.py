@@ -4,19 +4,19 @@
 """Which files are worth reading. PRIVATE to the collection.
 
 A file without one of these words holds no command that changes the firewall, so it is never parsed. A few searches for
-plain words take a third of what one search for a pattern of all of them takes; a pattern is asked only where the word
+plain words take a third of the time of one search for a pattern of all of them; a pattern is used only where the word
 was found.
 """
 
 import re
 
-# tables is in iptables, ip6tables, ip{,6}tables, nftables, ebtables and their -restore; IPT begins the names people
-# give to variables.
+# `tables` is in iptables, ip6tables, ip{,6}tables, nftables, ebtables and their -restore; names of variables often
+# begin with IPT.
 WORDS = (b"tables", b"IPT", b"nft", b"firewall", b"ufw", b"ipset", b"ipvsadm", b"netfilter", b"rmmod", b"modprobe",
          b"--cleanup")
-# What must be there as well where everyday words hold one of them: tables, executables and tablespaces, SCRIPT and
-# DESCRIPTION, what loads a module and does not remove one, udevadm info --cleanup-db. In front of tables stands the
-# rest of the name, or what a shell puts there.
+# Stricter patterns for words that everyday text contains too: tables, executables and tablespaces, SCRIPT and
+# DESCRIPTION, a modprobe that loads a module and does not remove one, udevadm info --cleanup-db. Before `tables` stands
+# the rest of the name, or syntax of a shell.
 _MEANT = {
     b"tables": rb"(?:p|nf|eb|[xX]|(?<![A-Za-z\s]))tables(?!pace)",
     b"IPT": rb"(?<!SCR)IPT",
@@ -27,24 +27,24 @@ _MEANT = {
 MODULE = re.compile(
     r"(?:ip6?_?tables?|ip6?table_\w+|ipt_\w+|ip6t_\w+|x_tables|xt_\w+|nf_\w+|nft_\w+|nfnetlink\w*|ip_set\w*|ip_vs\w*|"
     r"br_netfilter)\Z")
-# A script writes settings of modprobe.d or sysctl.d that matter here, as far as one word tells.
+# Words of a script that may write settings of modprobe.d or sysctl.d that matter here.
 _SETTINGS = ((b"modprobe.d", (b"blacklist", b"install")),
              (b"sysctl.", (b"ip_forward", b"forwarding", b"bridge-nf-call")))
-# What starts the programs of a folder, and the whole of it where the folder is written out.
+# The command that starts the programs of a directory, and the whole command if the directory is literal text.
 _STARTER = b"run-parts"
 _STARTED = rb"run-parts(?:[ \t]+--?[\w-]*(?:=[^\s;|&()`]*)?)*[ \t]+(/[\w.+@/-]+)(?=[\s;|&)\"'`]|\Z)"
 
 
 def mentions(data):
     """Whether the bytes hold a word of the firewall."""
-    for word in WORDS:  # A loop: any() over a generator takes twice as long, and 20,000 files are asked.
+    for word in WORDS:  # A loop: any() over a generator takes twice as long, and 20,000 files are checked.
         if word in data and (word not in _MEANT or re.search(_MEANT[word], data)):
             return True
     return False
 
 
 def mentions_settings(data):
-    """Whether the bytes hold words of a script that writes settings which netfilter rests on."""
+    """Whether the bytes hold words of a script that writes settings that netfilter depends on."""
     for place, words in _SETTINGS:  # A loop, as in mentions().
         if place in data and any(word in data for word in words):
             return True
@@ -52,7 +52,7 @@ def mentions_settings(data):
 
 
 def folders_started(data):
-    """Folders whose programs the bytes start, as bytes; None where they do not say which."""
+    """Directories whose programs the bytes start, as bytes; None if one of them is not literal text."""
     if _STARTER not in data:
         return []
     found = re.findall(_STARTED, data)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs that run what stands behind their own options, and whether that touches this node. PRIVATE to the
+"""Programs that run the command after their own options, and whether that command affects this node. PRIVATE to the
 collection."""
 
 import re
@@ -28,8 +28,8 @@ _LONG_WITH_VALUE = frozenset(
     "--who --why --mode --target --setuid --setgid --nice --service-type --exec --pidfile --name --close-from --input "
     "--output --error --reuid --regid --inh-caps --ambient-caps --bounding-set --machine".split())
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-# What runs containers: options of theirs that take no value (of the groups of letters those that end in another take
-# one).
+# Programs that run containers, and their options without a value (a group of letters that ends in another letter takes
+# a value).
 CONTAINERS = frozenset(("docker", "podman", "nerdctl", "ctr"))
 _FLAGS = frozenset(
     "--detach --interactive --tty --rm --privileged --init --read-only --no-healthcheck --oom-kill-disable "
@@ -40,7 +40,7 @@ _MAY_CHANGE = re.compile(r"--privileged(?:=true)?\Z|(?:--cap-add=)?(?:CAP_)?(?:N
 
 
 def unwrapped(name, arguments):
-    """The command behind a wrapper, `[]` where nothing is run on this node; None where `name` is none."""
+    """The command after a wrapper, `[]` if nothing runs on this node; None if `name` is not a wrapper."""
     if name == "ip":
         return _ip(arguments)
     if name in CONTAINERS:
@@ -107,7 +107,7 @@ def _container(name, arguments):
 
 
 def _daemon(arguments):
-    """start-stop-daemon runs what `--exec` or `--startas` name, with what stands behind `--`."""
+    """start-stop-daemon runs what `--exec` or `--startas` name, with the words after `--`."""
     program = [word for option, word in zip(arguments, arguments[1:]) if option in ("--exec", "-x", "--startas", "-a")]
     return program[-1:] + (arguments[arguments.index("--") + 1:]
                            if "--" in arguments else []) if "--start" in arguments or "-S" in arguments else []

@@ -19,7 +19,7 @@ MODULE = {
 
 
 def _key(name, module, now, **fields):
-    """A row of node_conntrack.sysctls that stays as it is."""
+    """A row of node_conntrack.sysctls whose value does not change."""
     row = {"key": name, "module": module, "now": now, "at_boot": now, "at_boot_by": None, "after_kube_proxy": now,
            "owner": None, "survives": True, "assigned": None, "assigned_by": None, "overruled": False, "late": False,
            "kube_proxy_decides": False, "missing": False, "reason": "the default of the kernel"}
@@ -206,12 +206,12 @@ SECTIONS = {
                  "pod_uid": "a5c1f8d5"}}],
     },
 }
-# One line of modprobe.d that stops a module altogether, and one that stops all but modprobe by name.
+# A line of modprobe.d that stops every load of a module, and one that stops every load except modprobe by name.
 INSTALL = {"for": ["load", "autoload", "boot"], "by": "install", "effect": "blocks", "module": "x",
            "file": "/etc/modprobe.d/cis.conf", "line": 3, "text": "install x /bin/true"}
 BLACKLIST = dict(INSTALL, **{"for": ["autoload", "boot"], "by": "blacklist", "text": "blacklist x"})
 UNCLEAR = dict(INSTALL, effect="unclear", text="install x /usr/local/bin/choose")
-# Short words for what a module's row often is.
+# Short words for common states of a module's row.
 STATES = {
     "absent": {"state": "absent", "cause": "not_in_index", "evidence": "neither in modules.dep nor in modules.builtin",
                "state_next_boot": "absent", "at_boot": "absent"},
@@ -281,7 +281,7 @@ def healthy(names, modules=None, changes=None):
 
 
 def _complete(value, shape):
-    """Adds what a table does not care for: a row of a real node has every key that is documented."""
+    """Adds the keys that a table of cases leaves out: a row of a real node has every documented key."""
     for item in value if isinstance(value, list) and shape.element else ():
         _complete(item, shape.element)
     if isinstance(value, dict) and shape.contains:
@@ -292,7 +292,7 @@ def _complete(value, shape):
 
 
 def merged(base, changes):
-    """`base` with the changes; null removes a key, a dict goes deeper, anything else replaces."""
+    """`base` with the changes; null removes a key, a dict is merged, any other value replaces."""
     for key, value in changes.items():
         if value is None and not key.startswith("="):
             base.pop(key, None)

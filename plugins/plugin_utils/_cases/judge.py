@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judges a case of a check: evidence in, findings out, and what differs from the case. PRIVATE to the collection."""
+"""Judges a case of a check: evidence in, findings out, and the differences from the case. PRIVATE to the collection."""
 
 from ...module_utils._errors import BadInput
 from .. import _assess, _evidence, _finding, _policy

@@ -17,7 +17,7 @@ _SAYING = {_finding.UNKNOWN: "reason", _finding.SKIP: "reason"}
 
 def run_of(files):
     """`(rows, strays)` of `[(name, path)]`: a row for each check, and one text for each file of cases without a check.
-    Raises BadInput for what is wrong in a file."""
+    Raises BadInput for a mistake in a file."""
     checks = user_checks(files)
     folders = {name: path.parent / CASES for name, path in files}
     rows = [_row_of(check, folders[check.file]) for check in checks.values()]
@@ -25,8 +25,8 @@ def run_of(files):
 
 
 def _row_of(check, folder):
-    """`{check, title, severity, file, cases, problems}`; a case has its name, its statuses, what a user reads of it,
-    and its problems."""
+    """`{check, title, severity, file, cases, problems}`; a case has its name, its statuses, the texts that a user
+    reads, and its problems."""
     path = _file_of(folder, check.id)
     shown = str(pathlib.PurePath(check.file).parent / CASES / (path.name if path else check.id + ".yml"))
     row = {"check": check.id, "title": check.title, "severity": check.severity, "file": check.file, "cases": [],
@@ -58,7 +58,7 @@ def _file_of(folder, check_id):
 
 
 def _strays(files, checks):
-    """Files of cases that no check has, in folders whose files with checks were all loaded."""
+    """Files of cases without a check, in folders whose files with checks were all loaded."""
     loaded = {path.resolve() for _name, path in files}
     strays = {}
     for name, path in files:

@@ -30,8 +30,8 @@ def cases_in(name, content):
 
 
 def lacking(rows):
-    """What the cases of a check do not show, one text each: a pass, a fail, an unknown, and besides the plain pass one
-    more case in which the check stays silent."""
+    """One text for each result that the cases of a check lack: a pass, a fail, an unknown, and, besides the plain pass,
+    a second case in which the check reports nothing."""
     expected = [row["expect"] for row in rows]
     missing = ["no case expects %s" % status for status in (_finding.PASS, _finding.FAIL, _finding.UNKNOWN)
                if status not in expected]

@@ -7,8 +7,8 @@ WANT = (int, float)
 
 
 def judge_each_at_most(selected, want):
-    """The rows whose value is too high. A row with a `doubt` may be higher than its value says: within the limit it
-    tells nothing."""
+    """The rows whose value is too high. The real value of a row with a `doubt` may be higher, so such a row proves
+    nothing while its value is within the limit."""
     if not isinstance(selected, list):
         raise ValueError("select must return a list, not %s" % type(selected).__name__)
     for row in selected:

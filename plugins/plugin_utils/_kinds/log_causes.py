@@ -8,18 +8,18 @@ from .. import _diagnose, _log_causes, _log_times
 
 WANT = (int,)
 FIELDS = frozenset(("subject", "meaning", "count", "last", "evidence", "source", "manual", "period"))
-# A fault that repeats its line is over when the line was left out twice.
+# A fault that repeats its line is over when the line is missing twice.
 _MISSED = 2
 
 
 def judge_log_causes(selected, want):
-    """A row for each cause of `selected`: `logs`, which is the section node_logs, and `confidence`.
+    """A row for each cause in `selected`, which has `logs` (the section node_logs) and `confidence`.
 
     Causes of low confidence are effects, so they fail only where the lines show no other cause.
     """
     logs = selected["logs"]
     if not logs["lines"]:
-        return []  # Of most nodes; reading the causes takes longer than judging everything else.
+        return []  # True on most nodes; reading the causes takes longer than all other work of a judgement.
     causes = {cause.id: cause for cause in _log_causes.causes()}
     recent = _is_recent if logs["ends"] is None else _is_at_the_end
     lasting = [row for row in _diagnose.found_in(logs["lines"], logs["kube_proxy_ports"])
@@ -44,7 +44,7 @@ def _pods(row):
 
 
 def _remedy(row):
-    """The fix by hand, and what looks at the node itself."""
+    """The fix by hand, and the check that inspects the node itself."""
     fix = row["fix"].rstrip(".")
     fix += ", or use role %s" % row["role"] if row["role"] else ""
     return "%s. %s shows more." % (fix, row["check"]) if row["check"] else fix
@@ -62,6 +62,7 @@ def _is_at_the_end(row, logs, seconds):
 
 
 def _is_recent(row, logs, seconds):
-    """Whether its last line is that close to the look; without a time nobody knows."""
+    """Whether the last line of the cause is at most so many seconds from the time of the look; False if its time is not
+    known."""
     age = _log_times.age_seconds(row["last"], logs["now"], logs["utc_offset_seconds"])
     return age is not None and abs(age) <= seconds

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judge none_of: nothing may be selected; whatever is, offends. PRIVATE to the collection."""
+"""Judge none_of: nothing may be selected; every selected item is an offender. PRIVATE to the collection."""
 
 WANT = ()
 

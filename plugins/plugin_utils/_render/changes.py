@@ -56,19 +56,19 @@ def render_markdown(changes: dict) -> str:
 
 
 def _of_nodes(changes):
-    """Whether two nodes are compared, of which the words name each: then no row needs to."""
+    """Whether two nodes are compared: then the words name each node, and a row need not."""
     return changes["kind"] == "nodes"
 
 
 def title_of(changes: dict) -> str:
-    """What was compared, in a few words."""
+    """The compared runs or nodes, in a few words."""
     if _of_nodes(changes):
         return "%s compared with %s, run %s" % (changes["nodes"][1], changes["nodes"][0], changes["run"]["run"])
     return "Changes from run %s to run %s" % (changes["before"]["run"], changes["after"]["run"])
 
 
 def words_of(changes: dict) -> dict[str, str]:
-    """What each kind of change is called."""
+    """The words for each kind of change."""
     if not _of_nodes(changes):
         return _changes.WORDS
     names = dict(zip(("first", "second"), map(escaped, changes["nodes"])))
@@ -85,7 +85,7 @@ def grouped(changes: dict) -> list[tuple]:
 
 
 def _text(row, changes):
-    """The fault, and its status now where it is not failing any more; of a check that is unknown the title and why."""
+    """The fault, and its present status where it no longer fails; for an unknown check the title and the reason."""
     if row["is"] == _finding.UNKNOWN and row["was"] != _finding.FAIL:
         return ": ".join(filter(None, (row["title"], row["text"])))
     text = row["text"] or row["title"]

@@ -11,14 +11,14 @@ from .changes import grouped, notes, title_of, words_of
 from .html_page import framed, page, safe, table
 from .markdown import fitting
 
-# Bytes of all rows: far below what a browser opens at once.
+# Bytes of all rows: far below the size that a browser opens at once.
 _LIMIT = 8 * 1024 * 1024
 _NAMED = 10
 _HEADS = ("Severity", "Check", "Finding", "Nodes")
 
 
 def render_changes_html(changes: dict) -> str:
-    """The page: counts, what else differs, and a table for each kind of change."""
+    """The page: counts, other differences, and a table for each kind of change."""
     title, words, rows = safe(title_of(changes)), words_of(changes), grouped(changes)
     heads = _HEADS if changes["kind"] == "runs" else _HEADS[:-1]
     lines = fitting([_row(row[1:1 + len(heads)]) for row in rows], _LIMIT)
@@ -63,7 +63,7 @@ def _row(cells):
 
 
 def _nodes(hosts):
-    """All names; those of many nodes are folded."""
+    """All names; a long list of names is folded."""
     more = hosts[_NAMED:]
     folded = "<details><summary>and %d more</summary>%s</details>" % (len(more), safe(", ".join(more))) if more else ""
     return safe(", ".join(hosts[:_NAMED])) + folded

@@ -11,9 +11,9 @@ from .text import escaped
 
 HEADER = ("host", "check", "severity", "status", "outcome", "subject", "title", "problem", "observed", "expected",
           "reason", "remediation", "waiver", "run")
-# A spreadsheet takes a cell that begins so for a formula, some also with the wide form of the sign, and so what comes
-# after a character that separates cells in its language (OWASP, CSV injection). The quote that prevents it must differ
-# from one of the text.
+# A spreadsheet reads a cell that begins with one of these signs as a formula. Some also do so for the wide form of the
+# sign, and for a text after a character that separates cells in their language (OWASP, CSV injection). The quote that
+# prevents it must differ from a quote of the text.
 _QUOTED = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "'")
 _INSIDE = re.compile("[,;](?=[%s])" % re.escape("".join(_QUOTED)))
 

@@ -11,7 +11,7 @@ from .prometheus import render_prometheus
 from .sarif import render_sarif
 from .summary import is_long
 
-# Format -> name of the file and what renders it, from {host: report} and the roll-up.
+# Format -> name of the file and the function that renders it, from {host: report} and the roll-up.
 FILES = {
     "csv": ("findings.csv", render_csv),
     "html": ("report.html", render_html),
@@ -20,7 +20,7 @@ FILES = {
     "prometheus": ("kubenode_netfilter.prom", render_prometheus),
     "sarif": ("results.sarif", render_sarif),
 }
-# Those that tell what changed since the run before, which has to be read for them.
+# Formats that list the changes since the previous run, so the previous run has to be read.
 TELL_CHANGES = {"html", "markdown"}
 FORMATS = ("json", "terminal", *sorted(FILES))
 
@@ -30,7 +30,7 @@ LIMIT = "limit.txt"
 
 
 def rendered(formats: list[str], reports: dict, fleet: dict) -> dict[str, str]:
-    """`{name of the file: text}` of those `formats` that are files besides JSON, and the file for --limit where it is
+    """`{name of the file: text}` of the `formats` that are files besides JSON, and the file for --limit where it is
     needed."""
     listed = fleet["summary"]["limit"]
     limit = {LIMIT: "".join(name + "\n" for name in listed)} if is_long(listed) else {}

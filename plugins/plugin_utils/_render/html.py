@@ -24,7 +24,7 @@ _TOTALS = ("hosts", "healthy", "failing", "unclear", "not_reached", "not_rolled_
 
 
 def render_html(reports: dict, fleet: dict) -> str:
-    """The page: verdict and counts, groups and outliers, what fails or is unknown, and the data of the map."""
+    """The page: verdict and counts, groups and outliers, failing and unknown findings, and the data of the map."""
     findings, numbers = fold(reports)
     verdict = safe(_verdict(fleet["totals"]))
     return page(
@@ -52,7 +52,7 @@ def _totals(totals):
 
 
 def _remarks(fleet):
-    """Where failures have something in common, nodes that are not what the others are, and what the policy accepts."""
+    """Common properties of failing nodes, nodes that differ from the others, and exceptions of the policy."""
     lines = ["%s fails %s" % (entry["check"], scope_text(entry["scope"]))
              for entry in fleet["checks"] if entry["scope"]]
     lines += (baseline_texts(fleet) + outlier_texts(fleet["outliers"], fleet["baseline"], _some)
@@ -70,8 +70,8 @@ def _some(names):
 
 
 def _table(fleet, findings, numbers):
-    """What neither passes nor is skipped, the worst first; equal findings of several hosts share a row. Of a host that
-    was not assessed everything is unknown, for the one reason that its row has."""
+    """Findings that neither pass nor are skipped, the worst first; equal findings of several hosts share a row. For a
+    host that was not assessed all checks are unknown for one reason, which its row gives."""
     rows = [row for row in fleet["hosts"] if row["status"] != "assessed"]
     lines = [(row["status"].replace("_", " "), "", row["reason"] or "", "", [row["host"]]) for row in rows]
     hosts = {}
@@ -91,7 +91,8 @@ def _table(fleet, findings, numbers):
 
 
 def _since(changes):
-    """What changed since the run before, None where there is none; what still fails is in the table of findings."""
+    """The changes since the previous run; empty without a previous run. Findings that still fail are in the table of
+    findings."""
     if not changes:
         return ""
     lines = [line for line in grouped(changes) if line[0] != _changes.STILL]

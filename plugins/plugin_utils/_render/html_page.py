@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the HTML pages have in common: one file that loads nothing, with a Content-Security-Policy that allows its own
+"""The common parts of the HTML pages: one file that loads nothing, with a Content-Security-Policy that allows its own
 style and script by their hashes. PRIVATE to the collection."""
 
 import base64
@@ -33,12 +33,12 @@ def _file(name):
 
 
 def _hash(text):
-    """What a Content-Security-Policy calls an inlined text by (CSP 3, 2.3.1)."""
+    """The hash by which a Content-Security-Policy names an inlined text (CSP 3, 2.3.1)."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 def safe(text: str) -> str:
-    """A text, of a node or not, as HTML."""
+    """Any text, from a node or not, as HTML."""
     return html.escape(escaped(text))
 
 

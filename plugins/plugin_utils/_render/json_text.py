@@ -6,13 +6,13 @@
 import functools
 import json
 
-# Python's C encoder, five times as fast as the one that indents.
+# Python's C encoder, five times as fast as the encoder that indents.
 _line = functools.partial(json.dumps, sort_keys=True, ensure_ascii=True)
 
 
 def render_json(report: dict) -> str:
     """The report as text, a line for each key and for each row of a list, stable from run to run; ASCII only, so that
-    showing the file cannot speak to a terminal."""
+    the file cannot send control sequences to a terminal."""
     rows = ("%s: %s" % (_line(key), _value(report[key])) for key in sorted(report))
     return "{\n  %s\n}\n" % ",\n  ".join(rows)
 

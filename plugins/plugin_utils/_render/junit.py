@@ -22,15 +22,15 @@ LIMIT = 28 * 1000 * 1000
 # pass.
 _ELEMENTS = {_finding.FAIL: "failure", _finding.UNKNOWN: "error", _finding.SKIP: "skipped", _finding.WAIVED: "skipped"}
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
-# What is left out of a file that would be too large, step by step.
+# Statuses that are left out of a file that would be too large, step by step.
 _STEPS = ((), (_finding.PASS,), (_finding.PASS, _finding.SKIP))
-# Bytes that a suite takes without its cases, and with the one that counts what is left out.
+# Bytes of a suite without its cases, but with the case that counts the findings that are left out.
 _FRAME = 1500
 
 
 def render_junit(reports: dict, fleet: dict) -> str:
-    """A suite for each host with a case for each finding; a host without a report is a suite with one error. What does
-    not fit below LIMIT is counted in one case of its suite."""
+    """A suite for each host with a case for each finding; a host without a report is a suite with one error. Findings
+    that do not fit below LIMIT are counted in one case of their suite."""
     for statuses in _STEPS:
         suites = _below_limit(_suite(row, reports, fleet["started"], statuses) for row in fleet["hosts"])
         if suites is not None:
@@ -40,7 +40,7 @@ def render_junit(reports: dict, fleet: dict) -> str:
 
 
 def _below_limit(suites):
-    """[(text of a suite, its counts)], None where they are larger than a reader takes."""
+    """[(text of a suite, its counts)], None where they are larger than a reader accepts."""
     made, size = [], 0
     for suite in suites:
         made.append(_written(suite))
@@ -66,8 +66,8 @@ def _document(suites):
 
 
 def _suite(row, reports, started, left_out, room=None):
-    """The suite of a host without the findings whose status is `left_out`, and without those that do not fit into
-    `room` bytes; the worst come first there."""
+    """The suite of a host without the findings whose status is `left_out`, and without the findings that do not fit
+    into `room` bytes; the worst findings come first there."""
     host = row["host"]
     findings = reports[host]["findings"] if host in reports else [_unreported(row)]
     suite = ElementTree.Element("testsuite", name=escaped(host), hostname=escaped(host), timestamp=started)
@@ -96,7 +96,8 @@ def _fitting(host, findings, room):
 
 
 def _case_of_the_rest(host, findings):
-    """How many findings of a host are not in the file; it fails where one of them does."""
+    """A case with the number of findings of a host that are not in the file; it fails if one of these findings
+    fails."""
     worst = _finding.by_urgency(findings)[0]
     counts = collections.Counter(finding["status"] for finding in findings)
     text = "left out, because GitLab takes no file above 30 MB: %s; the formats json, csv and html have all" % counted(
@@ -106,8 +107,8 @@ def _case_of_the_rest(host, findings):
 
 
 def _unreported(row):
-    """A host that the run did not assess, as a finding: unknown, or skipped where its turn is to come or does not come
-    any more."""
+    """A host that the run did not assess, as a finding: unknown if it was not reached, otherwise skipped: its turn is
+    still to come, or will not come."""
     status = _finding.UNKNOWN if row["status"] == "not_reached" else _finding.SKIP
     return {"check": row["status"], "subject": "", "severity": "high", "status": status,
             "reason": row["reason"] or row["status"], "problem": None, "title": "Every node is assessed",
@@ -141,7 +142,7 @@ def _message(finding):
 
 
 def _details(finding):
-    """What a reader does not find in the name of the case, which has the id of the check alone."""
+    """The texts that the name of the case does not have; it has only the id of the check."""
     if finding["status"] == _finding.WAIVED and finding["problem"]:
         return [_finding.problem_of(finding)]
     if finding["status"] != _finding.FAIL:

@@ -19,13 +19,13 @@ from .text import escaped, some
 # Bytes, well below GitHub's 1 MiB for a step.
 LIMIT = 900 * 1024
 _NAMED = 10
-# What Markdown, HTML, a mention or an address would make of a text; a backslash before it leaves it as it is
-# (CommonMark, backslash escapes). GitHub makes a link of an address by its `://`.
+# Characters that have a meaning in Markdown, HTML, a mention or an address; a backslash before a character removes that
+# meaning (CommonMark, backslash escapes). GitHub makes a link of an address by its `://`.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+.!|~@&-]|:(?=//))")
 
 
 def render_markdown(reports: dict, fleet: dict) -> str:
-    """Counts, then what fails, is unknown or waived with its hosts, then hosts that were not reached."""
+    """Counts, then failing, unknown and waived findings with their hosts, then hosts that were not reached."""
     run = tuple(map(cell, (fleet["run"], fleet["started"], fleet["tool"]["version"])))
     head = ["# kubenode.netfilter", "", hosts_counted(fleet["totals"]) + ".", "",
             "Run %s, started %s, version %s." % run, ""]
@@ -50,11 +50,11 @@ def render_markdown(reports: dict, fleet: dict) -> str:
 
 
 def _findings(reports):
-    """[(status and severity, check, text, hosts)] of what neither passes nor is skipped, the worst first; equal
+    """[(status and severity, check, text, hosts)] of findings that neither pass nor are skipped, the worst first; equal
     findings share a row."""
     found = {}
     for host, report in sorted(reports.items()):
-        # Of a host that was not reached every check is unknown, for the one reason that its row has.
+        # For a host that was not reached every check is unknown for one reason, which its row gives.
         for row in _finding.by_urgency(report["findings"]) if report["summary"]["reached"] else ():
             if row["status"] in (_finding.FAIL, _finding.UNKNOWN, _finding.WAIVED):
                 key = (row["status"], row["severity"], row["check"], _finding.sentence_of(row))
@@ -65,7 +65,7 @@ def _findings(reports):
 
 
 def _left_out(rows):
-    """The hosts that were not assessed; those with the same reason share a row."""
+    """The hosts that were not assessed; hosts with the same reason share a row."""
     found = {}
     for row in rows:
         if row["status"] != "assessed":

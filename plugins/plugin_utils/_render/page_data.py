@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the script of the HTML page reads. PRIVATE to the collection.
+"""The data that the script of the HTML page reads. PRIVATE to the collection.
 
 A fleet of 2,000 nodes has 300,000 findings, most of them equal: each distinct finding and each distinct text is written
-once, and a host has the numbers of its findings. The rest repeats its words, so it is compressed: findings that differ
-from node to node, with numbers in them, would make a page of 100 MB.
+once, and a host has the numbers of its findings. The remaining data repeats its words, so it is compressed: otherwise
+findings with numbers that differ from node to node would make a page of 100 MB.
 """
 
 import base64
@@ -20,7 +20,7 @@ from .text import escaped
 _STATUSES = (_finding.FAIL, _finding.UNKNOWN, _finding.WAIVED, _finding.PASS, _finding.SKIP)
 _TEXTS = ("subject", "problem", "observed", "expected", "reason", "remediation", "waiver", "outcome")
 _COLUMNS = ("check", "status", "severity", "title", *_TEXTS, "evidence")
-# 6 is zlib's own, takes three times as long and saves a tenth.
+# Level 6, the default of zlib, takes three times as long and saves a tenth.
 _LEVEL = 2
 _cells = operator.itemgetter(*_COLUMNS)
 
@@ -34,8 +34,8 @@ def fold(reports: dict) -> tuple:
 
 
 def page_data(reports: dict, fleet: dict, findings: list, numbers: dict) -> str:
-    """JSON, compressed, as base64, so that no text ends the element that holds it; `findings` and `numbers` are of
-    fold()."""
+    """JSON, compressed, as base64, so that no text ends the element that holds it; `findings` and `numbers` are the
+    result of fold()."""
     titles = {row["check"]: row["title"] for row in findings}
     checks = {name: number for number, name in enumerate(sorted(titles))}
     texts, lines = {}, {}

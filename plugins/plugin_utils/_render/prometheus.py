@@ -12,10 +12,10 @@ import datetime
 from .. import _finding
 from .text import escaped
 
-# The value of a check is that of its worst finding.
+# The value of a check is the value of its worst finding.
 _VALUES = {_finding.PASS: 0, _finding.SKIP: 1, _finding.WAIVED: 2, _finding.UNKNOWN: 3, _finding.FAIL: 4}
 _PREFIX = "kubenode_netfilter_"
-# Numbers of the evidence; a node of which one is not known has no sample of it.
+# Numbers of the evidence; a number that is not known on a node has no sample for that node.
 _NUMBERS = {
     "conntrack_entries": "Connections in the conntrack table.",
     "conntrack_limit": "Connections that fit into the conntrack table (nf_conntrack_max), 0 for no limit.",
@@ -49,7 +49,7 @@ def render_prometheus(reports: dict, fleet: dict) -> str:
                                       if report["numbers"][name] is not None])
     lines += _metric("conntrack_peak_entries",
                      "Highest number of conntrack entries in this run and earlier reports.",
-                     # 0 where none is known.
+                     # The peak is 0 where it is not known.
                      [({"node": host}, report["conntrack_peak"]) for host, report in judged
                       if report["conntrack_peak"]])
     lines += _metric("waiver_end_timestamp_seconds",

@@ -4,9 +4,8 @@
 """The run as SARIF 2.1.0, for code scanning of GitHub and GitLab. PRIVATE to the collection.
 
 GitHub keeps 5,000 results of a run, so there is one result for each check and not for each node. Both readers ignore
-`kind` and show what is passed or suppressed as open, so only what fails and what is unknown are results. GitHub refuses
-a file with a result without a location; GitLab drops a result with a text above 1,024 characters (documentation of
-both).
+`kind` and show passed or suppressed results as open, so only failing and unknown checks are results. GitHub refuses a
+file with a result without a location; GitLab drops a result with a text above 1,024 characters (documentation of both).
 """
 
 import hashlib
@@ -82,7 +81,8 @@ def _result(each, rules, fleet):
                 locations=[{"physicalLocation": {
                     "artifactLocation": {"uri": urllib.parse.quote(fleet["inventory"]), "uriBaseId": "%SRCROOT%"},
                     "region": {"startLine": 1}}}],
-                # Without the number of nodes, so that it is the same alert in the next run. GitHub reads the first one.
+                # The fingerprints do not contain the number of nodes, so the next run has the same alert. GitHub reads
+                # the first one.
                 partialFingerprints={"primaryLocationLineHash": digest + ":1", "checkStatus/v1": digest},
                 properties={"nodeCount": len(nodes), "severity": each["severity"], "status": status,
                             "nodes": {escaped(host): [escaped(subject) for subject in subjects]
@@ -120,7 +120,7 @@ def _page_of(check, known):
 
 
 def _invocation(fleet):
-    """When it ran, and which hosts are left out of it so far."""
+    """The start of the run, and the hosts that it has not assessed so far."""
     notes = [{"level": "note", "message": {"text": _short("%s: %s" % (row["host"], row["reason"] or row["status"]))}}
              for row in fleet["hosts"] if row["status"] not in ("assessed", _NOT_REACHED)]
     return {"executionSuccessful": not fleet["totals"]["not_reached"],
@@ -138,6 +138,6 @@ def _written(text):
 
 
 def _short(text):
-    """One line of a message. A reader makes a link of [text](target), which a node must not place."""
+    """One line of a message. A reader makes a link of [text](target), and a node must not be able to place one."""
     line = _written(text).replace("](", "] (")
     return line if len(line) <= _LIMIT else line[:_LIMIT - 3] + "..."

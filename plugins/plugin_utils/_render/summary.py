@@ -12,17 +12,17 @@ from .text import some
 _STATES = ("healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")
 _GROUPS = 10
 _CHECKS = 5
-# A command line with more names is a file.
+# With more names than this, a file replaces the list in the command line.
 _LIMIT = 20
 
 
 def counted(counts: dict[str, int]) -> str:
-    """Numbers with their names, those above 0."""
+    """The numbers above 0 with their names."""
     return ", ".join("%d %s" % (number, name.replace("_", " ")) for name, number in counts.items() if number)
 
 
 def hosts_counted(counts: dict[str, int]) -> str:
-    """Hosts by state; how many there are, are healthy and fail is always said."""
+    """Hosts by state; the numbers of all, healthy and failing hosts are always included."""
     kept = {name: counts[name] for name in _STATES if counts.get(name) or name in ("healthy", "failing")}
     return ", ".join(["%d %s" % (counts["hosts"], "host" if counts["hosts"] == 1 else "hosts")]
                      + ["%d %s" % (number, name.replace("_", " ")) for name, number in kept.items()])
@@ -46,7 +46,7 @@ def went_well(fleet: dict, names: Collection[str]) -> bool:
 
 
 def summary_texts(fleet: dict, limit_file: "str | None" = None) -> list[str]:
-    """Counts by status, severity and inventory group, the worst checks and hosts, and what to give --limit;
+    """Counts by status, severity and inventory group, the worst checks and hosts, and the value for --limit;
     `limit_file` is a file that lists the same hosts."""
     known, failing = fleet["summary"], [entry for entry in fleet["checks"] if entry["fail"]]
     texts = ["findings: %s" % (counted(known["findings"]) or "none")]

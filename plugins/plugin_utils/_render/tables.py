@@ -15,8 +15,9 @@ DETAILS = ("auto", "all", "failing", "none")
 
 def render_batch(reports: list[dict], batch: Collection[str], fleet: dict, details: str, width: int, color: bool,
                  folder: "str | None" = None, limit_file: "str | None" = None) -> list[str]:
-    """The texts of one batch of a play, whose hosts are `batch`: a line where others are to come and all went well,
-    else the tables. `reports` are those of the play so far, of which earlier batches may be a line."""
+    """The texts of one batch of a play, whose hosts are `batch`: one line if other batches follow and all went well,
+    otherwise the tables. `reports` are all reports of the play so far; earlier batches may have been printed as one
+    line."""
     mine = [report for report in reports if report["host"] in batch]
     if len(fleet["hosts"]) > READ_ONE_BY_ONE and fleet["totals"]["pending"] and went_well(fleet, batch):
         tables = render_tables(mine, None, details, width, color) if details in ("all", "failing") else []
@@ -28,9 +29,9 @@ def render_batch(reports: list[dict], batch: Collection[str], fleet: dict, detai
 def render_tables(reports: list[dict], fleet: "dict | None", details: str, width: int, color: bool,
                   folder: "str | None" = None, limit_file: "str | None" = None,
                   of_play: "list[dict] | None" = None) -> list[str]:
-    """The tables as texts, the roll-up and the folder of the reports last; of a single host the roll-up is shown where
-    the host has no table. `fleet` is None where the roll-up is not complete. `of_play` are the reports of all its
-    hosts, where `reports` are those of some."""
+    """The tables as texts, with the roll-up and the folder of the reports last. For a single host the roll-up is shown
+    only where the host has no table. Pass None as `fleet` where the roll-up is not complete. `of_play` are the reports
+    of all hosts of the play, where `reports` are the reports of some hosts."""
     folds = details == "auto" and len(reports) > READ_ONE_BY_ONE
     shared = _shared(reports) if folds else {}
     shown = [report for report in reports if _is_shown(report, details, folds, shared)]
@@ -42,7 +43,7 @@ def render_tables(reports: list[dict], fleet: "dict | None", details: str, width
 
 
 def _is_shown(report, details, folds, shared):
-    """Whether a host has a table: with `folds` where it has a block that no other host has."""
+    """Whether a host has a table; with `folds` only if it has a block that no other host has."""
     if folds:
         return report["summary"]["reached"] and any(block not in shared for block in blocks_of(report))
     return details in ("auto", "all") or (details == "failing"
@@ -50,7 +51,7 @@ def _is_shown(report, details, folds, shared):
 
 
 def _shared(reports):
-    """{Block: hosts} of what two hosts or more have in common, what is worst first."""
+    """{Block: hosts} of the Blocks that two hosts or more have in common, the worst first."""
     found = {}
     for report in reports:
         for block in blocks_of(report) if report["summary"]["reached"] else ():

@@ -16,19 +16,19 @@ from .text import READ_ONE_BY_ONE, escaped, padded, some, widest, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
 _COLORS = {"high": "31;1", "medium": "33;1", "low": "33", "info": "36", "good": "32", "dim": "2", "unknown": "35"}
-# Columns below which nothing is narrowed any more, and below which texts go below their head.
+# The smallest width of a table, and the width below which texts are printed below their head.
 _NARROWEST = 24
 _ROOM_BESIDE = 33
-# A block that hosts share names so many of them; fleet.json names all.
+# A block that hosts share names at most this many of them; fleet.json names all.
 _SHARING = 20
 _LISTED = ("fail", "unknown", "waived")
-# Words that are true with check mode, which tries nothing, and without.
+# Words that are correct both with check mode, which tries nothing, and without it.
 _OUTCOMES = {FIXED: "fixed", WOULD_FIX: "would fix", REFUSED: "fix refused", FAILED: "fix fails"}
 
 
 class Block(NamedTuple):
-    """The lines about one check or one cause; `title` is that of the roll-up. Hosts with equal blocks have the same
-    finding."""
+    """The lines about one check or one cause; `title` is the title in the roll-up. Hosts with equal blocks have the
+    same finding."""
 
     status: str
     severity: str
@@ -38,10 +38,11 @@ class Block(NamedTuple):
 
 
 def render_node(report: dict, width: int, color: bool, elsewhere: Container[Block] = (), alone: bool = True) -> str:
-    """One node: a line that says who and what, a block for each check that neither passes nor is skipped, the counts.
+    """One node: a line with its name and properties, a block for each check that neither passes nor is skipped, the
+    counts.
 
-    Blocks that are `elsewhere` are left out: render_fleet() shows what hosts share, and the state of waivers unless the
-    node is `alone`.
+    Blocks that are `elsewhere` are left out: render_fleet() shows the blocks that hosts share, and the state of waivers
+    unless the node is `alone`.
     """
     paint, width = _painter(color), max(width, _NARROWEST)
     summary = report["summary"]
@@ -63,7 +64,7 @@ def render_node(report: dict, width: int, color: bool, elsewhere: Container[Bloc
 
 
 def blocks_of(report: dict) -> list[Block]:
-    """The Blocks of a report: each check that fails, each cause of what is unknown, each check that is waived."""
+    """The Blocks of a report: each check that fails, each cause of unknown checks, each check that is waived."""
     checks = {_finding.FAIL: {}, _finding.WAIVED: {}}
     for row in report["findings"]:
         if row["status"] in checks:
@@ -76,13 +77,13 @@ def blocks_of(report: dict) -> list[Block]:
 
 
 def _cause(worst, sentence):
-    """The checks that are unknown for one cause, with the severity of the worst of them."""
+    """The checks that are unknown for one cause, with the highest severity among them."""
     return Block(_finding.UNKNOWN, worst["severity"], "", sentence, (sentence,))
 
 
 def _outcomes(findings):
-    """What this run fixed, and what a run without check mode would fix, a line each; the reason of a finding tells of
-    other outcomes."""
+    """The findings that this run fixed, and the findings that a run without check mode would fix, a line each; the
+    reason of a finding shows other outcomes."""
     texts = []
     for outcome in (FIXED, WOULD_FIX):
         named = [("%s %s" % (row["check"], row["subject"])).strip() for row in findings if row["outcome"] == outcome]
@@ -91,7 +92,7 @@ def _outcomes(findings):
 
 
 def _notes(texts, width, paint, tone="dim"):
-    """What is good to know and no finding."""
+    """Lines of information that are not findings."""
     return ["  " + paint(tone, line) for text in texts for line in wrapped(escaped(text), width - 2)]
 
 
@@ -108,8 +109,8 @@ def _title(report, width, paint):
 
 
 def _block(rows):
-    """All findings of one check that share a status: subjects with the same observation share a line, the fix stands
-    once."""
+    """All findings of one check that share a status: subjects with the same observation share a line, and the fix is
+    printed once."""
     first = rows[0]
     texts = _problems(rows) if first["problem"] else _titled(rows)
     if first["status"] == _finding.UNKNOWN or _finding.at_least(first["severity"], "medium"):
@@ -121,7 +122,7 @@ def _block(rows):
 
 
 def _place(summary):
-    """What kind of place it is, and whether it is a node; only of a live place it is known whether kubelet runs."""
+    """The kind of the place, and whether it is a node; whether kubelet runs is known only for a live place."""
     place, kubelet = summary.get("place"), summary.get("kubelet")
     if not place or not kubelet:
         return place
@@ -151,7 +152,7 @@ def _beside(tone, head, texts, width, paint):
 
 
 def _titled(rows):
-    """The title, and what was found of which subjects."""
+    """The title, and each observation with its subjects."""
     observed = {}
     for row in rows:
         observed.setdefault(row["observed"], []).append(row["subject"])
@@ -160,7 +161,7 @@ def _titled(rows):
 
 
 def _problems(rows):
-    """What is wrong, once for all subjects with the same problem, and what is wanted where no problem names it."""
+    """The problem, once for all subjects with the same problem, and the expected value where no problem names it."""
     alike = {}
     for row in rows:
         text = _finding.problem_of(dict(row, expected=""))
@@ -171,7 +172,7 @@ def _problems(rows):
 
 
 def _of_subjects(word, rows, key):
-    """The texts under `key`, each once, with the first subject it is said of where the texts differ."""
+    """The texts under `key`, each once; where the texts differ, each with its first subject."""
     subjects = {}
     for row in rows:
         if row[key]:
@@ -195,9 +196,10 @@ def _counts(summary, width, paint):
 
 def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list[str]] | None" = None,
                  limit_file: "str | None" = None, reports: Collection[dict] = ()) -> str:
-    """The play: what fails where, hosts that were not reached, the summary of many hosts, and the totals. `shared` are
-    Blocks with the hosts that share them, shown in full; `limit_file` is what summary_texts() takes; `reports` are
-    those of the hosts, with the problems and the outcomes that a roll-up does not have."""
+    """The play: failing checks with their hosts, hosts that were not reached, the summary of many hosts, and the
+    totals. `shared` are Blocks with the hosts that share them, shown in full; `limit_file` is passed to
+    summary_texts(); `reports` are the reports of the hosts, with the problems and the outcomes that a roll-up does not
+    have."""
     paint, width, problems = _painter(color), max(width, _NARROWEST), _problems_of_hosts(reports)
     shared = shared or {}
     listed = [block for entry in _without_shared(_with_causes(fleet), shared) for block in _listed(entry, problems)]
@@ -224,7 +226,7 @@ def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list
 
 
 def _problems_of_hosts(reports):
-    """{(check, host): what is wrong there, or None where the check has a title alone}."""
+    """{(check, host): the problem there, or None where the check has only a title}."""
     failing = {}
     for report in reports:
         for row in report["findings"]:
@@ -235,7 +237,8 @@ def _problems_of_hosts(reports):
 
 
 def _outcomes_of_hosts(reports):
-    """A line for each outcome of fixes, with the checks and how many hosts have it: a folded host has no table."""
+    """A line for each outcome of fixes, with the checks and the number of hosts; it is needed because a folded host has
+    no table."""
     texts = []
     for outcome, words in _OUTCOMES.items():
         hosts = {}
@@ -275,8 +278,8 @@ def _without_shared(entries, shared):
 
 
 def _with_causes(fleet):
-    """What the roll-up lists: each cause that several checks are unknown for is one line, and its checks do not list
-    its hosts once more."""
+    """The entries of the roll-up: a cause for which several checks are unknown is one line, and its checks do not list
+    its hosts again."""
     spoken = {(check, host) for cause in fleet["unknown"] for check in cause["checks"] for host in cause["hosts"]}
     entries = [dict(entry, unknown=[host for host in entry["unknown"] if (entry["check"], host) not in spoken])
                for entry in fleet["checks"]]

@@ -7,18 +7,18 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 _ID_WIDTH = 10
-# So many hosts are read one by one; more are folded, and summed up.
+# At most this many hosts are shown one by one; more hosts are folded and summed up.
 READ_ONE_BY_ONE = 5
 
 
 def escaped(text: str) -> str:
-    """`text` in one line, written out whatever moves the cursor, changes the direction of writing or is no character at
-    all."""
+    """`text` in one line, with every character escaped that moves the cursor, changes the direction of writing or
+    cannot be printed."""
     return text if text.isprintable() else "".join(char if char.isprintable() else _written(char) for char in text)
 
 
 def escaped_lines(text: str) -> str:
-    """`text` with its lines and tabs, and everything else written out as escaped() does."""
+    """`text` with its lines and tabs; all other characters are escaped as escaped() does it."""
     return text if text.isprintable() else "".join(char if char in "\n\t" or char.isprintable() else _written(char)
                                                    for char in text)
 
@@ -52,7 +52,8 @@ def widest(checks: Iterable[str]) -> int:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """`text` as lines of at most `width` columns, broken at blanks, inside a word only where it alone is wider."""
+    """`text` as lines of at most `width` columns, broken at blanks; a word is broken only where it is wider than a
+    line."""
     lines, line = [], ""
     for word in text.split():
         pieces = _pieces(word, width)
@@ -65,8 +66,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _pieces(word, width):
-    """A word cut into as many pieces of at most `width` columns as it takes, in one pass: a node decides how long it
-    is."""
+    """A word cut into pieces of at most `width` columns, in one pass, because a node decides how long the word is."""
     if width_of(word) <= width:
         return [word]
     pieces, start, used = [], 0, 0

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run says of a fleet, really run: groups by variables of the inventory, nodes that differ, progress."""
+"""Output and reports of a real run over a fleet: groups by variables of the inventory, nodes that differ, progress."""
 
 import json
 import re
@@ -12,7 +12,7 @@ HOOK = "flush hook /etc/cron.d/firewall"
 
 
 def fleet_of(folder, racks):
-    """A Fleet with a variable of each host that is a template."""
+    """A Fleet in which each host has an inventory variable that is a template."""
     fleet = fleets.Fleet(folder, *sorted(racks))
     path = folder / "hosts.json"
     inventory = json.loads(path.read_text(encoding="utf-8"))

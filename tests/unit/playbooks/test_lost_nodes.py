@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node that is lost in its turn ends the turns of other nodes.
+"""A node that becomes unreachable during its turn ends the turns of other nodes.
 
-Ansible skips `rescue` for an unreachable host, so each task of a turn that connects to the node ignores that, and a
-later one fails. test_harden_kube_proxy loses a node by the restart of its kube-proxy.
+Ansible skips `rescue` for an unreachable host, so each task of a turn that connects to the node sets
+ignore_unreachable, and a later task fails. test_harden_kube_proxy loses a node by the restart of its kube-proxy.
 """
 
 import fleets
@@ -20,7 +20,7 @@ PLAY = """
       vars: {__harden_iptables_backend_decided: {backend: nft, before: {}}}
     - ansible.builtin.debug: {msg: "failed before: {{ hostvars['gone1']['%s'] | default(false) }}"}
 """
-# The files of a turn, and the tasks there that run on the controller alone, or fail where the node is lost.
+# Task files that contain a turn, and the actions in them that run only on the controller, or fail if the node is lost.
 TURNS = [path for path in sorted((fleets.TOP / "roles").glob("harden_*/tasks/*.yml"))
          if "_failed: true" in path.read_text(encoding="utf-8")]
 LOCAL = ("ansible.builtin.set_fact", "ansible.builtin.fail", "ansible.builtin.debug", "ansible.builtin.include_tasks",
@@ -55,7 +55,7 @@ def test_each_task_of_a_turn_that_connects_ignores_that_the_node_is_lost(path):
 
 
 def test_both_restarts_take_the_same_steps():
-    """So what is proved of the one, with real processes, holds for the other."""
+    """Both restarts have the same steps, so a test of one with real processes also covers the other."""
     def steps(role, file):
         def outline(task):
             parts = {name: task.get(name) for name in ("register", "when", "throttle", "ignore_unreachable")}

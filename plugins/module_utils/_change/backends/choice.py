@@ -10,8 +10,9 @@ AUTO = "auto"
 def choose_backend(option, users, programs, able):
     """(nft, legacy or None, one sentence why).
 
-    `users`: [(who, family, nft | legacy | both | none | None)], what kubelet and kube-proxy use; `programs`: nft,
-    legacy or mixed, what the node's own programs are; `able(backend)`: whether this system has it.
+    `users`: [(who, family, nft | legacy | both | none | None)], the backends that kubelet and kube-proxy use;
+    `programs`: nft, legacy or mixed, the backend of the node's own programs; `able(backend)`: whether this system has
+    it.
     """
     if option != AUTO:
         return option, "the option backend names it"

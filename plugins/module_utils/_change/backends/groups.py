@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Switching groups of alternatives and links, all of them or none. PRIVATE to the collection.
 
-On a live node the distribution's own tool does it, and what it did is read again. In an image nothing is run: the state
-file and the links that the tool would leave are written here.
+On a live node the distribution's own tool switches them, and the result is read again. In an image no program is run:
+this code writes the state file and the links that the tool would write.
 """
 
 from ... import _errors
@@ -121,8 +121,7 @@ def _shown(name, state):
 def undoing(host, name, entry):
     """(GroupChange or None, problem or None) that puts a group back as the record has it.
 
-    A killed run may have left some of its links as they were before and some as they were to be; any other state was
-    chosen by a user.
+    A killed run may have switched some of the links and not the others; any other state was chosen by a user.
     """
     change = GroupChange(name, entry["mechanism"], entry["state_file"], entry["after"], entry["before"],
                          mode_first=False)
@@ -141,8 +140,8 @@ def undoing(host, name, entry):
 
 
 def switch_all(host, changes):
-    """Make all changes, or none: what was switched is put back where one fails. Raises ChangeFailed, whose `files` are
-    links that stay changed."""
+    """Make all changes, or none: where one fails, every switched group is put back. Raises ChangeFailed, whose `files`
+    are links that stay changed."""
     for number, change in enumerate(changes):
         try:
             change.make(host)

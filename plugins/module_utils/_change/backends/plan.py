@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What aligning the backends of iptables changes on a node: the plan and its execution. PRIVATE to the collection.
+"""Plans and carries out the switch of a node's iptables programs to one backend. PRIVATE to the collection.
 
-A plan is made by looking only, so check mode shows exactly what a run does. A refusal is not a failure: nothing was
-changed, and the message says what has to be done first.
+Planning only reads, so check mode shows exactly what a run does. A refusal is not a failure: nothing was changed, and
+the message names the step that must come first.
 """
 
 from ... import _errors
@@ -48,7 +48,7 @@ class Plan:
             row.update(after=row["before"], mode_after=row["mode_before"])
 
     def contents(self):
-        """What the record holds afterwards."""
+        """The contents of the record after the run."""
         return self.record.contents(self.groups, self.pending)
 
     def changed(self):
@@ -114,7 +114,7 @@ def plan_absent(plan, params):
                for family in family_of(groups[change.name]) for backend in BACKENDS
                if backend != _backend_after(groups[change.name], change)]
     plan.result["left"] = left_in(plan.rules, sorted({backend for backend, _family in leaving}))
-    if not plan.record.waits:  # In the boot in which they were switched the rules are still where they were before.
+    if not plan.record.waits:  # Until the reboot after a switch the rules are still in the former backend.
         _see_to_live_rules(plan, params, leaving, None)
 
 
@@ -179,7 +179,7 @@ def _present(groups):
 
 
 def _problem(group, backend):
-    """Why a group cannot be of a backend, or None."""
+    """Why a group cannot be switched to a backend, or None."""
     if group.backend == backend:
         return None
     if group.problem:
@@ -200,7 +200,7 @@ def _must_be_changeable(plan):
 
 
 def _tell_groups(plan, changes, backend=None):
-    """The row of each group; `after` is what it will be."""
+    """Write one row per group into the result; `after` is its planned backend."""
     by_name = {change.name: change for change in changes}
     plan.result["groups"] = []
     for group in plan.found:
@@ -217,8 +217,8 @@ def _backend_after(group, change):
 
 
 def carry_out(plan):
-    """Save, write down what is about to be switched, switch. Raises ChangeFailed where nothing of that stays, or where
-    what stays is recorded."""
+    """Save the rules, record the planned switches, then switch. Raises ChangeFailed where no change stays, or where the
+    record names every change that stays."""
     plan.record.refuse_stale()
     former, contents = plan.record.held, plan.contents()
     try:

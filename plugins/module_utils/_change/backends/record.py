@@ -1,9 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was switched before, and the rules that were saved before it. PRIVATE to the collection.
+"""The record of earlier switches, and the rules that were saved before them. PRIVATE to the collection.
 
-The record is written before the first group is switched, so whatever a run is killed at, it can be undone or run again.
+The record is written before the first group is switched, so a run that is killed at any point can be undone or
+repeated.
 """
 
 from ... import _errors
@@ -25,8 +26,8 @@ def boot_id_of(host):
 
 
 class Record(record.Record):
-    """Entries are {name of a group: what was switched}; `pending` is None, or what waits for a reboot: `{"boot_id",
-    "backend", "saved"}`."""
+    """Entries are {name of a group: its switch}; `pending`: the switch that waits for a reboot, `{"boot_id", "backend",
+    "saved"}`, or None."""
 
     folder = FOLDER
 
@@ -63,7 +64,7 @@ class Record(record.Record):
         return bool(more.get("pending"))
 
     def contents(self, groups, pending):
-        """What the record holds once these groups are switched and this waits."""
+        """The contents of the record once these groups are switched and `pending` waits for a reboot."""
         stamped = {name: self.stamped(name, entry) for name, entry in groups.items()}
         contents = self.with_entries(stamped, {"pending": pending})
         return self.with_folders(contents, []) if self.text_of(contents) is not None else contents
@@ -89,7 +90,7 @@ class Record(record.Record):
 
 
 def saves_of(rules, boot_id):
-    """{path: argv}: what would be saved of both backends, both families, under the name of this boot."""
+    """{path: argv}: the dumps of both backends and both families, in a folder named after the boot ID."""
     return {"%s/%s/%s.rules" % (SAVED, boot_id or "unknown", source.replace("_", "-")): argv + ["-c"]
             for source, argv in rules.commands.items()}
 

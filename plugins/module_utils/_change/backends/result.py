@@ -14,8 +14,8 @@ def empty_result():
 
 
 class Refused(Exception):
-    """Nothing is done; the text is one sentence. `live`: because rules of Kubernetes would be left behind, which
-    `live=true` allows."""
+    """The module changes nothing; the text is one sentence. `live`: whether the reason is that rules of Kubernetes
+    would be left behind, which `live=true` allows."""
 
     def __init__(self, sentence, live=False):
         super(Refused, self).__init__(sentence)

@@ -16,7 +16,8 @@ SYSCTL_DIRECTORY = "/etc/sysctl.d"
 HEADER = ("# %s this node's netfilter needs. Written by kubenode.netfilter.conntrack; its state absent takes them "
           "back.\n")
 MARK = "# kubenode.netfilter yields: "
-# How a prediction names a line that is read before kube-proxy starts: of sysctl.d, or of those that ufw applies.
+# How a prediction names a line that is read before kube-proxy starts: a line of sysctl.d, or of a file that ufw
+# applies.
 _LINE_OF_FILE = re.compile(r"(?:ufw \((?P<ufw>/.+):(?P<ufw_line>\d+)\)|(?P<file>/.+):(?P<line>\d+))\Z")
 # Turning forwarding on resets other keys (Linux net/ipv4/devinet.c inet_forward_change()), so it comes first.
 _ORDER = [FORWARD, FORWARD_6] + [key.key for key in KEYS if key.key not in (FORWARD, FORWARD_6)]
@@ -37,7 +38,7 @@ class Files:
 
 
 def kept_values(host, files):
-    """What our own file says so far: {key: value}, numbers only."""
+    """The values that our own file sets so far: {key: value}, numbers only."""
     return {key: int(value) for key, value in values_of(host, files.sysctl).items()
             if re.match(r"[0-9]{1,10}\Z", value)}
 
@@ -53,11 +54,12 @@ def in_order(keys):
 
 
 def own_texts(files, values, modules, builtin, with_option):
-    """{path: text} of our own files for `values` {key: number} and `modules` besides those the keys depend on.
+    """{path: text} of our own files for `values` {key: number} and `modules`, in addition to the modules that the keys
+    need.
 
-    `builtin` are modules that need no list and take no option; `with_option` whether the buckets are told to the module
-    too, which is right only where the line for the limit is sure to count: the option alone makes the limit eight times
-    as much. So it is written last.
+    `builtin`: modules that need no list and take no option. `with_option`: whether the module option hashsize sets the
+    buckets too. That is right only where the line for the limit certainly takes effect: the option alone sets the limit
+    to eight times the buckets. So the option is written last.
     """
     needed = sorted((set(modules) | {_MODULE_OF[key] for key in values if _MODULE_OF[key]}) - set(builtin))
     texts = OrderedDict()
@@ -84,8 +86,8 @@ def line_of(by):
 def yielding(host, path, line, texts):
     """(path of the file to write, its text) with that line commented out; `texts` are files as planned so far.
 
-    A file below /etc is edited. One of a package in sysctl.d is hidden by an edited copy of its name, as sysctl.d(5)
-    has it. Raises ChangeFailed.
+    A file below /etc is edited. A package's file in sysctl.d is hidden by an edited copy of the same name in
+    /etc/sysctl.d (sysctl.d(5)). Raises ChangeFailed.
     """
     real = host.tree_path(path) or path
     target = real

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The running values: which of them are set, and the proof that they were. PRIVATE to the collection."""
+"""Plans which running values are set, sets them, and reads each value again. PRIVATE to the collection."""
 
 from ... import _errors
 from ..._conntrack.kernel_default import PER_HASHSIZE, rounded_buckets
@@ -16,8 +16,8 @@ _FOLDER = "/proc/sys/"
 
 
 class Live:
-    """`values` {key: (before, after)} to set, before being None where a module has to be loaded first, and the plan of
-    loading these."""
+    """`values` {key: (before, after)} to set, where `before` can be None because a module must be loaded first, and
+    `loads`, the plan that loads these modules."""
 
     def __init__(self):
         self.values = {}
@@ -27,7 +27,7 @@ class Live:
         return bool(self.values or (self.loads and self.loads.to_load))
 
     def recorded(self):
-        """{dotted key: (before, after)} of what can be put back."""
+        """{dotted key: (before, after)} of the values that can be put back."""
         return {dotted(key): pair for key, pair in self.values.items() if pair[0] is not None}
 
     def diff(self):
@@ -71,8 +71,8 @@ def _is_to_be_set(key, now, wanted, limit, options):
         return value != now
     if options["resize"] == "never" or rounded_buckets(value) == now or (value < now and not options["lower"]):
         return False
-    # The kernel moves all entries at once, with packets waiting (nf_conntrack_hash_resize()), so only long chains are
-    # worth it.
+    # The kernel moves all entries at once while packets wait (nf_conntrack_hash_resize()), so only long hash chains
+    # justify a resize.
     return options["resize"] == "always" or limit > PER_HASHSIZE * now
 
 
@@ -118,8 +118,8 @@ def may_be(key, wanted, now):
 
 
 def lost_so_far(host):
-    """The losses before a raise, for the record: they are no reason to raise again. None where there are no
-    counters."""
+    """The losses before the limit is raised, for the record, so that they are no reason to raise it again. None where
+    there are no counters."""
     _status, counters = read_counters(host)
     # The losses of an earlier record are not subtracted: this record replaces it.
     gone = lost(host, counters, since_boot=True)

@@ -14,7 +14,7 @@ from ..._conntrack.timeouts import NAMES, SECONDS_MOST, sysctl_of, timeout_name
 # Sysctls that may be set to 1.
 SWITCHES = tuple(sorted(dotted(key)
                         for key in (BRIDGE, BRIDGE_6, FORWARD, FORWARD_6, "net/netfilter/nf_conntrack_tcp_be_liberal")))
-# A table that takes more of the memory than this when it is full leaves nothing to run pods with.
+# A full table that takes more than this share of the memory leaves too little memory for pods.
 MEMORY_PERCENT_MOST = 50
 
 
@@ -47,8 +47,8 @@ def _between(name, value, least, most, what):
 
 
 def check_memory(values, section):
-    """Refuse numbers of the user (not present ones) with which the table would take half of the memory or more. Raises
-    BadInput."""
+    """Refuse values of the user (not present values) with which a full table would take more than half of the memory.
+    Raises BadInput."""
     memory = section["memory_bytes"]
     for key, size in ((MAX, ENTRY_BYTES), (BUCKETS, BUCKET_BYTES)):
         most = memory * MEMORY_PERCENT_MOST // 100 // size if memory else None
@@ -60,9 +60,10 @@ def check_memory(values, section):
 
 
 def targets(values, section, kept, lower):
-    """({key: number to persist and to reach}, {key: why not}); limit and buckets are raised only, unless `lower`.
+    """({key: value to set now and at boot}, {key: why it is not set}); limit and buckets are only raised, unless
+    `lower`.
 
-    `kept` is what our own file said before; what others say in sysctl.d is not lowered either.
+    `kept`: the values that our own file sets so far. Values that other files in sysctl.d set are not lowered either.
     """
     rows = {row["key"]: row for row in section["sysctls"]}
     wanted, refused = {}, {}

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What sizing connection tracking changes on a node: the plan and its execution. PRIVATE to the collection.
+"""Plans and carries out changes to the conntrack settings of a node. PRIVATE to the collection.
 
-A plan is made by looking only, so check mode shows exactly what a run does. Files and values are one set: each is
-checked before the first is written, and where a file cannot be written those before it are put back.
+Planning only reads, so check mode shows exactly what a run does. All files and values are checked before the first is
+written. Where a file cannot be written, the files written before it are put back.
 """
 
 from collections import OrderedDict
@@ -29,9 +29,9 @@ SHOWN = ("key", "wanted", "before", "after", "at_boot", "after_kube_proxy", "per
 
 
 class Plan:
-    """`changes` of files, `live` values, `rows` {key: what is told of it}, `problems`, the `record`, and what it holds
-    afterwards: `entries`, `live_before` and `lost`. `left` are the dotted keys whose running value an undo leaves, each
-    with a sentence in `warnings`."""
+    """`changes` of files, `live` values, `rows` {key: its row of the result}, `problems`, the `record`, and its
+    contents after the run: `entries`, `live_before` and `lost`. `left` are the dotted keys whose running value an undo
+    does not change, each with a sentence in `warnings`."""
 
     def __init__(self, host):
         self.record = Record(host)
@@ -41,7 +41,7 @@ class Plan:
         self.left, self.warnings = set(), []
 
     def contents(self, state):
-        """What the record holds at the end, except for what is only known after the run."""
+        """The contents of the record at the end, except for values that are known only after the run."""
         more = more_of(self.live_before, self.lost, state)
         return self.record.with_entries(self.entries,
                                         more) if self.undo else self.record.with_changes(self.changes, more)
@@ -58,7 +58,7 @@ class Plan:
 
 
 def plan_present(host, node, options):
-    """Plan to have what `options` ask for, now and at boot."""
+    """Plan to set the values that `options` request, now and at boot."""
     values = option_values(options)
     files = Files(checked_file_name(options["file"]))
     if node["place"] == "container":
@@ -113,7 +113,7 @@ def plan_absent(host, node, options):
         plan.warnings = ["running values that were changed are not put back, because this is not a live node: "
                          + ", ".join(sorted(plan.left))]
     plan.live_before = _still_live(plan)
-    # A limit that stays raised has still made the earlier losses irrelevant.
+    # Where the limit stays raised, the earlier losses stay irrelevant.
     plan.lost = plan.record.lost if plan.entries or plan.live_before else None
     refuse_unwritable(host, plan.all_changes())
     return plan
@@ -130,7 +130,7 @@ def _plan_former_values(host, plan, lower):
         path = path_of(key)
         status, now = read_key(host, path)
         if now == pair["before"] or status == ABSENT:
-            continue  # A run was interrupted before it was set, a boot has reset it, or its module is gone.
+            continue  # A run was killed before it set the value, a boot has reset it, or its module is gone.
         why = _why_left(key, pair, now, lower)
         if why:
             plan.left.add(key)
@@ -143,7 +143,7 @@ def _plan_former_values(host, plan, lower):
 
 
 def _why_left(key, pair, now, lower):
-    """Why a running value that differs from the former one is left, or None."""
+    """Why a running value that differs from the former value is not put back, or None."""
     if now is None:
         return "is not put back: its current value could not be read"
     if not may_be(path_of(key), pair["after"], now):
@@ -168,7 +168,8 @@ def _plan_former_value(host, plan, path, now, before):
 
 
 def carry_out(host, plan):
-    """The record as begun, files, values, the record as done. Raises ChangeFailed where nothing of that stays."""
+    """Write the record as begun, then the files, the values, and the record as done. Raises ChangeFailed where no
+    change stays."""
     if plan.undo:
         plan.problems += put_back(host, plan.record, plan.changes, plan.entries)
     else:

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The predicted values of sysctls with the planned files: the collector run on the tree as it will be. PRIVATE to the
-collection."""
+"""Predicts sysctl values: runs the collector on the tree with the planned files in it. PRIVATE to the collection."""
 
 from collections import OrderedDict
 
@@ -18,7 +17,7 @@ from ..._look.modules.kernel_modules import collect_kernel_modules
 from ..modules import plan as modules_plan
 from .files import Files, in_order, kept_modules, kept_values, line_of, own_texts, yielding
 
-# A file yields line by line; nobody's key is set by more of them.
+# Conflicting lines are commented out one by one; no real key is set by more lines than this.
 _LINES_LIMIT = 16
 
 
@@ -40,10 +39,10 @@ class Prediction:
 
 
 class Persisting:
-    """The files that make `wanted` {key: value} hold at boot: `texts` {path: text or None}, and the section `after`
-    they are written.
+    """The files that make `wanted` {key: value} hold at boot: `texts` {path: text or None}, and `after`, the section
+    with these files.
 
-    `rows` {key: row} get whether the value holds, and what overrides it where it does not.
+    Each row of `rows` {key: row} gets whether its value holds, and the reason where it does not.
     """
 
     def __init__(self, host, prediction, wanted, rows, options):
@@ -56,7 +55,7 @@ class Persisting:
         self._look(False)
         if options["comment_out_conflicts"]:
             self._let_others_yield()
-        # The option is written where the line for the limit counts for certain, and nowhere else.
+        # The option is written only where the line for the limit certainly takes effect.
         if MAX in self._values and self._row(MAX)["at_boot"] == self._values[MAX] and self._is_ours(MAX):
             self._look(True)
         for key in in_order(wanted):
@@ -123,6 +122,6 @@ class Persisting:
 
 
 def file_texts(host, texts):
-    """[(path, text before, text after)] of those that change."""
+    """[(path, text before, text after)] of the files that change."""
     rows = [(path, write.read_exactly(host, path), after) for path, after in texts.items()]
     return [row for row in rows if row[1] != row[2]]

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The record of changes to conntrack: files, and values of the running kernel. PRIVATE to the collection.
 
-It is written as begun before the first file and as done after the last value, so that it shows whether a run was
+Its state is begun before the first file is written and done after the last value is set, so it shows whether a run was
 killed.
 """
 
@@ -19,15 +19,15 @@ BEGUN, DONE = "begun", "done"
 
 
 class RecordChange(files.RecordChange):
-    """The record itself. Its counters of losses keep changing, so they are not shown."""
+    """The change of the record itself. Its loss counters keep changing, so the diff leaves them out."""
 
     def diff(self):
         return files.RecordChange(self.path, _without_counters(self.before), _without_counters(self.after)).diff()
 
 
 class Record(FileRecord):
-    """Besides files `live` {key: {"before", "after"}}, `lost` when the limit was raised last, and `begun`, whether the
-    last run was interrupted."""
+    """Files, and `live` {key: {"before", "after"}}, `lost`, the losses when the limit was last raised, and `begun`,
+    whether the last run was interrupted."""
 
     folder = os.path.dirname(RECORD)
 
@@ -56,7 +56,7 @@ class Record(FileRecord):
         return RecordChange(self.path, before, after, mode=0o600)
 
     def live_with(self, values):
-        """What was live before, once `values` {key: (before, after)} are set as well."""
+        """`live` once `values` {key: (before, after)} are set as well."""
         live = dict(self.live)
         for key, (before, after) in values.items():
             former = live.get(key)
@@ -66,7 +66,7 @@ class Record(FileRecord):
 
 
 def more_of(live, lost, state):
-    """What the record holds besides files."""
+    """The contents of the record besides files."""
     return {"live": live, "lost": lost, "state": state}
 
 

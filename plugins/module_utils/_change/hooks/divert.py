@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Scripts of packages, diverted with dpkg-divert. PRIVATE to the collection.
 
-From then on dpkg installs its version of the file in another place and leaves the edited copy alone (man dpkg-divert).
+After that dpkg installs its version of the file in another place and does not change the edited copy (man dpkg-divert).
 No program runs the scripts in that place. rpm has no such feature.
 """
 
@@ -19,7 +19,7 @@ DIVERT_SECONDS = 60.0
 
 
 class Diversion(FileChange):
-    """A packaged file that is put aside, and its edited copy; `name` is what dpkg calls it."""
+    """A packaged file that is put aside, and its edited copy; `name`: its path as dpkg knows it."""
 
     name = None
 
@@ -70,7 +70,7 @@ def _packaged_name(host, path):
 
 
 def undone(host, record, path, entry, now):
-    """[Return] of a diverted file; none where the run that meant to divert it was killed before it did."""
+    """[Return] of a diverted file; empty where a run was killed before it diverted the file."""
     aside = aside_of(path)
     packaged = write.read_exactly(host, aside)
     before = backup_in(entry)

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What taking hooks that flush the firewall out of a node changes: the plan and its execution. PRIVATE to the
-collection.
+"""Plans and carries out the removal of a node's hooks that flush the firewall. PRIVATE to the collection.
 
-A plan is made by looking only, so check mode shows exactly what a run does. Nothing is started, stopped, restarted or
-reloaded; systemd is told to read its units again.
+Planning only reads, so check mode shows exactly what a run does. No unit is started, stopped, restarted or reloaded;
+systemctl daemon-reload only makes systemd read its unit files again.
 """
 
 import re
@@ -33,8 +32,8 @@ _LEFT = {
     "library": "no script calls the function that it is in; change the script that will call it",
     "cloud_init": "it came with the user data of the instance; remove it from the user data",
 }
-# Of these settings only a flush at the stop is told, which a drop-in clears (Debian's netfilter-persistent,
-# FLUSH_ON_STOP).
+# The only hook found in this file is a flush at the stop (Debian's netfilter-persistent, FLUSH_ON_STOP), which a
+# drop-in clears.
 _BY_DROP_IN = ("/etc/default/netfilter-persistent",)
 # Actions of _script/edit/script_edit.py and _change/hooks/divert.py.
 _REMOVES = ("removed", "diverted")
@@ -44,7 +43,7 @@ _NOT_EDITED = "it cannot be changed automatically; remove the command by hand"
 
 
 class Plan:
-    """`changes` to make, the `rows` that are told, `problems`, and the `entries` that an undo leaves in the record."""
+    """`changes` to make, the `rows` of the result, `problems`, and the `entries` that an undo leaves in the record."""
 
     def __init__(self, record):
         self.record = record
@@ -55,7 +54,7 @@ class Plan:
         self.undo = False
 
     def contents(self):
-        """What the record holds afterwards."""
+        """The contents of the record after the run."""
         return self.record.with_entries(self.entries) if self.undo else self.record.with_changes(self.changes)
 
     def all_changes(self):
@@ -101,14 +100,14 @@ def plan_absent(host, options):
 
 
 def _wanted(only):
-    """A question: is a path, with its line or without, or the unit among those named; a directory stands for what is
-    below it.
+    """A function that returns whether `only` names a path, with or without its line, or a unit; a directory selects
+    everything below it.
 
-    What is not live, such as a file that is not executable, is meant only where it is named itself. Raises BadInput.
+    A hook that is not live, such as a file that is not executable, is selected only by its exact name. Raises BadInput.
     """
     for name in only:
-        # systemctl adds the type itself; here such a name would mean nothing, and what flushes would stay without a
-        # word.
+        # systemctl adds the unit type to a name without one. Here such a name would match nothing, and the hook would
+        # stay without a message.
         if not name.startswith("/") and not _UNIT.match(name):
             raise _errors.BadInput("only: %r is neither an absolute path nor the name of a unit; give a value such "
                                    "as /opt/fw.sh or iptables.service" % name)
@@ -164,7 +163,7 @@ def _plan_diverted(host, plan, rows, divert, done):
 
 
 def _by_file(host, rows):
-    """{path: [row]} with every link followed, so that no file is edited by two names."""
+    """{path: [row]} with every link followed, so that no file is edited under two names."""
     files = {}
     for row in rows:
         files.setdefault(host.tree_path(row["path"]) or row["path"], []).append(row)
@@ -197,7 +196,7 @@ def _plan_units(host, node, plan, rows, unordered, start, done):
         plan.changes.extend(fix.changes())
         for identity, (action, message) in fix.done.items():
             former = done.get(identity)
-            # A script that two units run is dealt with only where both are.
+            # A script that two units run counts as changed only where both units are changed.
             done[identity] = (action, message) if former is None or former[0] else former
     known = {row["unit"] for row in plan.rows}
     for fix in fixes:
@@ -207,8 +206,8 @@ def _plan_units(host, node, plan, rows, unordered, start, done):
 
 
 def _verify(host, units, plan, fix, accepted):
-    """Keep of a drop-in what systemd takes together with those before it: without the order where that is a cycle,
-    nothing where it is refused."""
+    """Keep the part of a drop-in that systemd accepts together with the drop-ins before it: remove its order where that
+    makes a cycle, and the whole drop-in where systemd still refuses it."""
     from .verify import complaints
     if not fix.changes() or fix.masks:
         return

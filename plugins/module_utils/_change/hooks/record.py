@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The record of what was changed so that nothing flushes the firewall: files, masked units, diverted scripts. PRIVATE
-to the collection."""
+"""The record of changes to hooks that flush the firewall: files, masked units, diverted scripts. PRIVATE to the
+collection."""
 
 from ... import _errors
 from ..._host import write
@@ -14,7 +14,8 @@ NULL = "/dev/null"
 
 
 class MaskChange:
-    """A unit that is masked: a link to /dev/null at `path`, where nothing was; `after` false takes it away again."""
+    """A unit that is masked: a link to /dev/null at `path`, where no file was; with `after` false the link is removed
+    again."""
 
     def __init__(self, path, unit, after=True):
         self.path = path

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Removes commands from scripts, and from files of other formats that hold commands. PRIVATE to the collection.
 
-The new text is proved before it is written: parsed again it holds the same commands except the removed ones, and its
-own shell still accepts it.
+The new text is checked before it is written: parsed again, it must have the same commands except the removed ones, and
+its own shell must still accept it.
 """
 
 from ... import _errors
@@ -14,7 +14,7 @@ from ..._script.edit.removal import NOTHING
 from ..._script.edit.script_edit import Kept, applied, edits_of, loss, shell_of, whole
 
 SHELL_SECONDS = 10.0
-# Started without a shell, so a program has to take the place of the command.
+# These kinds run commands without a shell, so a program must take the place of the command.
 _NO_SHELL = ("udev", "cloud_init", "package_hook")
 _PROGRAM = "/bin/true"
 
@@ -42,8 +42,8 @@ def edited_script(host, path, rows):
 
 
 def _commands(path, text):
-    """([Command], what stands in the place of a command): of a script it is all one, and `None` as every shell knows
-    nothing."""
+    """([Command], the text that takes the place of a removed command). A script is one Command with the text `None`:
+    its commands are removed, or replaced by `:`."""
     place = place_of(path)
     found = place.read(text.encode("utf-8", "surrogateescape"), path) if place else []
     if not found or any(len(command.text) == len(text) and command.line == 1 for command in found):
@@ -52,7 +52,8 @@ def _commands(path, text):
 
 
 def _proved(host, path, text, edits, commands, nothing):
-    """The text after the edits. Where a clean removal does not stand the proof, `:` does."""
+    """The text after the edits. Where the text without the command fails the check, `:` takes the place of the
+    command."""
     problem = None
     for attempt in (nothing,) if nothing else (None, NOTHING):
         after = applied(text, edits, attempt)
@@ -65,7 +66,7 @@ def _proved(host, path, text, edits, commands, nothing):
 
 
 def _unparsed(host, path, before, after):
-    """What the script's shell says against the new text, or None; nobody is asked where no program may be started."""
+    """Why the script's shell refuses the new text, or None; not checked where no program may be started."""
     if not host.commands:
         return None
     problem = None

@@ -1,11 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Drop-ins for units that flush: what of a unit is cleared, replaced, ordered and refused. PRIVATE to the collection.
+"""Drop-ins for units that flush: they clear and replace commands, order the unit, and refuse manual starts and stops.
+PRIVATE to the collection.
 
-What a stop or a reload flushes is cleared. What a start flushes becomes a start with --noflush where that is possible.
-That start must not be repeated (a rule in a built-in chain would be there twice), and a stop that does nothing must not
-make way for the next start: so manual starts and stops are refused. A boot still starts the unit, once, before kubelet.
+A command that flushes at a stop or reload is cleared. A command that flushes at a start becomes a start with --noflush
+where that is possible. That start must not be repeated, because a rule in a built-in chain would be there twice. A stop
+that does nothing would allow the next start. So manual starts and stops are refused. A boot still starts the unit,
+once, before kubelet.
 """
 
 from ..._host import write
@@ -29,22 +31,22 @@ _ACTIVATED = "its start still flushes, and %s starts it repeatedly; start: mask 
 
 
 class UnitFix:
-    """What is done about one unit: `changes`, and `done` {id of a row: (action, message)}."""
+    """The fix of one unit: `changes`, and `done` {id of a row: (action, message)}."""
 
     def __init__(self, name, unit, rows):
         self.name = name
         self.unit = unit
         self.rows = rows
         self.drop_in = None
-        self.is_firewall = False    # its own work flushes, and not only what is done beside it
+        self.is_firewall = False    # its main command flushes, and not only an additional one
         self.before_text = None
         self.masks = []
         self.done = {}
         self.stays = set()
 
     def say(self, action, message="", rows=None):
-        """Set the outcome of rows, of all where none are given. Where several commands lead to a row, the one that
-        stays decides."""
+        """Set the outcome of `rows`, or of all rows where none are given. Where several commands lead to a row, the
+        command that stays decides."""
         for row in self.rows if rows is None else rows:
             if action != DROP_IN or id(row) not in self.stays:
                 self.done[id(row)] = (action, message)
@@ -59,13 +61,13 @@ class UnitFix:
 
 
 def counts_for_many(path):
-    """Whether a drop-in is one for all services, or for all whose names begin alike (man systemd.unit)."""
+    """Whether a drop-in applies to all services or sockets, or to all whose names share a prefix (man systemd.unit)."""
     folder = path.rsplit("/", 2)[-2]
     return folder in ("service.d", "socket.d") or folder.endswith(("-.service.d", "-.socket.d"))
 
 
 def units_of(row, units):
-    """Names of the units a row belongs to: the one it was first found in, and those whose files lead to it."""
+    """Names of the units a row belongs to: the unit it was first found in, and units whose files lead to it."""
     names = [row["unit"]] if row["unit"] else []
     for path in [row["path"]] + [caller.rpartition(":")[0] for caller in row["through"]]:
         parts = path.rsplit("/", 2)
@@ -116,7 +118,7 @@ def _leads_to(line, row):
 
 
 def _fix_key(host, units, fix, key, found):
-    """Put into the drop-in what becomes of the commands of one key."""
+    """Write the new commands of one key into the drop-in."""
     if not any(rows for _line, rows in found):
         return
     commands = []
@@ -137,7 +139,7 @@ def _fix_key(host, units, fix, key, found):
 
 
 def _stands_in(line, rows):
-    """Whether the flush stands in the line itself and not in what it starts."""
+    """Whether the flush is in the line itself and not in a program that the line starts."""
     return all((row["path"], row["line"]) == (line.path, line.line) and row["sort"] != "service" for row in rows)
 
 
@@ -182,5 +184,6 @@ def _knows_switch(host):
 
 
 def _is_loadable(host):
-    """A question: does a saved rule set load without flushing by commands of its own; None where there is none."""
+    """A function that returns whether a saved rule set has no flush command of its own, or None where the file does not
+    exist."""
     return lambda path: not flushing_commands(host.read_text(path, SIZE_LIMIT).text) if host.is_file(path) else None

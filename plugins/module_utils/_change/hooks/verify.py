@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether systemd accepts drop-ins, checked before they are written. PRIVATE to the collection.
 
-systemd-analyze verify loads all units from files, with ours before all others, and works out the jobs of a boot. A
-cycle of the order makes systemd drop a unit from the boot (systemd src/core/transaction.c
-transaction_verify_order_one()), possibly kubelet.
+systemd-analyze verify loads all units from files, with ours before all others, and computes the jobs of a boot. An
+ordering cycle makes systemd drop a unit from the boot (systemd src/core/transaction.c transaction_verify_order_one()),
+possibly kubelet.
 """
 
 import re
@@ -23,10 +23,10 @@ _LINES_LIMIT = 3
 
 
 def complaints(host, units, texts, unit_path=""):
-    """What speaks against the drop-ins `{unit: text}`: sentences, none where nothing does. `unit_path`: where systemd
-    looks besides ours."""
+    """Problems of the drop-ins `{unit: text}` as sentences, empty where there are none. `unit_path`: the directories
+    that systemd searches after ours."""
     if host.commands:
-        # Units that are ordered are started with it, whether or not a boot starts both.
+        # The units in Before= are started together with the drop-ins' units here, whether or not a boot starts both.
         wanted = set(texts).union(name for text in texts.values() for name in _BEFORE.findall(text))
         found = _complaints(host, texts, wanted, unit_path)
         if found is not None:
@@ -38,7 +38,7 @@ def complaints(host, units, texts, unit_path=""):
 
 
 def _complaints(host, texts, wanted, unit_path):
-    """Lines of systemd-analyze about cycles and about our drop-ins, or None where it could not be asked."""
+    """Lines of systemd-analyze about cycles and about our drop-ins, or None where it could not be run."""
     target = "[Unit]\n" + "".join("Wants=%s\n" % name for name in ["default.target"] + sorted(wanted))
     files = {"%s.d/%s" % (unit, NAME): text for unit, text in texts.items()}
     files[_TARGET] = target

@@ -1,11 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The restart of kube-proxy by what started it. PRIVATE to the collection.
+"""Restarts kube-proxy through the program that started it. PRIVATE to the collection.
 
-systemd restarts its unit. A container of a pod is ended with SIGTERM, as the runtime ends it too, and kubelet starts it
-again: pods of a DaemonSet and static pods always have restartPolicy Always. Neither needs the API server or a client
-of the runtime. A Go program ends on SIGTERM even as process 1 of its namespace (runtime/signal_unix.go, dieFromSignal).
+systemd restarts the unit of kube-proxy. A kube-proxy in a pod gets SIGTERM, which the runtime also sends, and kubelet
+starts it again: pods of a DaemonSet and static pods always have restartPolicy Always. Neither needs the API server or a
+client of the runtime. A Go program ends on SIGTERM even as process 1 of its namespace (runtime/signal_unix.go,
+dieFromSignal).
 """
 
 import collections
@@ -32,7 +33,7 @@ _NO_POD = "%s belongs to no pod, so kubelet does not start it again: restart it 
 _NO_KUBELET = "no kubelet runs here, and only kubelet starts %s again: start kubelet first"
 _NO_OWNER = "neither a unit nor a pod runs %s: restart it as it was started"
 
-# `method` is None where `refused` says why.
+# `method`: None where `refused` has the reason.
 Plan = collections.namedtuple("Plan", "process method unit refused")
 
 
@@ -84,7 +85,7 @@ def restart(host, plan):
 
 
 def end(host, process, seconds=END_SECONDS):
-    """SIGTERM to exactly this process, and its end. Raises ChangeFailed."""
+    """Send SIGTERM to exactly this process and wait for its end. Raises ChangeFailed."""
     same, refused = terminate(process.pid, lambda: process.is_the_same(host))
     if not same:
         raise _errors.ChangeFailed("process %d ended during the look; run it again" % process.pid)

@@ -4,8 +4,8 @@
 """Removes the chains that kube-proxy and kubelet left in the unused backend, without a reboot. PRIVATE to the
 collection.
 
-The look comes first and may refuse at every step. Then a process that restores everything is armed, and only then the
-tables are cleaned, one at a time, each in one transaction.
+First the rules are read and checked, and each check may refuse. Then a process that can restore everything is armed.
+Only then the tables are cleaned, one at a time, each in one transaction.
 """
 
 import time
@@ -25,7 +25,7 @@ from .removal import Removal
 from .result import empty_result
 from .rollback import Cleaning, Rollback, confirm, still_armed
 
-# On no disk, so that a boot removes it.
+# /run is not on a disk, so a boot removes this file.
 LOCK = "/run/kubenode-netfilter-cleaned.lock"
 _PROGRAMS = {"ipv4": "iptables-save", "ipv6": "ip6tables-save"}
 _BOUNDS = {"rollback_seconds": (10, 3600), "window_seconds": (1, 300)}
@@ -43,7 +43,7 @@ class Context:
 
 
 def run(params, check_mode):
-    """Clean, or confirm what was cleaned; returns the result of the module kubenode.netfilter.iptables_leftovers."""
+    """Clean, or confirm an earlier cleaning; returns the result of the module kubenode.netfilter.iptables_leftovers."""
     for name, (least, most) in sorted(_BOUNDS.items()):
         if not least <= params[name] <= most:
             raise _errors.BadInput("%s %d is out of bounds; give a number from %d to %d" % (
@@ -72,7 +72,7 @@ def _look_and_clean(context, params, check_mode):
 
 
 def _clean(context, params, check_mode):
-    """[diff] of what is cleaned. Raises Refused."""
+    """[diff] of the tables to clean. Raises Refused."""
     work = _plan(context, params)
     context.result["removed"] = [
         {"family": each.family, "table": each.removal.table, "chain": chain, "rules": len(each.removal.rules[chain])}
@@ -139,7 +139,7 @@ def _in_use(evidence, option):
 
 
 def _twice_the_same(context, backend, seconds):
-    """[Cleaning] out of two readings of a backend that `seconds` passed between."""
+    """[Cleaning] from two readings of a backend, `seconds` apart."""
     sources = [(family, context.rules.commands["%s_%s" % (backend, family)]) for family in sorted(_PROGRAMS)
                if "%s_%s" % (backend, family) in context.rules.commands]
     early = [_read(context.host, argv) for _family, argv in sources]

@@ -10,9 +10,9 @@ Sample:
     :KUBE-SERVICES - [0:0]
     [7:420] -A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
     COMMIT
-iptables-restore reads one rule a line (iptables/xshared.c xtables_restore_parse_line()), so a comment that holds a line
-end cannot be given back, and what stands behind that line end may look like anything. A dump with one is not worked
-with.
+iptables-restore reads one rule a line (iptables/xshared.c xtables_restore_parse_line()), so a comment that contains a
+newline cannot be restored, and the text after that newline may look like any line. A dump with such a comment is not
+used.
 """
 
 import re
@@ -36,12 +36,12 @@ class RawTable:
 
 
 class DumpError(Exception):
-    """The dump cannot be worked with; the text says why."""
+    """The dump cannot be used; the text is the reason."""
 
 
 def read_dump(text):
-    """`{table: RawTable}` of a dump. Raises DumpError for one that is not whole, or that iptables-restore would not
-    read as it is meant."""
+    """`{table: RawTable}` of a dump. Raises DumpError for a dump that is incomplete, or that iptables-restore would
+    read with another meaning."""
     tables, table = {}, None
     for line in text.split("\n"):
         line = line.rstrip(" ")  # The legacy backend ends a rule without a target with a blank.
@@ -72,10 +72,11 @@ def _taken(table, line):
 
 
 def changed_between(early, late):
-    """What differs between two readings of the same tables, as a sentence, or None. `early`, `late`: what read_dump()
-    gives.
+    """The difference between two readings of the same tables as a sentence, or None. `early`, `late`: results of
+    read_dump().
 
-    Packets still pass rules that nobody maintains any more, so counters may rise. One that fell was written anew.
+    Packets still pass rules that no program maintains any more, so counters may rise. A rule whose counter fell was
+    written again.
     """
     if sorted(early) != sorted(late):
         return "tables were created or deleted"

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Removes the chains of kube-proxy and kubelet from one table, and restores them. PRIVATE to the collection.
 
-Both are one transaction of iptables-restore --noflush, which touches the chains it names and nothing else. Built-in
-chains are never declared, so their policies and counters stay. A rule is deleted by its text and never by its number,
-so rules that were inserted in the meantime stay. kube-proxy itself removes its stale chains in such a transaction
-(kubernetes pkg/proxy/iptables/proxier.go).
+Each is one transaction of iptables-restore --noflush, which changes only the chains that it names. Built-in chains are
+never declared, so their policies and counters stay. A rule is deleted by its text and never by its number, so rules
+that were inserted in the meantime stay. kube-proxy itself removes its stale chains in such a transaction (kubernetes
+pkg/proxy/iptables/proxier.go).
 """
 
 import re
@@ -14,16 +14,16 @@ import re
 from ..._parse.iptables.save_rule import read_rule
 from ..._rules.own_chains import is_own
 
-# What kube-proxy and kubelet limit their jumps to, if to anything (their jump tables, 1.20 to 1.30).
+# The matches that kube-proxy and kubelet use in their jumps, if any (their jump tables, 1.20 to 1.30).
 _NEW_ONLY = (("conntrack", "--ctstate"), ("state", "--state"))
 _TARGET = re.compile(r" -[jg] (\S+)")
 
 
 class Removal:
-    """`chains` that go, with their rules, and the `jumps` to them: [(built-in chain, number in it, text, packets,
+    """`chains` to remove, with their rules, and the `jumps` to them: [(built-in chain, number in it, text, packets,
     bytes)].
 
-    `foreign`: rules of somebody else that lead to one of these chains, so that it cannot be deleted.
+    `foreign`: rules of other programs that lead to one of these chains, so that the chain cannot be deleted.
     """
 
     def __init__(self, table, raw):
@@ -59,11 +59,11 @@ class Removal:
         return "\n".join(lines + ["COMMIT", ""])
 
     def back(self, raw):
-        """What iptables-restore --noflush --counters is given so that all of it is there again; None where nothing is
-        missing.
+        """Input for iptables-restore --noflush --counters that restores all missing chains and jumps; None where
+        nothing is missing.
 
-        `raw`: the table as it is now, None where there is none. A chain that exists was not removed, or somebody made
-        it anew: it stays as it is.
+        `raw`: the present table, or None without a table. A chain that exists was not removed, or another program has
+        created it again: it stays as it is.
         """
         there = set(raw.chains) if raw else set()
         gone = [chain for chain in self.chains if chain not in there]
@@ -89,8 +89,8 @@ class Removal:
 
 
 def _is_anchor(words):
-    """A jump without a match, or one to new connections: only kube-proxy and kubelet write these. Jumps of others have
-    further matches."""
+    """Whether a rule is a jump without a match, or with a match for new connections only: only kube-proxy and kubelet
+    write these. Jumps of other programs have further matches."""
     if words.options or words.goto or words.arguments:
         return False
     return all(len(options) == 1 and (name, options[0][0]) in _NEW_ONLY and options[0][1] == ["NEW"]

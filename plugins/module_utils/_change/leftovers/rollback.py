@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cleaning tables under a rollback that waits on the node, and confirming it. PRIVATE to the collection.
+"""Cleans tables while a rollback waits on the node, and confirms the cleaning. PRIVATE to the collection.
 
 The rules are restored by a process that outlives the module, so everything it needs is imported here and kept in
 memory.
@@ -40,7 +40,7 @@ class Cleaning:
         return self._feed(host, self.removal.text(), [])
 
     def left(self, host):
-        """Reads the table again; None where all of it is gone."""
+        """Read the table again; None where all removed chains are gone."""
         try:
             raw = self._now(host)
         except _errors.ChangeFailed as error:
@@ -89,7 +89,7 @@ class Rollback:
             raise _errors.ChangeFailed(problem + ". Nothing was changed")
 
     def arm(self):
-        """Write the dumps first, for a manual restore; then start the process. Raises ChangeFailed, and nothing has
+        """Write the dumps first, for a manual restore; then start the process. Raises ChangeFailed; then nothing has
         changed."""
         waiting = still_armed(self._host, self._boot_id)
         if waiting:
@@ -110,7 +110,7 @@ class Rollback:
         self._token = token
 
     def _disarm(self):
-        """Remove what was prepared in vain; a process that starts late ends where its file is gone."""
+        """Remove the prepared files; a process that starts late exits where its file is gone."""
         try:
             _forget(self._host)
             write.remove_empty_folders(self._host, [ROLLBACK, FOLDER, STATE])
@@ -118,7 +118,8 @@ class Rollback:
             pass  # The next run removes it.
 
     def _restore(self):
-        """Put everything back, table by table; while one cannot be (a held lock) it is tried again."""
+        """Put everything back, table by table. A table that cannot be put back, for example because of a held lock, is
+        tried again."""
         waiting, rows = list(self.work), []
         for attempt in range(_ATTEMPTS):
             problems = [(each, each.put_back(self._host)) for each in waiting]
@@ -132,8 +133,8 @@ class Rollback:
                 "failed": bool(waiting), "msg": ""}
 
     def back_now(self):
-        """Put everything back without waiting: (whether something is left, a sentence for the user). The process on the
-        node stays where it is."""
+        """Put everything back without waiting; returns (whether something is not put back, a sentence for the user).
+        The process on the node is not stopped."""
         problems = [problem for problem in [each.put_back(self._host) for each in self.work] if problem]
         if problems:
             return True, "Not all rules could be put back yet (%s); the node tries again after %d seconds" % (

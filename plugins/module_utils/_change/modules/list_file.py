@@ -38,12 +38,12 @@ def is_as_written(text):
 
 
 def added_lines(text, names):
-    """What others added to a list of ours, None where that is nothing; `names` are the modules that we listed."""
+    """The lines that others added to our list, or None; `names` are the modules that we listed."""
     ours, _found, theirs = text.partition(_FOUND)
     lines = _LINE.findall(ours[len(HEADER):])
     return "".join(line for line in lines if line.rstrip("\n") not in names) + theirs or None
 
 
 def listed(text):
-    """The modules in a list that is as written."""
+    """The modules in a list that this module wrote."""
     return text[len(HEADER):].split("\n")

@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What loading and persisting a set of modules changes on a node: the plan and its execution. PRIVATE to the
-collection.
+"""Plans and carries out the loading and persisting of kernel modules on a node. PRIVATE to the collection.
 
-A plan is made by looking only, so check mode shows exactly what a run does.
+Planning only reads, so check mode shows exactly what a run does.
 """
 
 import os
@@ -26,9 +25,10 @@ from .list_file import added_lines, is_as_written, is_foreign, list_text, listed
 LOAD_DIRECTORY = "/etc/modules-load.d"
 MARK = "# kubenode.netfilter lifted: "
 _MARKED = re.compile("^" + re.escape(MARK), re.MULTILINE)
-# modprobe resolves, reads and links; slow disks and emulated machines need seconds, a set of 60 never minutes.
+# modprobe resolves, reads and links modules. Slow disks and emulated machines need seconds for that, and never minutes
+# for 60 modules.
 MODPROBE_SECONDS = 60.0
-# After a line is commented out another may take effect, as with several install lines; no file has that many.
+# After a line is commented out, another may take effect, as with several install lines; no file has this many.
 _ROUNDS_LIMIT = 64
 
 
@@ -44,8 +44,8 @@ class Record(change_record.Record):
 
 
 class TakenOver(FileChange):
-    """A list with our header that the record does not name, or not with these bytes: an undo restores what others added
-    to it."""
+    """A list with our header that the record does not name, or not with these bytes: an undo restores the lines that
+    others added to it."""
 
     def __init__(self, path, before, after, added):
         super(TakenOver, self).__init__(path, before, after)
@@ -58,8 +58,8 @@ class TakenOver(FileChange):
 
 
 class Plan:
-    """`files` to write, `to_load` by name, `rows`: what is said of each module asked for, the `look` it rests on, and
-    the `record`."""
+    """`files` to write, `to_load`, the names of modules, `rows`, one for each requested module, the `look` that the
+    plan is based on, and the `record`."""
 
     def __init__(self, host, look=None):
         self.look = look
@@ -73,7 +73,7 @@ class Plan:
         self.warnings = []
 
     def contents(self):
-        """What the record holds afterwards."""
+        """The contents of the record after the run."""
         if self.undo:
             return self.record.with_entries(self.entries)
         return self.record.with_changes(self.files)
@@ -89,7 +89,7 @@ class Plan:
 
 
 def plan_present(host, node, names, options):
-    """Plan to have `names` loaded (`options["load"]`, live places only), persisted and, where told, unblocked."""
+    """Plan to load (live places only), persist and unblock `names`, each where its option is set."""
     plan = Plan(host, Look(host, node))
     look = _lift(host, node, plan, names) if options["unblock"] else plan.look
     rows = [_row(look.module(name)) for name in names]
@@ -122,8 +122,8 @@ def plan_absent(host, options):
 
 
 def carry_out(host, plan):
-    """Write the files, all or none; then load. An undo puts back what it can. Raises ChangeFailed where none of it
-    stays."""
+    """Write the files, all or none; then load. An undo puts back every file that it can. Raises ChangeFailed where no
+    change stays."""
     if plan.undo:
         _put_back(host, plan)
         return
@@ -144,7 +144,7 @@ def _put_back(host, plan):
 
 
 def load(host, plan):
-    """Load the modules; every load is proved by looking again, never by modprobe's exit status."""
+    """Load the modules; each load is checked by reading the loaded modules again, never by modprobe's exit status."""
     if not plan.to_load:
         return
     done = host.run(["modprobe", "-a", "--"] + plan.to_load, MODPROBE_SECONDS)
@@ -177,7 +177,7 @@ def _row(evidence):
 
 
 def _judge_load(row, plan, may_load):
-    """Decide whether the module is loaded now, and say why not where it cannot be."""
+    """Decide whether to load the module now; where it cannot be loaded, set the reason."""
     state = row["before"]
     if row["loaded"] or not may_load:
         return
@@ -197,8 +197,8 @@ def _judge_load(row, plan, may_load):
 
 
 def _persisted_names(look, rows):
-    """Names for the list: all except those that every installed kernel has built in; a kernel without the module may
-    boot one day."""
+    """Names for the list: all modules except those built into every installed kernel. A kernel that does not have the
+    module built in may be booted later."""
     names = []
     for row in rows:
         states = [modules_state.resolve(kernel, row["name"], look.running if kernel.running else None,
@@ -217,13 +217,13 @@ def _plan_list(host, plan, path, names):
     if before is None or is_foreign(before) or (former is not None and digest_of(before) in former["after"]):
         plan.files.append(FileChange(path, before, after))
         return
-    # Earlier versions recorded no list of their own. Where the record names the list, others edited this one since.
+    # Earlier versions did not record their list. Where the record names the list, others have edited it since.
     ours = listed(before) if former is None and is_as_written(before) else names
     plan.files.append(TakenOver(path, before, after, added_lines(before, ours)))
 
 
 def _plan_unrecorded(host, plan, path):
-    """Earlier versions recorded no list of their own. It is removed where it is byte for byte what they wrote."""
+    """Earlier versions did not record their list. It is removed where it is byte for byte what they wrote."""
     text = write.read_exactly(host, path)
     if text is None:
         return
@@ -235,10 +235,10 @@ def _plan_unrecorded(host, plan, path):
 
 
 def _lift(host, node, plan, names):
-    """Plan to make comments of the lines that block; returns the look at the tree as it is then.
+    """Plan to comment out the lines that block; returns the look at the tree with these changes.
 
-    A file below /etc is edited. One of a package is left alone and hidden by an edited copy of the same name in
-    /etc/modprobe.d, as modprobe.d(5) has it. What stands on the kernel's command line cannot be lifted here.
+    A file below /etc is edited. A package's file is not changed: an edited copy of the same name in /etc/modprobe.d
+    hides it (modprobe.d(5)). A block on the kernel command line cannot be lifted here.
     """
     look, texts = plan.look, OrderedDict()
     for _round in range(_ROUNDS_LIMIT):
@@ -255,15 +255,15 @@ def _lift(host, node, plan, names):
         former = plan.record.entries.get(path)
         changed_since = (former is not None and before is not None
                          and write.digest(before) not in former["after"] + [change_record.backup_in(former)])
-        # Of a file that its owner edited behind an earlier run, that edit is what an undo keeps, with the lines lifted
-        # then in force.
+        # Where the owner edited a file after an earlier run, an undo keeps that edit and restores the lines that the
+        # run commented out.
         original = _MARKED.sub("", before) if changed_since else None
         plan.files.append(FileChange(path, before, after, original=original))
     return look
 
 
 def _liftable(look, names):
-    """{(file, line)} of lines that block one of the modules and may be made comments."""
+    """{(file, line)} of lines that block one of the modules and may be commented out."""
     blocks = [block for name in names for block in look.module(name)["blocks"]
               if block["effect"] == "blocks" and "/modprobe.d/" in block["file"]]
     # A link leads to a file of another owner, and an undo would have to restore the link: left to the administrator.
@@ -276,7 +276,7 @@ def _commented(text, numbers):
     for number, line in enumerate(text.split("\n"), 1):
         inside = inside or number in numbers
         result.append(MARK + line if inside else line)
-        # An odd number of backslashes: the directive goes on in the next line.
+        # An odd number of backslashes: the directive continues on the next line.
         inside = inside and (len(line) - len(line.rstrip("\\"))) % 2 == 1
     return "\n".join(result)
 

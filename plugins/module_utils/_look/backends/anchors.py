@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a backend carries all that kube-proxy and kubelet need to work there. PRIVATE to the collection."""
+"""Whether a backend holds everything that kube-proxy and kubelet need to work there. PRIVATE to the collection."""
 
 from ..._rules.kube_proxy.anchors import ask_anchors
 from ..._rules.kube_proxy.proxy import has_proxy
@@ -18,11 +18,11 @@ def own_chains(rules, backend):
 
 
 def not_carried(host, node, rules, backend, options):
-    """Why `backend` cannot be said to carry what the other one still holds, as a sentence, or None.
+    """Why it is not certain that `backend` holds what the other backend still holds, as a sentence, or None.
 
-    Every jump that the mode and version of kube-proxy have must be there, in each family that the other backend has
-    chains of, and every mark by which kubelet and kube-proxy are found. Of a family that kube-proxy does not use
-    kubelet's marks are all there is. What is not known counts as missing.
+    `backend` must have every jump that the mode and version of kube-proxy require, in each family in which the other
+    backend has chains, and every mark by which kubelet and kube-proxy are found. In a family that kube-proxy does not
+    use, only kubelet's marks are required. Unknown parts count as missing.
     """
     kube_proxy, kubelet = collect_kube_proxy(host, node), collect_kubelet(host, node)
     situation = situation_of(host, rules, options, kube_proxy, kubelet)

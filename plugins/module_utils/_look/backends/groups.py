@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What switches the iptables programs of a tree: groups of alternatives, or plain links. PRIVATE to the collection.
+"""How the iptables programs of a tree are switched: by groups of alternatives, or by plain links. PRIVATE to the
+collection.
 
-Debian has iptables and ip6tables as groups of their own, the Red Hat family has ip6tables as a slave of iptables (their
-packages' scripts); where no alternatives are kept (Gentoo, Flatcar, hand-made images) each program is a link to one of
+On Debian iptables and ip6tables are groups of their own; in the Red Hat family ip6tables is a slave of iptables
+(scripts of their packages). Without alternatives (Gentoo, Flatcar, hand-made images) each program is a link to one of
 the two binaries.
 """
 
@@ -19,7 +20,7 @@ LINKS = "/etc/alternatives"
 UPDATE, RED_HAT, PLAIN = "update-alternatives", "alternatives", "links"
 _MECHANISMS = dict(zip(ALTERNATIVES, (UPDATE, RED_HAT)))
 NAMES = ("iptables", "ip6tables", "arptables", "ebtables")
-# The programs that have to be of one backend; of the bridge's a system often has one backend only.
+# The programs that must use one backend; the bridge programs often exist for one backend only.
 NEEDED = NAMES[:2]
 BACKENDS = ("nft", "legacy")
 
@@ -44,11 +45,11 @@ class Group:
         self.problem = None
 
     def state(self):
-        """What an undo needs to know."""
+        """The state that an undo restores."""
         return {"mode": self.mode, "links": dict(self.links)}
 
     def wanted(self, backend):
-        """The state with another backend. Mode manual survives the next upgrade of the packages."""
+        """The state with another backend. The next upgrade of the packages keeps mode manual."""
         return {"mode": self.mode and "manual", "links": dict(self.choices[backend])}
 
 
@@ -99,7 +100,7 @@ def _fill(host, group, alternative, choices):
     for choice in sorted(choices, key=lambda row: row["priority"]):
         backend = backend_of(host, choice["path"])
         if backend in BACKENDS and host.is_file(choice["path"]):
-            # Of several of one backend the last one, with the highest priority, stays.
+            # Of several choices of one backend the last one, which has the highest priority, is kept.
             group.choices[backend] = {_link(name): choice["slaves"].get(name) for name in names}
             group.choices[backend][_link(group.name)] = choice["path"]
     group.backend = _together([backend_of(host, _link(name)) for name in names
@@ -139,12 +140,12 @@ def _plain(host, name):
 
 
 def _other(host, path, program, backend):
-    """What the link `path` of a program would hold for a backend: as it is where it leads there, else the binary beside
-    the present one."""
+    """The target that the link `path` of a program needs for a backend: the present target if it has that backend,
+    otherwise the binary beside the present one; None where that does not exist."""
     if backend_of(host, path) == backend:
         return host.read_link(path)
     folder = os.path.dirname(host.tree_path(path) or path)
-    # The legacy tools of the bridge are programs of their own.
+    # The legacy bridge tools are programs of their own.
     named = program.partition("-")[0] + "-" + backend + "".join(program.partition("-")[1:])
     for name in (named,) + (MULTI[backend] if backend == "nft" or program not in BRIDGE else ()):
         target = "%s/%s" % (folder, name)

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_iptables_backend: which backend the node's iptables programs are, and which one holds rules. PRIVATE
-to the collection.
+"""The section node_iptables_backend: which backend the node's iptables programs use, and which backend holds rules.
+PRIVATE to the collection.
 
-The backend of a program follows from the target of its link and the bytes of its file; where these hold no version,
+The target of its link and the bytes of its file show the backend of a program; where these contain no version,
 `iptables-save --version` is run. `iptables --version` prints the same and has a side effect: with the nft backend it
 loads nfnetlink (seen with iptables 1.8.9 on Linux 6.1), as do `nft --version` and `conntrack --version`; `ipset
 --version` and `ipvsadm --version` load their modules.
@@ -21,14 +21,15 @@ from ..processes import find_processes
 from ..unread import status_of_notes, unread_rows
 from .iptables_files import backend_of, build_of
 
-# What Kubernetes runs, by family; together they decide which backend the node uses.
+# Programs that Kubernetes runs, by family; together they decide which backend the node uses.
 FAMILIES = {
     "ipv4": ("iptables", "iptables-save", "iptables-restore"),
     "ipv6": ("ip6tables", "ip6tables-save", "ip6tables-restore"),
 }
 BRIDGE = ("arptables", "arptables-save", "arptables-restore", "ebtables", "ebtables-save", "ebtables-restore")
 PROGRAMS = FAMILIES["ipv4"] + FAMILIES["ipv6"] + BRIDGE
-# Where one of both exists: that of dpkg (Debian, openSUSE) or of chkconfig (the Red Hat family, Azure Linux).
+# State of the alternatives, where one of the two exists: dpkg (Debian, openSUSE) or chkconfig (the Red Hat family,
+# Azure Linux).
 ALTERNATIVES = ("/var/lib/dpkg/alternatives", "/var/lib/alternatives")
 _LINKS = "/etc/alternatives"
 _VERSION = re.compile(r"v(\d+\.\d+(?:\.\d+)*)(?:\s+\((nf_tables|legacy)\))?")
@@ -97,8 +98,8 @@ def _groups(host):
 
 
 def _auto_choice(host, name, text):
-    """The backend that mode auto takes, or None: the choice with the highest priority of those that are there, and of
-    several the present one (dpkg utils/update-alternatives.c alternative_get_best(); seen with 1.21.22)."""
+    """The backend that mode auto takes, or None: the existing choice with the highest priority, and of several such
+    choices the present one (dpkg utils/update-alternatives.c alternative_get_best(); seen with 1.21.22)."""
     present = host.read_link("%s/%s" % (_LINKS, name))
     there = [choice for choice in parse_choices(text) or [] if host.is_file(choice["path"])]
     backend = backend_of(host, max(there, key=lambda choice: (choice["priority"],
@@ -109,7 +110,7 @@ def _auto_choice(host, name, text):
 def _binary(host, program, groups, files):
     status, path = host.binary(program)
     target = host.tree_path(path) if path else None
-    # Where it may be and cannot be looked for, it is not missing.
+    # If a folder that may hold the program cannot be searched, the program does not count as missing.
     backend, version, alternative = None if status in (OK, ABSENT) else "unknown", None, None
     if path:
         if (target or path) not in files:
@@ -137,14 +138,14 @@ def _version(host, found):
     if first is None:
         return None, ABSENT
     if first["version"]:
-        return first["version"], OK  # Its own bytes held the version already.
+        return first["version"], OK  # Its own bytes contained the version already.
     answer = host.run([first["path"], "--version"])
     match = _VERSION.search(answer.out)
     return (match.group(1), OK) if answer.ok and match else (None, answer.status if answer.status != OK else UNPARSED)
 
 
 def _rules_status(read):
-    """One word for all saves together: what was not read of one counts for all."""
+    """One status for all saves together: one save that was not read decides for all."""
     if read is None:
         return ABSENT
     statuses = [read.collected[source] for source in sorted(read.collected) if source != "nftables"]

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """iptables builds in the containers of programs that write rules of the node. PRIVATE to the collection.
 
-Their files are read and never run: a build tells its backend and version in its own bytes. Limits of reading from
+Their files are read and never run: the bytes of a build contain its backend and version. Limits for reading from
 containers: _host/container.py.
 """
 
@@ -18,15 +18,15 @@ from ..containers import Containers
 from ..processes import find_processes
 
 PROGRAMS = tuple(folder + "/iptables" for folder in BINARY_DIRECTORIES)
-# Behind a wrapper lie the builds it chooses from.
+# The builds that a wrapper chooses from.
 BUILDS = tuple(folder + "/xtables-nft-multi" for folder in BINARY_DIRECTORIES)
-# A build is 0.2 MB, a static one or a wrapper written in Go a few.
+# A build has 0.2 MB; a static build or a wrapper written in Go has a few MB.
 SIZE_LIMIT = 8 * 1024 * 1024
 CONTAINERS_LIMIT = 24
 SECONDS = 6.0
 ROWS_LIMIT = 10
-# From 1.8.8 on matches are written in a form that older readers print without (measured: 1.8.7 against 1.8.9 and
-# 1.8.11).
+# Since 1.8.8 iptables writes matches in a form that older versions print without the match (measured: 1.8.7 against
+# 1.8.9 and 1.8.11).
 NATIVE_SINCE = "1.8.8"
 
 
@@ -51,7 +51,7 @@ def collect_builds(host):
         if process.is_the_same(host):
             rows.append(row)
     rows = _distinct(rows)
-    # Builds that repeat others may be left out; those of a container that was not read are not known to repeat any.
+    # A build that repeats another one may be left out; a container that was not read may have a build of its own.
     return TIMEOUT if left_out else status, [row for _file, row in rows[:ROWS_LIMIT]], left_out + len(rows[ROWS_LIMIT:])
 
 
@@ -76,7 +76,7 @@ def build_of_process(process, container):
 
 
 def _distinct(rows):
-    """The rows with each file once, builds that differ first: ten copies of one build say no more than one."""
+    """The rows with each file once. Builds that differ come first: ten copies of one build show no more than one."""
     files, kinds, first, rest = set(), set(), [], []
     for identity, row in rows:
         if identity in files:
@@ -105,7 +105,7 @@ def judge_stripping(rows, backend, version):
 
 
 def _effective(row, backend):
-    """A wrapper takes the backend that kubelet's hint is in, which is the node's own."""
+    """The backend of a build. A wrapper takes the backend that holds kubelet's hint, which is the node's own."""
     return backend if row["backend"] == "wrapper" else row["backend"]
 
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The backend of an iptables program of the node, by the file its links lead to. PRIVATE to the collection.
 
-Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) relinks when it is run, so none
-is run.
+Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) changes links when it runs, so
+no program is run.
 """
 
 from ..._host.host import OK
@@ -21,7 +21,7 @@ def backend_of(host, path):
 
 
 def build_of(host, target):
-    """(backend as above, version or None) of a file, out of its own bytes."""
+    """(backend as above, version or None) of a file, from its own bytes."""
     named = _BY_NAME.get(target.rsplit("/", 1)[-1])
     status, data = host.read_bytes(target)
     if status != OK:

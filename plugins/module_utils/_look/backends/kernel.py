@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the kernels of a tree have a backend of iptables. PRIVATE to the collection."""
+"""Whether the kernels of a tree support an iptables backend. PRIVATE to the collection."""
 
 from ..modules.look import Look
 from ..modules.state import AVAILABLE, UNKNOWN
 
-# What kube-proxy's chains need of either. From 6.17 on the legacy tables are a choice of their own that is off unless
-# it was made (CONFIG_NETFILTER_XTABLES_LEGACY).
+# The modules that kube-proxy's chains need from each backend. Since Linux 6.17 the legacy tables have an option of
+# their own, which is off by default (CONFIG_NETFILTER_XTABLES_LEGACY).
 _MODULES = {"nft": ("nf_tables", "nft_compat"),
             "legacy": ("ip_tables", "iptable_filter", "iptable_nat", "iptable_mangle")}
 _TABLES = "/proc/net/ip_tables_names"

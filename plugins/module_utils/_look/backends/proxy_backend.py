@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which backend the kube-proxy that runs here writes to, by the iptables it uses. PRIVATE to the collection.
 
-Asked only where both backends hold rules of it. A wrapper relinks itself to one backend when it is run first
+Used only where both backends hold its rules. At its first run a wrapper links itself to one backend
 (kubernetes-sigs/iptables-wrappers).
 """
 
@@ -15,7 +15,7 @@ _BACKENDS = ("nft", "legacy")
 
 
 def proxy_backend(host, kube_proxy):
-    """nft or legacy; None where that is not known, as behind a wrapper that was not run. `kube_proxy` is its
+    """nft or legacy; None where that is not known, as with a wrapper that has not run yet. `kube_proxy` is its
     section."""
     backend, root = None, kube_proxy["tools_root"]
     if kube_proxy["runs_in"] == "host":

@@ -11,15 +11,15 @@ from ..processes import find_processes, uptime_seconds
 from ..restarts import restarts_of
 from .backend import backend_of
 
-# Network -> names of its agent, any of which will do; k3s contains flannel.
+# Network -> process names of its agent, any of which counts; k3s contains flannel.
 AGENTS = {
     "flannel": ("flanneld", "k3s-server", "k3s-agent"), "calico": ("calico-node", "calico-felix"),
     "cilium": ("cilium-agent",), "weave": ("weaver",), "aws": ("aws-k8s-agent",), "antrea": ("antrea-agent",),
     "kube-router": ("kube-router",), "ovn": ("ovnkube",),
 }
-# What the plugin asks the agent by: flannel-io/cni-plugin flannel.go, projectcalico/calico cni-plugin utils.go
-# (nodename_file), cilium pkg/defaults (SockPath), antrea pkg/cni (AntreaCNISocketAddr).
-# Network -> the option of its plugin for the file, and its default.
+# Where a plugin finds its agent: flannel-io/cni-plugin flannel.go, projectcalico/calico cni-plugin utils.go
+# (nodename_file), cilium pkg/defaults (SockPath), antrea pkg/cni (AntreaCNISocketAddr). Network -> the option of its
+# plugin for the file, and its default.
 _FILES = {"flannel": ("subnetFile", "/run/flannel/subnet.env"),
           "calico": ("nodename_file", "/var/lib/calico/nodename")}
 _SOCKETS = {"cilium": "/run/cilium/cilium.sock", "antrea": "/run/antrea/cni.sock"}

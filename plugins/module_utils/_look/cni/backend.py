@@ -9,16 +9,16 @@ import posixpath
 from ..._host import container
 from ..._host.host import ABSENT, OK
 
-# projectcalico/calico felix/config: the environment goes before its other sources; names of values in any case.
-# Images of Rancher choose their iptables programs by the other one.
+# projectcalico/calico felix/config: the environment overrides its other sources; values are not case-sensitive. Images
+# of Rancher choose their iptables programs by the second variable.
 _VARIABLES, _BACKENDS = ("FELIX_IPTABLESBACKEND", "IPTABLES_MODE"), ("auto", "legacy", "nft")
-# flannel-io/flannel main.go; where k3s writes it for the flannel in it.
+# flannel-io/flannel main.go; the second path is the file that k3s writes for its own flannel.
 _NET_CONF, _OF_K3S = "/etc/kube-flannel/net-conf.json", "/var/lib/rancher/k3s/agent/etc/flannel/net-conf.json"
 _OPTION, _LIMIT = "EnableNFTables", 65536
 
 
 def backend_of(host, process, network):
-    """(auto, legacy, nft, unknown or None, the setting); nothing else of the environment is kept."""
+    """(auto, legacy, nft, unknown or None, the setting that names it); no other variable of the environment is kept."""
     wanted = _VARIABLES if network == "calico" else _VARIABLES[1:]
     text = host.read_text("/proc/%d/environ" % process.pid)
     if text.status not in (OK, ABSENT):
@@ -32,7 +32,7 @@ def backend_of(host, process, network):
 
 
 def _of_flannel(host, process):
-    """With this option flannel writes rules of nftables, else by the iptables of its image (trafficmngr)."""
+    """With EnableNFTables flannel writes nftables rules, otherwise it uses the iptables of its image (trafficmngr)."""
     given = posixpath.join("/", process.option("net-config-path") or _NET_CONF)
     path = _OF_K3S if process.name.startswith("k3s") else given
     if process.contained and path != _OF_K3S:

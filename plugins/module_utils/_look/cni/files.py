@@ -8,7 +8,7 @@ import stat
 
 from ..._host.host import ABSENT, OK, UNPARSED
 
-# libcni ConfFiles(); directories are passed over.
+# libcni ConfFiles(); directories are skipped.
 ENDINGS = (".conf", ".conflist", ".json")
 FILES_LIMIT, SIZE_LIMIT, PLUGINS_LIMIT = 12, 256 * 1024, 16
 
@@ -17,7 +17,8 @@ NETWORKS = {
     "flannel": "flannel", "calico": "calico", "cilium-cni": "cilium", "weave-net": "weave", "aws-cni": "aws",
     "azure-vnet": "azure", "antrea": "antrea", "ovn-k8s-cni-overlay": "ovn",
 }
-# kube-router configures the bridge plugin; its file name tells (cloudnativelabs/kube-router daemonset manifests).
+# kube-router configures the bridge plugin; its file name identifies it (cloudnativelabs/kube-router daemonset
+# manifests).
 FILE_NAMES = {"10-kuberouter.conf": "kube-router", "10-kuberouter.conflist": "kube-router"}
 # Plugins that run the network of another file.
 _META = ("multus", "multus-shim", "multus-cni", "genie", "danm")
@@ -48,7 +49,7 @@ def _file(host, path):
 
 
 def used_files(files, runtime):
-    """Those the runtime takes, in order. containerd stops at an invalid file; others pass over it."""
+    """The files that the runtime uses, in order. containerd stops at an invalid file; other runtimes skip it."""
     if runtime.network:
         files = [row for row in files if row.config and row.config.name == runtime.network]
     if runtime.skips:
@@ -85,15 +86,16 @@ def file_rows(files, used):
 
 
 def _hidden_by(row, used):
-    """The file in use that takes the place of this one, or None where both may be there on purpose."""
+    """The file in use that replaces this one, or None where both may exist on purpose."""
     if row in used or row.problem or not row.config:
         return None
     return next((first.path for first in used if first.config and not first.problem and _hides(first, row)), None)
 
 
 def _hides(first, other):
-    """Whether both would give pods their network: they have one name, or the other one belongs to an agent that the
-    chain in use is not built on. podman and cri-o bring a bridge of their own, which hurts while it is not used."""
+    """Whether both files would set up the network of pods: they have the same name, or the other file belongs to an
+    agent that the chain in use is not built on. podman and cri-o install a bridge configuration of their own, which
+    does no harm while it is not used."""
     types = set(first.config.plugins)
     if is_meta(first) or "loopback" in other.config.plugins:
         return False

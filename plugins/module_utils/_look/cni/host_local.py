@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How full the address ranges of host-local are, and which of its leases no pod has. PRIVATE to the collection.
+"""How full the address ranges of host-local are, and which of its leases belong to no pod. PRIVATE to the collection.
 
 host-local keeps a file for each lease, named by the address: line 1 is the ID of the sandbox, line 2 the interface
 (containernetworking/plugins plugins/ipam/host-local/backend/disk/backend.go). It frees a lease only when the runtime
@@ -22,15 +22,15 @@ from .sandboxes import sandbox_ids
 _DATA_DIRECTORY, _SUBNET_FILE = "/var/lib/cni/networks", "/run/flannel/subnet.env"
 _SUBNETS = ("FLANNEL_SUBNET", "FLANNEL_IPV6_SUBNET")
 ROWS_LIMIT, EXAMPLES_LIMIT = 8, 5
-# Files of one directory, and those whose content is read: some ten times the pods that a node can have.
+# Number of files of one directory, and of files whose content is read: about ten times the pods that a node can have.
 NAMES_LIMIT, READ_LIMIT = 70000, 4096
-# The plugin takes an address before its sandbox has a directory; kubelet waits four minutes for a sandbox at most.
+# The plugin reserves an address before its sandbox has a directory; kubelet waits at most four minutes for a sandbox.
 YOUNG_SECONDS = 600
-# A number of an answer has at most 64 bits; a larger range of IPv6, such as a /56, is as far from being full.
+# Numbers in the evidence have at most 64 bits; a larger IPv6 range, such as a /56, is just as far from being full.
 MOST_ADDRESSES = 2 ** 64 - 1
 _SANDBOX_ID = re.compile(r"[0-9a-f]{64}\Z")
 
-# A network: `sets` is what parse_range_sets() gives.
+# A network: `sets` is the result of parse_range_sets().
 _Network = collections.namedtuple("_Network", "name path used folder sets")
 
 
@@ -39,7 +39,7 @@ def host_local_of(host, files, used, runtime, now):
     networks = _networks(host, files, used)
     if not networks:
         return ABSENT, []
-    # Sandboxes before leases: a sandbox that ends meanwhile has freed its lease before.
+    # Sandboxes are read before leases: a sandbox that ends in between has freed its lease by then.
     status, sandboxes = sandbox_ids(host, runtime)
     rows = []
     for network in networks:
@@ -49,7 +49,7 @@ def host_local_of(host, files, used, runtime, now):
 
 
 def _networks(host, files, used):
-    """The networks whose addresses host-local gives, each once."""
+    """The networks whose addresses host-local assigns, each once."""
     found = collections.OrderedDict()
     for row in sorted(files, key=lambda each: each not in used):
         for entry in row.config.entries if row.config and row.config.name and not row.problem else []:
@@ -65,7 +65,8 @@ def _networks(host, files, used):
 
 
 def _ipam_of(entry):
-    """Its settings of host-local, or None. flannel-io/cni-plugin uses host-local unless another one is named."""
+    """The settings of host-local in a plugin, or None. flannel-io/cni-plugin uses host-local unless another one is
+    named."""
     ipam = entry.get("ipam")
     ipam = ipam if isinstance(ipam, dict) else {}
     default = "host-local" if entry["type"] == "flannel" else None
@@ -85,8 +86,8 @@ def _pod_networks(host):
 
 
 def _flannel_subnets(host, path):
-    """The subnets of this node, IPv4 and IPv6, or None; the file has the address of the bridge instead of the
-    network's."""
+    """The subnets of this node, IPv4 and IPv6, or None; the file contains the address of the bridge, not that of the
+    network."""
     values = parse_assignments(host.read_text(path, 65536).text)
     found = []
     for name in _SUBNETS:
@@ -109,7 +110,7 @@ class _Leases:
         self.addresses = sorted(filter(None, map(_address, names[:NAMES_LIMIT])), key=int)
 
     def gone(self, addresses, sandboxes, now):
-        """(those of the addresses whose sandbox is gone, how many were not compared)."""
+        """(the addresses whose sandbox no longer exists, how many addresses were not compared)."""
         found, unread = [], len(addresses[READ_LIMIT:])
         for address in addresses[:READ_LIMIT]:
             path = "%s/%s" % (self._folder, address)
@@ -166,5 +167,5 @@ def _address(name):
 
 
 def _path(value, default):
-    """A path of the configuration; runtimes work in the root directory."""
+    """A path of the configuration; the working directory of a runtime is /."""
     return posixpath.join("/", value) if isinstance(value, str) and value else default

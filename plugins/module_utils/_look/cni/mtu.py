@@ -13,23 +13,24 @@ _NET = "/sys/class/net/"
 ROUTES_LIMIT, PORTS_LIMIT, DEVICES_LIMIT = 4 * 1024 * 1024, 256, 4096
 _UP, _THROUGH_GATEWAY = 0x1, 0x2  # IFF_UP (include/uapi/linux/if.h), RTF_GATEWAY (include/uapi/linux/route.h)
 
-# Tunnel devices of flannel and Calico: encapsulation, and the bytes it adds at least to each packet: headers of IPv4
-# (20) or IPv6 (40), of UDP (8) with VXLAN and Ethernet (8 + 14), or of UDP with WireGuard (8 + 32). flannel takes 50
-# for VXLAN over IPv6 as well (pkg/backend/vxlan/vxlan_network.go); the kernel answers what is too large with ICMPv6.
+# Tunnel devices of flannel and Calico: the encapsulation, and the minimum number of bytes that it adds to each packet:
+# headers of IPv4 (20) or IPv6 (40), of UDP (8) with VXLAN and Ethernet (8 + 14), or of UDP with WireGuard (8 + 32).
+# flannel uses 50 for VXLAN over IPv6 as well (pkg/backend/vxlan/vxlan_network.go); the kernel answers packets that are
+# too large with ICMPv6.
 _TUNNELS = {
     "flannel.1": ("vxlan", 50), "flannel-v6.1": ("vxlan", 50), "flannel.ipip": ("ipip", 20),
     "flannel-wg": ("wireguard", 60), "flannel-wg-v6": ("wireguard", 80), "vxlan.calico": ("vxlan", 50),
     "vxlan-v6.calico": ("vxlan", 70), "tunl0": ("ipip", 20), "wireguard.cali": ("wireguard", 60),
     "wg-v6.cali": ("wireguard", 80),
 }
-# Tunnel devices that Open vSwitch makes while there is a tunnel, and what the plugin adds at least: Antrea's Geneve has
-# no option (antrea pkg/agent/config/node_config.go), that of OVN-Kubernetes one of 8 bytes (go-controller/pkg/types).
-# Weave adds 50 bytes for VXLAN and 34 to 37 for ESP where it encrypts (weaveworks/weave net/bridge.go,
-# site/tasks/manage/fastdp.md), which is not seen here.
+# Tunnel devices that Open vSwitch creates while there is a tunnel, and the minimum number of bytes that the plugin
+# adds: the Geneve header of Antrea has no option (antrea pkg/agent/config/node_config.go), that of OVN-Kubernetes has
+# one of 8 bytes (go-controller/pkg/types). Weave adds 50 bytes for VXLAN, and 34 to 37 bytes for ESP where it encrypts
+# (weaveworks/weave net/bridge.go, site/tasks/manage/fastdp.md), which is not visible here.
 _GENEVE, _VXLAN, _WEAVE = "genev_sys_6081", "vxlan_sys_4789", "vxlan-6784"
 _OVERLAYS = {"antrea": {_GENEVE: ("geneve", 50), _VXLAN: ("vxlan", 50)},
              "ovn-k8s-cni-overlay": {_GENEVE: ("geneve", 58)}, "weave-net": {_WEAVE: ("vxlan", 50)}}
-# Plugin -> how the names of the pods' devices begin; those of bridge are the ports of its bridge. Antrea and
+# Plugin -> prefix of the names of the pods' devices; those of bridge are the ports of its bridge. Antrea and
 # OVN-Kubernetes give their device on the node the MTU of pods; ptp has no bridge (plugins/main/ptp/ptp.go).
 _DEVICES = {"calico": "cali", "aws-cni": "eni", "bridge": None, "flannel": None, "ptp": "veth", "antrea": "antrea-gw",
             "ovn-k8s-cni-overlay": "ovn-k8s-mp", "weave-net": "vethwepl"}
@@ -39,7 +40,7 @@ _Mtu = collections.namedtuple("_Mtu", "bytes source")
 
 
 def mtu_of(host, files, used):
-    """The evidence dict; None where no pod device and no setting of a known plugin is there."""
+    """The evidence dict; None where there is neither a pod device nor a setting of a known plugin."""
     entries = [entry for row in files if in_use(row, used) and row.config for entry in row.config.entries]
     entry = next((entry for entry in entries if entry["type"] in _DEVICES), None)
     pods = _pods_mtu(host, entry, entries) if entry else None
@@ -49,7 +50,7 @@ def mtu_of(host, files, used):
     defaults = sorted({route.interface for route in parse_proc_net_route(routes["/proc/net/route"])
                        + parse_proc_net_ipv6_route(routes["/proc/net/ipv6_route"]) if route.network is None} - {"lo"})
     of_defaults = [_mtu(host, name) for name in defaults]
-    # The smallest packet that may be carried, and the largest: pods may use another device than the default route.
+    # The lowest and the highest possible limit for packets of pods: they may use another device than the default route.
     carried = (_known(of_defaults, min), _known(of_defaults + [_mtu(host, name) for name in _hardware(host)], max))
     tunnels = _OVERLAYS.get(entry["type"], _TUNNELS)
     limits = [_limit(host, name, tunnels[name][1], carried) for name in tunnels
@@ -79,7 +80,7 @@ def _pods_mtu(host, entry, entries):
     """The largest `_Mtu` of pods, or None: of their devices on the node, and of the setting that new pods get."""
     inner = [_number(each.get("mtu")) for each in entries if each["type"] == "tuning"]
     found = [_Mtu(size, "the plugin tuning") for size in inner if size]
-    if not found:  # The plugin tuning changes the device in the pod alone.
+    if not found:  # The plugin tuning changes only the device in the pod.
         found = [_configured(host, entry)] + [_Mtu(_mtu(host, name), name) for name in _pod_devices(host, entry)]
     return max((mtu for mtu in found if mtu and mtu.bytes), key=lambda mtu: mtu.bytes, default=None)
 
@@ -105,7 +106,7 @@ def _pod_devices(host, entry):
     prefix = _DEVICES[entry["type"]]
     if prefix:
         names = [name for name in host.list_dir(_NET)[1] if name.startswith(prefix)][:PORTS_LIMIT]
-        # Ports of a bridge are those of containers of Docker and others.
+        # Devices that are ports of a bridge belong to containers of Docker and other programs.
         return [name for name in names if entry["type"] != "ptp" or not host.exists(_NET + name + "/brport")]
     settings = entry.get("delegate") if entry["type"] == "flannel" else entry
     bridge = settings.get("bridge") if isinstance(settings, dict) else None
@@ -114,28 +115,28 @@ def _pod_devices(host, entry):
 
 
 def _hardware(host):
-    """Devices of hardware, of which each may carry the traffic of pods."""
+    """Hardware devices, each of which may carry the traffic of pods."""
     names = host.list_dir(_NET)[1][:DEVICES_LIMIT]
     return [name for name in names if not name.startswith(("veth", "cali", "lxc"))
             and host.exists(_NET + name + "/device")]
 
 
 def _limit(host, name, overhead, carried):
-    """(tunnel, the smallest and the largest packet that may fit into it); its link names the device below it."""
+    """(tunnel, the lowest and the highest possible limit for packets in it); its link names the device below it."""
     lower = [_mtu(host, link[len("lower_"):]) for link in host.list_dir(_NET + name)[1] if link.startswith("lower_")]
     lowest, highest = (_known(lower, min), _known(lower, max)) if lower else carried
     return name, lowest and lowest - overhead, highest and highest - overhead
 
 
 def _is_in_use(host, name, encapsulation, routes):
-    """Whether the tunnel is up, and routes to other nodes go through it: tunl0 is there with its module."""
+    """Whether the tunnel is up, and routes to other nodes use it: tunl0 exists as soon as its module is loaded."""
     try:
         if not int(host.read_text(_NET + name + "/flags", 64).text, 16) & _UP:
             return False
     except ValueError:
         return False
-    # WireGuard's routes are in another table and those of Open vSwitch are flows; their devices are only there where
-    # they are used.
+    # WireGuard's routes are in another routing table, and Open vSwitch uses flows instead of routes; their devices
+    # exist only where they are used.
     if encapsulation == "wireguard" or name in (_GENEVE, _VXLAN, _WEAVE):
         return True
     rows = [line.split() for text in routes.values() for line in text.splitlines() if name in line]

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the plugins of a CNI configuration are installed where the runtime looks. PRIVATE to the collection.
 
-They are looked at and never run.
+The files are inspected and never run.
 """
 
 import stat
@@ -12,13 +12,13 @@ from ..._host.host import ABSENT
 from .files import NETWORKS
 
 PROGRAMS_LIMIT = 16
-# What the pods of agents install besides the plugins of their networks.
+# Plugins that the pods of agents install besides the plugins of their networks.
 _INSTALLED_WITH = ("calico-ipam", "azure-vnet-ipam", "egress-cni", "multus", "multus-shim")
 
 
 def program_rows(host, place, files, bin_dirs):
     """A row for each program that the files in use need. The pods of agents install their plugins at their first start,
-    so these are not asked of an image."""
+    so an image need not have these."""
     names = []
     for row in files:
         names += [name for name in row.config.programs if name not in names] if row.config else []

@@ -12,7 +12,7 @@ from ..processes import find_processes
 
 CONFIG_DIRECTORY, PROGRAM_DIRECTORY = "/etc/cni/net.d", "/opt/cni/bin"
 CONFIG_LIMIT, DROP_INS_LIMIT = 256 * 1024, 20
-# What containerd reads without an option, and behind configurations of distributions that bring their own.
+# The file that containerd reads by default, and the list of files with those of distributions before it.
 CONTAINERD_CONFIG = "/etc/containerd/config.toml"
 CONTAINERD_CONFIGS = (
     "/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
@@ -22,16 +22,17 @@ CRIO_CONFIG, CRIO_DROP_INS = "/etc/crio/crio.conf", "/etc/crio/crio.conf.d"
 # containerd pkg/cri/config: version 2 and version 3 of its configuration.
 _PLUGINS = ("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime", "cri")
 
-# `status` of reading its configuration, `source` the file or None; `name` None where several may be in use;
-# `used` is the number of files taken, 0 for all, `skips` whether invalid ones are passed over, `network` the one named.
+# `status` of reading its configuration, `source`: the file or None; `name`: None where several may be in use; `used`:
+# the number of CNI files that it uses, 0 for all; `skips`: whether it skips invalid files; `network`: the network that
+# its configuration names, or None.
 Runtime = collections.namedtuple("Runtime", "status name source conf_dir bin_dirs used skips network")
 
 
 def runtime_of(host, node):
-    """The `Runtime` of a tree: by its process where there is one, else by its configuration."""
+    """The `Runtime` of a tree: from its process where one runs, otherwise from its configuration."""
     names = ("containerd", "crio", "cri-dockerd")
     processes = find_processes(host, names)[1] if node["place"] == "live" else []
-    # moby starts a containerd for itself alone.
+    # moby starts a containerd only for itself.
     processes = [process for process in of_this_network(host, processes) if process.contained is not True
                  and "/docker/" not in (process.option("config", "c") or "")]
     by_name = {process.name: process for process in processes}
@@ -47,14 +48,14 @@ def runtime_of(host, node):
 
 
 def _containerd_configs(processes):
-    """Configurations of the containerds that run. Docker runs one with the defaults besides that of k3s."""
+    """Configuration files of the containerd processes. Docker runs one with the default file besides that of k3s."""
     paths = {process.option("config", "c") or CONTAINERD_CONFIG
              for process in processes if process.name == "containerd"}
     return sorted(paths - {CONTAINERD_CONFIG} or paths)
 
 
 def _cri_dockerd(process):
-    """Mirantis/cri-dockerd network/cni: an invalid file is passed over."""
+    """Mirantis/cri-dockerd network/cni: it skips an invalid file."""
     folder, programs = process.option("cni-conf-dir"), process.option("cni-bin-dir")
     return Runtime(process.status, "cri-dockerd", None, folder or CONFIG_DIRECTORY,
                    [part for part in (programs or PROGRAM_DIRECTORY).split(",") if part], 1, True, None)
@@ -65,7 +66,7 @@ def _containerd(host, path):
     found = {key[3]: value for key, value in sorted(keys.items())
              if len(key) == 4 and key[0] == "plugins" and key[1] in _PLUGINS and key[2] == "cni"}
     programs = found.get("bin_dirs") or found.get("bin_dir") or PROGRAM_DIRECTORY
-    # containerd pkg/cri/server/cni_conf_syncer.go: one file, unless max_conf_num has another number.
+    # containerd pkg/cri/server/cni_conf_syncer.go: one file, unless max_conf_num is another number.
     hidden = any(_is_hidden(keys, ("plugins", plugin, "cni")) for plugin in _PLUGINS)
     return _runtime(UNPARSED if hidden else status, "containerd", path if status == OK else None,
                     found.get("conf_dir") or CONFIG_DIRECTORY, [programs] if isinstance(programs, str) else programs,
@@ -73,7 +74,7 @@ def _containerd(host, path):
 
 
 def containerd_keys(host, path):
-    """(status, settings) of a configuration of containerd with those that it imports."""
+    """(status, settings) of a configuration file of containerd and the files that it imports."""
     status, keys = read_keys(host, path)
     keys, imports = keys or {}, (keys or {}).get(("imports",), [])
     if not isinstance(imports, list):
@@ -96,8 +97,8 @@ def _crio(host):
 
 
 def crio_keys(host):
-    """(status, settings, file of those for CNI) of cri-o: drop-ins by name after the file; ocicni passes over an
-    invalid file."""
+    """(status, settings, the file with the CNI settings) of cri-o: drop-ins are read after the file, by name; ocicni
+    skips an invalid file."""
     status, keys = read_keys(host, CRIO_CONFIG)
     keys = keys or {}
     source, listed = CRIO_CONFIG if status == OK else None, _matching(host, CRIO_DROP_INS + "/*")
@@ -111,7 +112,7 @@ def crio_keys(host):
 
 
 def _runtime(status, name, source, folder, programs, used, skips, network):
-    """The `Runtime`; a value that could not be read makes it `unparsed`, with the defaults in its place."""
+    """The `Runtime`; a value of a wrong type makes it `unparsed`, with the defaults instead."""
     wrong = [value for value, kind in ((folder, str), (programs, list), (used, int), (network or "", str))
              if not isinstance(value, kind)]
     if wrong:
@@ -121,7 +122,7 @@ def _runtime(status, name, source, folder, programs, used, skips, network):
 
 
 def _is_hidden(keys, table):
-    """Whether the table, or one that it is in, is a value that is not read, such as an inline table."""
+    """Whether the table, or a table around it, is written in a form that is not read, such as an inline table."""
     return any(table[:length] in keys for length in range(1, len(table) + 1))
 
 
@@ -135,7 +136,7 @@ def read_keys(host, path):
 
 
 def _matching(host, pattern):
-    """The files that a pattern with at most one `*`, in its last part, names."""
+    """The files that match a pattern with at most one `*`, in its last part."""
     folder, base = posixpath.split(pattern)
     before, star, after = base.partition("*")
     if not star:

@@ -14,13 +14,14 @@ _DOCKER_CONFIG = "/etc/docker/daemon.json"
 
 
 def sandbox_ids(host, runtime):
-    """(status, set of the IDs of sandboxes, which is None unless the status is ok). Where it is not certain which
-    directory the runtime uses, it is `absent`."""
+    """(status, set of the sandbox IDs, or None unless the status is ok). The status is `absent` where it is not certain
+    which directory the runtime uses."""
     folders = _FOLDERS.get(runtime.name, lambda *_each: [])(host, runtime)
     found, status = set(), ABSENT
     for index, folder in enumerate(folders):
         read, names = host.list_dir(folder)
-        # The first one has every sandbox, also those that kubelet has yet to remove; a task is gone after a boot.
+        # The first directory has every sandbox, also sandboxes that kubelet has not removed yet; tasks are gone after a
+        # boot.
         status = read if not index or read not in (OK, ABSENT) else status
         found.update(names)
     if status == OK and not found:
@@ -29,8 +30,8 @@ def sandbox_ids(host, runtime):
 
 
 def _of_containerd(host, runtime):
-    """containerd: its CRI plugin makes a directory for each sandbox and removes it with the sandbox (sandboxesDir);
-    each task has another one while it runs."""
+    """containerd: its CRI plugin creates a directory for each sandbox and removes it with the sandbox (sandboxesDir);
+    each task has a second directory while it runs."""
     wanted = runtime.source or CONTAINERD_CONFIG
     process = next((each for each in find_processes(host, ("containerd",))[1]
                     if (each.option("config", "c") or CONTAINERD_CONFIG) == wanted), None)
@@ -61,7 +62,7 @@ def _of_crio(host, _runtime):
 
 def _of_cri_dockerd(host, _runtime):
     """cri-dockerd: each sandbox is a container of Docker, which has a directory until it is removed (moby
-    daemon/daemon.go). With userns-remap that directory has another place."""
+    daemon/daemon.go). With userns-remap that directory is in another place."""
     process = next(iter(find_processes(host, ("dockerd",))[1]), None)
     text = host.read_text(process and process.option("config-file") or _DOCKER_CONFIG)
     if process is None or process.option("userns-remap") or text.status not in (OK, ABSENT):

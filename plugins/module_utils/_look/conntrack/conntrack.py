@@ -33,8 +33,8 @@ NOT_REQUESTED = {"window_seconds": 0, "top": False, "kernel_log": False}
 def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, options=None):
     """The evidence dict.
 
-    `kube_proxy` is the section node_kube_proxy, `kubelet_version()` is asked where kube-proxy does not tell its own,
-    `modules` the section node_kernel_modules where there is one, `options` is NOT_REQUESTED or more. Raises BadInput.
+    `kube_proxy` is the section node_kube_proxy; `kubelet_version()` is called where the version of kube-proxy is not
+    known; `modules` is the section node_kernel_modules or None; `options` overrides NOT_REQUESTED. Raises BadInput.
     """
     options = dict(NOT_REQUESTED, **(options or {}))
     if not 0 <= options["window_seconds"] <= WINDOW_SECONDS_MAX:
@@ -51,7 +51,7 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, opt
     _fill_table(host, live, section, bundle)
     _fill_requested(host, live, section, options, rows, bundle)
     if bundle and OK in (section["collected"]["counters"], section["collected"]["kernel_log"]):
-        section["collected"]["table"] = OK  # Part of what it says of itself was read.
+        section["collected"]["table"] = OK  # Its counters, or its messages in the kernel log, were read.
     setting = Setting(live=live, modules=rows, loader=modules["boot_loader"], memory_bytes=section["memory_bytes"],
                       release=modules["next_boot"]["release"],
                       hashsize=_hashsize(host, live, rows, section["collected"]),
@@ -127,8 +127,8 @@ def _of_kube_proxy(section, kubelet_version, cpus):
 
 
 def _hashsize(host, live, rows, collected):
-    """The present size, and what modprobe.d or the kernel's command line says of it for the next load; an option in
-    modprobe.d means nothing to code that is built in."""
+    """The present hashsize, and the one that modprobe.d or the kernel command line sets for the next load; options in
+    modprobe.d have no effect on code that is built in."""
     now = number(host.read_text(HASHSIZE).text) if live else None
     option, where, collected["module_options"] = None, None, ABSENT
     if (rows["nf_conntrack"] or {}).get("at_boot") != "builtin":
@@ -146,8 +146,8 @@ def _hashsize(host, live, rows, collected):
 
 
 def _rp_filter(host):
-    """The filter on the interface of the default route, which is the stricter one of its own and that of all
-    (Documentation ip-sysctl)."""
+    """rp_filter of the interface of the default route: the kernel uses the higher value of the interface's own and that
+    of `all` (Documentation ip-sysctl)."""
     # The kernel lists routes to the same network by their metrics, the lowest first (net/ipv4/fib_trie.c
     # fib_find_alias()).
     routes = parse_proc_net_route(host.read_text("/proc/net/route").text)

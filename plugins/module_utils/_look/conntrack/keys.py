@@ -12,9 +12,9 @@ from .now import read_key
 from .sysctl_boot import SysctlBoot, UNIT
 from .sysctl_rivals import DAEMON_JSON, rival_writes
 
-# Of the evidence on a module: whether it is in the kernel when sysctl.d is read.
+# `at_boot` of a module -> whether it is in the kernel when sysctl.d is applied.
 _EARLY = {"loaded": True, "builtin": True, "on_demand": False, "blocked": False, "absent": False}
-# A reason names a path, and stands in the row of each key.
+# A reason names a path, and is repeated in the row of each key.
 REASON_LIMIT = 300
 _LIMIT_FIELDS = "conntrack.maxPerCore and conntrack.min"
 
@@ -31,7 +31,7 @@ class Setting:
 
 class Keys:
     """`rows` of all keys, `missing` ones, `status` and `unread` of sysctl.d, and `fresh_limit`, the limit of a table
-    that is made now."""
+    that is created now."""
 
     def __init__(self, host, setting):
         self._host, self._setting = host, setting
@@ -42,7 +42,7 @@ class Keys:
         notes = dict(of_rivals, **of_files)
         self.status = status_of_notes(notes) if notes else self._boot.status
         self.unread = [{"file": path, "text": reason_of(host, path, notes[path])} for path in sorted(notes)]
-        # Why a value may be another: files of sysctl.d, of programs that may write any key, and of docker.
+        # Why a value may differ: unread files of sysctl.d, of docker, and of programs that may write any key.
         self._files_unread = self._first_unread(of_files)
         self._docker_unread = self._first_unread(path for path in of_rivals if path == DAEMON_JSON)
         self._rivals_unread = self._first_unread(path for path in of_rivals if path != DAEMON_JSON)
@@ -89,7 +89,7 @@ class Keys:
                                  "reason": "%s is not in the running kernel" % key.module})
 
     def _default(self, key, now):
-        """What the kernel, with the options of its modules, gives a key."""
+        """The default of the kernel for a key, with the options of its modules."""
         option, where = self._setting.hashsize["option"], self._setting.hashsize["option_by"]
         if key.key == MAX:
             return predict.Stage(rounded_buckets(option) * PER_HASHSIZE,
@@ -107,7 +107,7 @@ class Keys:
         if key.key == MAX:
             return predict.after_kube_proxy(boot, setting.limit, setting.by, _LIMIT_FIELDS)
         if key.key == BUCKETS:
-            # It wants no fewer than a quarter of the limit, and leaves more alone.
+            # kube-proxy raises the buckets to a quarter of the limit, and does not change a higher value.
             least = setting.limit.value and rounded_buckets(setting.limit.value // 4)
             return predict.Stage(least, setting.by) if least and boot.value is not None and boot.value < least else boot
         if setting.forwards and key.key == FORWARD or setting.by == "k3s" and key.key in (FORWARD, BRIDGE):

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kernel's log says about a full table. PRIVATE to the collection.
+"""Messages about a full conntrack table in the kernel log. PRIVATE to the collection.
 
-The line is rate limited (net/netfilter/nf_conntrack_core.c net_warn_ratelimited()) and the log is a ring, so that none
-proves nothing. Kernels that name the network namespace in it (seen with 6.18) log the full tables of pods too, which
-are not that of the node.
+The kernel limits the rate of the message (net/netfilter/nf_conntrack_core.c net_warn_ratelimited()) and the log is a
+ring buffer, so a missing message proves nothing. Kernels that name the network namespace in the message (seen with
+6.18) log the full tables of pods too, which are not that of the node.
 """
 
 import re
@@ -20,7 +20,7 @@ _LINE_LIMIT = 4096
 
 
 def table_full_lines(host, since_uptime_seconds):
-    """(status, how many lines from that time on say that the table of this network namespace is full)."""
+    """(status, how many messages since that time report that the table of this network namespace is full)."""
     count, rest = [0], [b""]
     own = _NAMESPACE.match(host.read_link("/proc/self/ns/net") or "")
 

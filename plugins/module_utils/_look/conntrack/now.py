@@ -13,14 +13,14 @@ from ..._conntrack.size import BUCKET_BYTES, ENTRY_BYTES
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..._parse.proc.nf_conntrack_stat import parse_nf_conntrack_stat
 
-# insert_failed and drop count a clash and a chain that is too long both (nf_conntrack_core.c nf_ct_resolve_clash());
-# what drop has more than that found no room, or its protocol wanted it dropped.
+# A clash and a chain that is too long both increase insert_failed and drop (nf_conntrack_core.c nf_ct_resolve_clash());
+# the rest of drop found no room in the table, or its protocol dropped it.
 COUNTERS = ("drop", "early_drop", "insert_failed", "chainlength", "clashres", "invalid", "search_restart", "icmp_error")
 # Packets that got no entry.
 LOSSES = ("drop", "insert_failed")
 STAT = "/proc/net/stat/nf_conntrack"
 NETLINK_MODULE = "/sys/module/nf_conntrack_netlink"
-# What module conntrack leaves behind when it raises the limit: losses before that were for another one.
+# The record that module conntrack writes when it raises the limit: losses before that belong to the old limit.
 RECORD = "/var/lib/kubenode-netfilter/conntrack/record.json"
 _RECORD_LIMIT = 1 << 20
 
@@ -33,10 +33,10 @@ def read_key(host, key):
 
 
 def read_table(host):
-    """`{"status", "max", "count", "buckets"}`; None for what cannot be read."""
+    """`{"status", "max", "count", "buckets"}`; None for a value that cannot be read."""
     (status, most), (_count_status, count), (_buckets_status,
                                              buckets) = (read_key(host, key) for key in (MAX, COUNT, BUCKETS))
-    # An unsigned number of the kernel, which it prints as one with a sign.
+    # The number is unsigned, and the kernel prints it as a signed one.
     most = most + (1 << 32) if isinstance(most, int) and most < 0 else most
     return {"status": status, "max": _int(most), "count": _int(count), "buckets": _int(buckets)}
 
@@ -67,7 +67,7 @@ def first_counters(host):
 
 def growth(host):
     """`{"seconds", "drop", "insert_failed"}` since first_counters(); None where the kernel has no counters. A sum since
-    boot says nothing about today, and the counters of a CPU that went offline disappear."""
+    boot does not show whether packets are dropped today, and the counters of a CPU that went offline disappear."""
     started, before = first_counters(host)
     after = read_counters(host)[1]
     if any(name not in counters for counters in (before, after) for name in LOSSES):
@@ -77,8 +77,8 @@ def growth(host):
 
 
 def lost(host, counters, since_boot=False):
-    """`{"dropped", "evicted", "since", "since_uptime_seconds"}` for want of room, since the boot or, unless
-    `since_boot`, since the limit was raised on this boot; None where the counters do not tell."""
+    """`{"dropped", "evicted", "since", "since_uptime_seconds"}`: losses because the table was full, since the boot or,
+    unless `since_boot`, since the limit was raised on this boot; None where the counters do not show them."""
     if "drop" not in counters or "early_drop" not in counters:
         return None
     now = {"dropped": max(0, counters["drop"] - counters.get("insert_failed", 0)), "evicted": counters["early_drop"]}
@@ -91,7 +91,7 @@ def lost(host, counters, since_boot=False):
 
 
 def _recorded(host):
-    """What the record holds about this boot, or None."""
+    """The part of the record that belongs to this boot, or None."""
     text = host.read_text(RECORD, _RECORD_LIMIT)
     try:
         before = json.loads(text.text)["lost"] if text.ok else None
@@ -103,8 +103,8 @@ def _recorded(host):
 
 
 def entry_bytes(host):
-    """(status, size of an entry by the slab allocator): its own directory, else the list, which takes longer and is
-    root's."""
+    """(status, size of an entry in the slab allocator): from its own directory, otherwise from /proc/slabinfo, which
+    takes longer and needs root."""
     text = host.read_text("/sys/kernel/slab/nf_conntrack/slab_size")
     if text.ok and _int(number(text.text)):
         return OK, number(text.text)
@@ -116,7 +116,7 @@ def entry_bytes(host):
 
 
 def memory_of(table, entry, memory_bytes):
-    """What the table takes when it is full: `{"entry_bytes", "entry_bytes_from", "total_bytes", "memory_percent"}`."""
+    """The memory of a full table: `{"entry_bytes", "entry_bytes_from", "total_bytes", "memory_percent"}`."""
     size = entry or ENTRY_BYTES
     total = None if not table["max"] else table["max"] * size + (table["buckets"] or 0) * BUCKET_BYTES
     return {"entry_bytes": size, "entry_bytes_from": "the kernel" if entry else "estimate", "total_bytes": total,
@@ -124,5 +124,5 @@ def memory_of(table, entry, memory_bytes):
 
 
 def percent(part, whole):
-    """A share in percent with one decimal, None where one of both is not known."""
+    """A share in percent with one decimal, None where one of the two is not known."""
     return round(100.0 * part / whole, 1) if part is not None and whole else None

@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What systemd-sysctl sets at boot. PRIVATE to the collection.
+"""The sysctls that systemd-sysctl sets at boot. PRIVATE to the collection.
 
-Files of all directories in the order of their base names, the last assignment of a key wins. A pattern counts only for
-keys that no line names outright, also not one that is only `-key`, and a line that says again what an earlier one said
-stays in the earlier one's place (systemd src/sysctl/sysctl.c). /etc/sysctl.conf counts where a link in sysctl.d leads
-to it, and with other inits (procps sysctl --system).
+The files of all directories are read in the order of their base names; the last assignment of a key wins. A pattern
+applies only to keys that no line names; a line that is only `-key` names its key too. A line that repeats the value of
+an earlier line stays in the place of the earlier one (systemd src/sysctl/sysctl.c). /etc/sysctl.conf counts where a
+link in sysctl.d leads to it, and with other inits (procps sysctl --system).
 """
 
 from collections import OrderedDict
@@ -20,7 +20,8 @@ from ..conf_dirs import effective_files, is_masked
 UNIT = "systemd-sysctl.service"
 UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
 OLD_FILE = "/etc/sysctl.conf"
-# A node has some fifty files of a few kilobytes. A line behind these limits may have the last word; it is not read.
+# A node has about fifty files of a few kilobytes. A line beyond these limits is not read, and may be the last
+# assignment of a key.
 FILES_LIMIT = 10000
 CHARACTERS_LIMIT = 4 * 1024 * 1024
 _LATE = "not read: the files before it hold %d KiB, or are %d" % (CHARACTERS_LIMIT // 1024, FILES_LIMIT)
@@ -33,8 +34,8 @@ def values_of(host, path):
 
 
 class SysctlBoot:
-    """`status` as of effective_files, or of a file that could not be read; `masked`: whether the service that reads
-    them at boot is masked."""
+    """`status` as of effective_files, or of a file that could not be read; `masked`: whether the service that reads the
+    files at boot is masked."""
 
     def __init__(self, host, loader):
         with host.noting() as unlisted:
@@ -42,7 +43,8 @@ class SysctlBoot:
             self.masked = loader == "systemd" and any(is_masked(host, folder + "/" + UNIT)
                                                       for folder in UNIT_DIRECTORIES)
         self._held = OrderedDict()
-        # Whether any file may have the last word, whether one of those read so far may, and the keys set behind it.
+        # Whether any file may hold the last assignment of a key, whether an unreadable file so far may hold it, and the
+        # keys that are set after that file.
         self._may_all, self._may_one, self._behind = bool(unlisted), False, set()
         left = CHARACTERS_LIMIT
         for number, path in enumerate(paths + ([] if loader == "systemd" else [OLD_FILE])):
@@ -71,12 +73,13 @@ class SysctlBoot:
         self._held[setting.key] = Assignment(setting.value, "%s:%d" % (path, setting.line))
 
     def is_certain(self, key):
-        """Whether what could not be read does not change what is set; a line that names a key counts before all
-        patterns."""
+        """Whether the value of `key` does not depend on files that could not be read; a line that names a key counts
+        before all patterns."""
         return not self._may_all and (not self._may_one or key in self._behind)
 
     def assignment(self, key):
-        """The `Assignment` of a key (`net/netfilter/nf_conntrack_max`), or None; to set nothing is to set none."""
+        """The `Assignment` of a key (`net/netfilter/nf_conntrack_max`), or None; an assignment without a value counts
+        as None."""
         held = self._held.get(key)
         if held is None:
             # An empty value changes no number: the value of an earlier pattern stays.

@@ -17,12 +17,12 @@ from ..._parse.sysctl_conf import parse_sysctl_conf
 
 _OF_RULES = "net/netfilter/"
 DAEMON_JSON, _FORWARDS = "/etc/docker/daemon.json", "ip-forward"
-# Links that systemctl enable makes for all three.
+# The link that `systemctl enable` creates for each of the three.
 _WANTED = "/etc/systemd/system/multi-user.target.wants/%s.service"
 
 
 def rival_writes(host, loader):
-    """[Write] in the order in which they come."""
+    """[Write] in the order in which they happen."""
     writes = _ufw(host) if _starts(host, loader, "ufw") else []
     if _starts(host, loader, "docker"):
         writes += _dockerd(host)
@@ -33,7 +33,7 @@ def rival_writes(host, loader):
 
 
 def _starts(host, loader, service):
-    """Whether a boot starts it, as far as links tell."""
+    """Whether it starts at boot, as far as the links show."""
     if loader == "systemd":
         return host.read_link(_WANTED % service) is not None
     return host.exists("/etc/init.d/" + service)
@@ -68,7 +68,7 @@ def _forwards(host, text):
     if not text.ok:
         return True if text.status in (ABSENT, UNCOLLECTED) else None
     if not text.text.strip():
-        return True  # A reader of JSON is compiled only where there is some.
+        return True  # The JSON parser is compiled only where there is some JSON.
     from ..._parse.yaml.parse_yaml import parse_yaml, plain_value
     documents = parse_yaml(text.text)
     problem = next((document.problem for document in documents if document.problem), None)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The sysctls that tuned sets at its start. PRIVATE to the collection.
 
-Its profile with those it includes, and then, unless reapply_sysctl is off, what /run/sysctl.d, /etc/sysctl.d and
-/etc/sysctl.conf say once more, but nothing of the directories below /usr (tuned/plugins/plugin_sysctl.py,
+tuned applies its profile with the profiles that it includes. Then, unless reapply_sysctl is off, it applies
+/run/sysctl.d, /etc/sysctl.d and /etc/sysctl.conf again, but no directory below /usr (tuned/plugins/plugin_sysctl.py,
 tuned/profiles/loader.py and locator.py).
 """
 
@@ -21,7 +21,7 @@ _OFF = ("0", "false", "no", "off")
 
 
 def tuned_writes(host):
-    """[Write] in the order in which they come."""
+    """[Write] in the order in which they happen."""
     settings, seen = {}, []
     for name in host.read_text(_ACTIVE).text.split()[:_PROFILES_LIMIT]:
         _take(host, name, seen, settings)
@@ -36,8 +36,8 @@ def tuned_writes(host):
 
 
 def _take(host, name, seen, settings):
-    """Settings of what a profile includes, then its own; one that includes its own name means the file of that name it
-    hides."""
+    """The settings of the profiles that a profile includes, then its own. A profile that includes its own name includes
+    the file of that name that it hides."""
     places = ("%s/%s/tuned.conf" % (folder, name.rpartition("/")[2]) for folder in _FOLDERS)
     path = next((place for place in places if place not in seen and host.is_file(place)), None)
     if path is None or len(seen) >= _PROFILES_LIMIT:

@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which protocols and states fill the table, when asked. PRIVATE to the collection.
+"""Which protocols and states fill the conntrack table, on request. PRIVATE to the collection.
 
-The program conntrack loads nf_conntrack_netlink, so it is run only where the kernel has that already.
+The program conntrack loads nf_conntrack_netlink, so it is run only where the kernel has that module already.
 """
 
 from ..._host.host import ABSENT, DENIED, OK
@@ -12,16 +12,16 @@ TOP = 12
 LIMIT = 512 * 1024 * 1024
 SECONDS = 20.0
 _LINE_LIMIT = 4096
-# Protocols and states are some fifty; what looks like more is counted as one.
+# There are about fifty kinds (protocol and state); kinds beyond this limit are counted together.
 _KINDS_LIMIT = 200
-# Behind name, number and timeout (libnetfilter_conntrack src/conntrack/snprintf_default.c).
+# Protocols whose state follows name, number and timeout (libnetfilter_conntrack src/conntrack/snprintf_default.c).
 _WITH_STATE = ("tcp", "sctp", "dccp")
 _MARKS = ((b"[UNREPLIED]", "UNREPLIED"), (b"[ASSURED]", "ASSURED"))
 
 
 def consumers(host, loaded):
-    """(status, [{"protocol", "state", "count"}] of the most frequent); `loaded` is whether the kernel has what the
-    program needs."""
+    """(status, [{"protocol", "state", "count"}] of the most frequent); `loaded`: whether the kernel has the module that
+    the program needs."""
     if not loaded:
         return ABSENT, None
     counts, rest = {}, [b""]

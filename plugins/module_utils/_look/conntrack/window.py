@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counters and connections over a while, when asked. PRIVATE to the collection."""
+"""Counters and connections over a time window, on request. PRIVATE to the collection."""
 
 import time
 

@@ -11,15 +11,15 @@ from .units import KUBELETS
 
 LINES_LIMIT = 5
 WRITTEN_LIMIT = 20
-# Who runs what at boot, besides units.
+# Kind of a hook without a unit of its own -> the units that run it at boot.
 _STARTERS = {
     "rc_local": ("rc-local.service",), "cloud_init": ("cloud-init.service", "cloud-init-network.service"),
     "ifupdown": ("networking.service",)}
 
 
 def by_file(rows, units):
-    """[row] of `rows`, in their order: those of one file are one, where they run for the same unit and are live, or
-    not, alike."""
+    """[row] of `rows`, in their order. The rows of one file are one row where they run for the same unit and are
+    equally live."""
     groups, order = {}, []
     for row in rows:
         early = _before_kubelet(row, units) if BOOT in row["triggers"] else None
@@ -56,7 +56,7 @@ def _together(rows, early, automatic):
 
 
 def _before_kubelet(row, units):
-    """Whether every kubelet of this tree starts only after it; None where there is none."""
+    """Whether every kubelet of this tree starts only after it; None for a tree without a kubelet."""
     from ..units.order import ordered_before
     starters = [name for name in ((row["unit"],) if row["unit"] else _STARTERS.get(row["kind"], ()))
                 if units.known(name)]

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_flush_hooks in a size that fits. PRIVATE to the collection.
 
-Rows come in the order in which they matter: the last ones go first, and are counted.
+Rows are sorted by importance: the last rows are cut first, and the number of cut rows is kept.
 """
 
 import json
@@ -14,7 +14,7 @@ _SKIPPED_LIMIT = 5
 
 
 def fitted_hooks(section, limit):
-    """The section with at most `limit` bytes of JSON, as far as counts alone fit into that."""
+    """The section with at most `limit` bytes of JSON, as far as the counts alone fit into it."""
     section = dict(section)
     for key in ("hooks", "files"):
         _keep(section, key, ROWS_LIMIT)

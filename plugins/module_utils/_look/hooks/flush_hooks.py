@@ -33,12 +33,12 @@ _WHEN = {"boot": BOOT, FIRST_BOOT: BOOT, "timer": TIMER, "event": EVENT, "packag
          "start": START, "stop": STOP}
 # Arguments of init scripts.
 _ARGUMENTS = {"boot": "start"}
-# A file that nobody may execute and that does not say who reads it is a script by one of these endings.
+# A file without the execute permission and without a first line `#!` is a script if its name has one of these endings.
 _SCRIPT_NAMES = (".sh", ".bash", ".ksh", ".dash")
 _DOCUMENTS = (".md", ".txt", ".rst", ".adoc", ".html", ".htm", ".json", ".yml", ".yaml", ".xml", ".conf", ".cfg",
               ".log", ".csv")
-# Unit files of a node are some hundred KiB together; of a tree that has more they are read again when they are asked
-# for again.
+# All unit files of a node have a few hundred KiB together; in a tree with more they are read again when they are needed
+# again.
 _KEPT_LIMIT = 8 * 1024 * 1024
 _WORST = (DENIED, UNPARSED, TIMEOUT, OK, UNCOLLECTED, ABSENT)
 
@@ -56,14 +56,15 @@ class _Look:
     def __init__(self, host, node, directories):
         self.host = host
         self.node = node
-        # {source: what of it could not be seen}
+        # {source: notes on its parts that could not be read}
         self._unread = {}
         with self._reading("systemd"):
             self.units = HookUnits(host, node)
         self._directories = directories
         self._walk = host_walk.Walk(host)
-        # A limit for itself: however much lies in a directory that somebody names, what runs by itself is looked at.
-        # What people run is a script by its first line or its name; a big text beside it is none.
+        # This walk has limits of its own, so that large directories given by a user do not stop the search for commands
+        # that run automatically. A script that people run is recognised by its first line or its name; a large text
+        # without them is not a script.
         self._search = host_walk.Walk(host, worth=lambda path: path.lower().endswith(_SCRIPT_NAMES))
         self._scripts = Scripts(host, self._walk, self.is_debian)
         self._saved = SavedSets(host)
@@ -81,8 +82,8 @@ class _Look:
 
     @contextlib.contextmanager
     def _reading(self, source):
-        """What cannot be seen in the block is missed of `source`: a file of it, a script that is started there, a
-        folder on the way."""
+        """Record everything that cannot be read in the block as unread for `source`: a file of it, a script that is
+        started there, a folder of the path."""
         with self.host.noting() as notes:
             yield
         if notes:
@@ -91,7 +92,7 @@ class _Look:
     def search(self):
         with self._reading("systemd"):
             done = self._trace_units(())
-        # A unit that starts another one that flushes, or a program by its bare name, holds no word of the firewall
+        # A unit that starts another unit that flushes, or a program by its bare name, contains no word of the firewall
         # itself.
         self._scripts.know(name.partition(".")[0].partition("@")[0] for name in self._rows.units())
         with self._reading("directories"):
@@ -113,8 +114,7 @@ class _Look:
                 self._tracer.finish()
 
     def _trace_units(self, done):
-        """Follow the units that a file with something of interest speaks of, besides those that are done; returns all
-        of these."""
+        """Follow the units whose files are worth parsing, except the names in `done`; returns the names of both."""
         names = [name for name in self.units.names_at(self._unit_paths()) if name not in done]
         if names or not done:
             self.units.ask_active(names)
@@ -173,8 +173,8 @@ class _Look:
         return found
 
     def _is_started(self, found):
-        """Whether a script of init.d is worth parsing. Nobody starts one that has a unit; who calls it by its path is
-        looked at for that."""
+        """Whether a script of init.d is worth parsing. systemd does not start a script that has a unit; a program that
+        calls the script by its path is followed from the caller."""
         if has_unit(self, found.path):
             return self._scripts.names_a_hit(found.data)
         return self._scripts.is_wanted(found.data)
@@ -195,7 +195,7 @@ class _Look:
                 self._scripts.other_languages.add(found.path)
             return
         tracer, unit = self._tracing(), self._unit_of(place, found.path)
-        # The name of a link decides whether it is run, what it leads to is the script.
+        # The name of a link decides whether it is run; the target of the link is the script.
         path = self.host.tree_path(found.path) or found.path
         tracer.reached.update((found.path, path))
         problem = unread_part(place, found.data)
@@ -225,7 +225,7 @@ class _Look:
             origin = Origin("script", (BY_HAND,), None,
                             "no unit, timer, cron job or hook runs it; a person or another program may",
                             None, (), ())
-            # Of a script that something runs, what it never calls is left over.
+            # Functions that a script never calls are followed only if nothing runs the script.
             uses = script.path in tracer.reached
             tracer.script(origin, script)
             if not uses:

@@ -15,7 +15,7 @@ from ..host.place import LIVE
 
 # run-parts of Debian (man run-parts), which its cron follows for /etc/cron.d too (man cron).
 _DEBIAN_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
-# run-parts of crontabs and cronie's not_a_crontab() pass over these.
+# run-parts of crontabs and not_a_crontab() of cronie skip these.
 _LEFT_OVER = re.compile(r"(?:\.|#.*#\Z|.*(?:~|,|,v|\.(?:rpmsave|rpmorig|rpmnew|swp|cfsaved|bak|dpkg-\w+)))\Z|\.")
 # NetworkManager src/nm-dispatcher/nm-dispatcher.c check_filename().
 _NOT_DISPATCHED = re.compile(r"\.|.*(?:~|\.rpmsave|\.rpmorig|\.rpmnew|\.swp)\Z")
@@ -66,7 +66,7 @@ def _passed_over(look, path, who):
 
 
 def is_passed_over(name, debian):
-    """Whether run-parts, Debian's or that of others, passes over a file of this name."""
+    """Whether run-parts, Debian's or that of others, skips a file of this name."""
     return not _DEBIAN_NAME.match(name) if debian else _LEFT_OVER.match(name) is not None
 
 
@@ -162,8 +162,8 @@ def unit_of_script(path):
 
 
 def has_unit(look, path):
-    """Whether there is a unit of that name, be it a mask: then systemd makes none (enumerate_sysv()), and its links
-    start the unit."""
+    """Whether a unit of that name exists, even a masked one: then systemd makes no unit of the script
+    (enumerate_sysv()), and the links of the script start the existing unit."""
     return "/init.d/" in path and look.units.known(unit_of_script(path))
 
 
@@ -206,7 +206,7 @@ def dpkg(look, path, _mode, _when):
 
 
 def dhclient_script(look, path, _mode, _when):
-    # dhclient-script reads them in, whatever their mode (isc-dhcp debian/dhclient-script.linux run_hookdir()).
+    # dhclient-script sources them, whatever their mode (isc-dhcp debian/dhclient-script.linux run_hookdir()).
     reason = _passed_over(look, path, "dhclient-script")
     if reason:
         return False, reason
@@ -221,7 +221,7 @@ def dnf(look, path, _mode, _when):
 
 
 def _daemon(look, name):
-    """Whether a daemon of one of these names is there and starts."""
+    """Whether a daemon of one of these names is installed and starts."""
     states = [look.units.runs(unit + ".service") for unit in _DAEMONS[name] if look.units.known(unit + ".service")]
     if states:
         return next((answer for answer in states if answer[0]), states[0])

@@ -11,8 +11,8 @@ _NOT_YET = ("inactive", "failed")
 
 
 def _starting(rows, units):
-    """Names of the units that flush when they start; what systemd makes of a script in init.d has no file to speak
-    of."""
+    """Names of the units that flush when they start; a unit that systemd makes of a script in init.d has no unit file
+    and is left out."""
     return sorted(name for name in {row["unit"] for row in rows if START in row["triggers"]}
                   if name and units.known(name))
 
@@ -35,8 +35,8 @@ def _ordered(units, name, kubelet):
 
 
 def waiting(rows, units):
-    """[{unit, path, state, active}] of units that start by themselves, flush when they do, and have not started yet;
-    `active` is None where the systemd of a live node did not tell."""
+    """[{unit, path, state, active}] of units that start automatically, flush when they start, and have not started yet;
+    `active`: None where the systemd of a live node did not report it."""
     found = []
     for name in _starting(rows, units):
         active = units.active_state(name)

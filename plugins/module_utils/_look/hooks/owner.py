@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The owner of a file, the administrator or a package, without running a package manager. PRIVATE to the collection.
 
-Most paths decide it; below /etc the lists of dpkg do. The databases of rpm are not read: there the owner is unknown.
+Most paths identify the owner; below /etc the lists of dpkg do. The databases of rpm are not read, so there the owner is
+unknown.
 """
 
 from ..._host.host import OK
@@ -46,8 +47,8 @@ class Owners:
         return ADMINISTRATOR if self._status == OK or path.startswith("/etc/systemd/system/") else UNKNOWN
 
     def _read(self):
-        """What packages of dpkg bring below /etc: it is named in their lists of configuration files, all but never
-        anywhere else."""
+        """Read which files dpkg packages install below /etc: their lists of configuration files name nearly all of
+        them."""
         self._status, names = self._host.list_dir(_INFO)
         self._known = set()
         for name in names:

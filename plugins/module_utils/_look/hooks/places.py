@@ -19,7 +19,7 @@ STOP, START = "stop", "start"
 # `source` is its name in `collected`; `files` and `folders` are paths; `depth` levels below the folders belong to it;
 # `read(data, path)` gives its [Command]; `runs(look, path, mode, when)` gives (whether it is live, why).
 class Place(collections.namedtuple("Place", "source kind files folders depth read runs")):
-    """`whole`: commands may be packed in it, so no word of it tells whether it is worth parsing."""
+    """`whole`: the commands in it may be compressed, so its bytes do not show whether it is worth parsing."""
 
     @property
     def whole(self):
@@ -54,8 +54,8 @@ def _cloud_config(marked):
         from ..._parse.commands.cloud_config import parse_cloud_config, written_files
         found = parse_cloud_config(data, marked)
         for written in written_files(data, marked):
-            # What a file that is written at the first boot runs later stands in that file as well; until then it stands
-            # here.
+            # A file that cloud-init writes at the first boot contains the commands that it runs later; before that
+            # boot, they are only in this file.
             for inner in _in_written(written):
                 line = written.line + inner.line - 1 if written.exact else written.line
                 found.append(embedded.command(line, inner.text, embedded.FIRST_BOOT, inner.exact and written.exact))
@@ -98,8 +98,8 @@ def _of_text(module, function):
 
 
 def _parsers(module):
-    """The parser of a format; most nodes have no hit in most of them, and a module's sources are compiled on each
-    run."""
+    """The parser of a format, imported on demand: most nodes have no hit in most formats, and the sources of a module
+    are compiled on each run."""
     if module == "udev_rules":
         from ..._parse.commands import udev_rules as found
     elif module == "logrotate_conf":

@@ -23,7 +23,7 @@ PLACE_LIMIT = 120
 LIMIT = 1000
 _LIVE_RANK = {False: 0, None: 1, True: 2}
 _BACK_RANK = ("no", "unknown", "replaced", "saved")
-# Data of an instance is fetched anew; a program's settings are for their owner to decide.
+# Data of an instance is fetched again; the settings of a program are for their owner to decide.
 _NOT_EDITED = ("/var/lib/cloud/", "/run/")
 
 # How a command is reached: `kind` of the file that starts it, `triggers`, `live` and `because`, the `unit` it
@@ -31,7 +31,7 @@ _NOT_EDITED = ("/var/lib/cloud/", "/run/")
 # LIBRARY or None. `after`: what the callers do when the command is done, as of a Run.
 Origin = collections.namedtuple("Origin", "kind triggers live because unit through chain purpose after")
 Origin.__new__.__defaults__ = (None, ())
-# It takes Kubernetes off the node, with its rules; it defines a function that nothing calls.
+# TEARDOWN: it removes Kubernetes and its rules from the node. LIBRARY: it defines a function that nothing calls.
 TEARDOWN, LIBRARY = "teardown", "library"
 # Not about rules, so these have rows of their own.
 SETTINGS = "settings"
@@ -49,8 +49,8 @@ class Rows:
         return len(self._rows)
 
     def take(self, origin, path, line, effect, kind=None, service=None):
-        """Note that `effect`, which stands at `path`, is reached from `origin`. `kind` of the file, where it differs
-        from that of the origin."""
+        """Record that `effect`, found at `path`, is reached from `origin`. `kind` of the file, where it differs from
+        that of the origin."""
         saved_to, restarted, appends = summary_of(origin.after, effect.families)
         restarted = effect.restarted + tuple(program for program in restarted if program not in effect.restarted)
         effect = effect._replace(saved_to=effect.saved_to or saved_to, restarted=restarted,
@@ -93,21 +93,21 @@ class Rows:
         return dict(row, file=effect.file) if effect.sort == SETTINGS else row
 
     def may_run(self, path):
-        """Whether one of the ways that lead to what stands at `path` is not known to be dead."""
+        """Whether at least one caller of the commands at `path` runs, or may run."""
         return any(row["live"] is not False for row in self._rows.values() if row["path"] == path)
 
     def of_unit(self, unit, phases):
-        """The rows that starting, stopping or reloading a unit runs through."""
+        """The rows of the commands that run when a unit starts, stops or reloads."""
         return [row for row in self._rows.values()
                 if row["unit"] == unit and row["sort"] != SETTINGS and set(phases).intersection(row["triggers"])]
 
     def units(self):
-        """Names of the units that run through any of them."""
+        """Names of the units that run any of these commands."""
         return {row["unit"] for row in self._rows.values() if row["unit"] and row["sort"] != SETTINGS}
 
     def all(self):
-        """The rows in order: those that run, then those of which that is not known; those that run by themselves before
-        those on request."""
+        """The rows in order: rows that run, then rows for which that is not known, then the rest; in each of these
+        groups rows that run automatically come before rows on request."""
         return sorted(self._rows.values(), key=lambda row: (
             -_LIVE_RANK[row["live"]], not set(ITSELF).intersection(row["triggers"]), BY_HAND in row["triggers"],
             CONFIDENCES.index(row["confidence"]), row["path"], row["line"], row["command"]))

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Saved rule sets of a node: what is in them, who loads them and who writes them. PRIVATE to the collection."""
+"""Saved rule sets of a node: their content, and the programs that load and write them. PRIVATE to the collection."""
 
 from ..._host.host import OK
 from ..._script.saved_rules import IPTABLES, SIZE_LIMIT, family_of, read_saved
@@ -24,7 +24,7 @@ _STORES = (("iptables-store.service", "/var/lib/iptables/rules-save"),
 
 
 class SavedSets:
-    """Files that hold rules, each read once. `text(path)` is None where there is nothing to be read."""
+    """Files that hold rules, each read once. `text(path)` returns None for a file that cannot be read."""
 
     def __init__(self, host):
         self._host = host
@@ -58,7 +58,8 @@ class SavedSets:
         found = []
         for path in sorted(set(_FILES) | set(replays) | set(writers)):
             saved = self.of(path)
-            # A configuration of nft looks like a dump of it; it is one where somebody else's chains are in it.
+            # A configuration file of nft looks like a dump; it counts as a dump only if it contains chains of
+            # Kubernetes.
             if path in writers or (saved and (saved.format == IPTABLES or saved.kubernetes)):
                 found.append(self._row(path, replays.get(path, ()), sorted(set(writers.get(path, ())))))
         found.sort(key=lambda row: (-min(row["kubernetes"], 1), not row["replayed_by"], row["path"]))

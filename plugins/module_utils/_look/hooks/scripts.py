@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scripts of a node: which files are worth parsing, and what those hold. PRIVATE to the collection.
+"""Scripts of a node: which files are worth parsing, and their content. PRIVATE to the collection.
 
-A file is parsed where it holds a word of the firewall, or names a script that does. Everything else is read once and
-put away.
+A file is parsed if it contains a word of the firewall, or names a script that does. Any other file is read once and
+dropped.
 """
 
 import posixpath
@@ -21,15 +21,15 @@ _NFT = re.compile(r"#![^\n]*\bnft\b")
 _READ = re.compile(
     r"(?:(?:r?ba|da|a|[mlp]?d?k|z)?sh(?:93)?|busybox|openrc-run|runscript|init-d-script|with-contenv|nft|(?:python|"
     r"perl|ruby)[\d.]*)\Z")
-# Paths that a file names. What lies in these is no script: the kernel's own, devices, what a run leaves behind, and the
-# lists of apt. The slash comes first, so that a search goes from one to the next.
+# Paths that a file names. The excluded folders hold no scripts: file systems of the kernel, devices, data that a run
+# leaves behind, and the lists of apt. The slash comes first, so that the search jumps from one to the next.
 _PATHS = re.compile(rb"/(?<![\w.$}%/-]/)(?!dev/|proc/|sys/|run/|tmp/|var/(?:log|run|lock|lib/apt)/)[\w.+@-]+(?:/[\w.+@-"
                     rb"]+){1,7}")
-# A script beside the one that starts it, or in a folder that is known only there: ./a, "$HERE/a", ${0%/*}/a. One of
-# three characters comes first, so that a search goes from one to the next.
+# A script beside the one that starts it, or in a folder that only that script knows: ./a, "$HERE/a", ${0%/*}/a. One of
+# three characters comes first, so that the search jumps from one to the next.
 _BESIDE = re.compile(rb"[.\"$](?<![\w./].)(?:(?<=\.)|(?:(?<=\$)|(?<=\")\$)(?:\w+|\{[^}\n]{1,80}\}|\([^\n"
                      rb"]{1,80}?\)))\"?/([\w.+@-]+(?:/[\w.+@-]+){0,3})")
-# One of these is in whatever that finds.
+# Every match of _BESIDE contains one of these.
 _BESIDE_SIGNS = (b"$", b"./", b".\"/")
 _FOLDERS = re.compile(r"(?:\bcd[ \t]+|^WorkingDirectory=)[\"']?(/[\w./+@-]+)", re.MULTILINE)
 _READS_IN = re.compile(rb"^[ \t]*(?:\.|source)[ \t]+\S", re.MULTILINE)
@@ -38,7 +38,7 @@ _DEPTH = 5
 _PATHS_LIMIT = 200
 _FOLDER_LIMIT = 200
 _FOLDERS_LIMIT = 8
-# Names of so many letters tell a script from an everyday word.
+# A name of at least this length is not an everyday word.
 _NAME_LENGTH = 4
 
 
@@ -55,8 +55,7 @@ class Script:
 
 class Scripts:
     """Reads through one `Walk`; every file is judged once. `other_languages` are paths of hits in a language that is
-    not read here, `names` are names that make a file worth reading.
-    """
+    not parsed here, `names` are names that make a file worth reading."""
 
     def __init__(self, host, walk, is_debian):
         self.other_languages = set()
@@ -66,22 +65,22 @@ class Scripts:
         self._scripts = {}
         self._wanted = {}
         self._programs = set()
-        # {path: what of it, and of what it starts, could not be seen}
+        # {path: notes on its parts, and on scripts that it starts, that could not be read}
         self._unseen = {}
         self.names = []
 
     def know(self, names):
-        """Tell names of units and scripts that flush: a file that says one is worth reading, if it does not hold a word
-        of the firewall anyway."""
+        """Add names of units and scripts that flush: a file that contains one of them is worth reading. Names that
+        contain a word of the firewall are not needed."""
         coded = {name.encode("utf-8", "surrogateescape") for name in names}
         coded = {name for name in coded if len(name) >= _NAME_LENGTH and not mentions(name)}
         if not coded.issubset(self.names):
             self.names = sorted(coded.union(self.names))
-            # What was of no interest may say one of them.
+            # A file that was not worth reading may contain one of the new names.
             self._wanted = {path: True for path, wanted in self._wanted.items() if wanted}
 
     def names_a_hit(self, data):
-        """Whether the bytes hold a word of the firewall or one of those names."""
+        """Whether the bytes contain a word of the firewall or one of `names`."""
         if mentions(data) or mentions_settings(data):
             return True
         for name in self.names:
@@ -90,7 +89,8 @@ class Scripts:
         return False
 
     def is_script_wanted(self, data):
-        """The same of a script that only people run: what it reads in may flush, what it starts stands for itself."""
+        """The same for a script that only people run: a file that it sources may flush; a program that it starts is
+        judged on its own."""
         return self.names_a_hit(data) or (_READS_IN.search(data) is not None and self.is_wanted(data))
 
     def is_wanted(self, data):
@@ -124,7 +124,7 @@ class Scripts:
                 self._wanted[path] = self._is_hit_now(path, depth)
             self._unseen[path] = unseen
         else:
-            # It was read for somebody else: who asks now has to know as well what could not be.
+            # The path was read for another caller; this caller needs the notes on unread files as well.
             self._tell_again(path)
         return self._wanted[path]
 
@@ -144,7 +144,7 @@ class Scripts:
         return [folder.rstrip("/") + "/" + name for name in self._host.list_dir(folder)[1][:_FOLDER_LIMIT]]
 
     def of(self, path):
-        """`Script` at a path, None where there is no text to be read."""
+        """`Script` at a path, None where no text can be read."""
         if path not in self._scripts:
             with self._host.noting() as unseen:
                 real = self._host.tree_path(path)
@@ -156,8 +156,7 @@ class Scripts:
         return self._scripts[path]
 
     def find(self, name, folders):
-        """Path of the tree that a script means by `name`, or None; `folders` are those in which it may look for what
-        lies beside it."""
+        """The path in the tree that a script means by `name`, or None; a relative path is looked up in `folders`."""
         name = _BESIDE_UNKNOWN.sub("./", name) if name.startswith("\0") else name
         if "\0" in name:
             return None
@@ -179,7 +178,7 @@ class Scripts:
 
 
 def folders_in(text):
-    """Folders that a script, or a unit, goes to before it starts something."""
+    """Folders that a script or a unit changes to before it starts a program."""
     return _FOLDERS.findall(text)[:_FOLDERS_LIMIT]
 
 
@@ -188,8 +187,8 @@ def _text(data):
 
 
 def language_of(text):
-    """Whether a script is in a language that is read here, such as that of a shell, which is meant where it does not
-    say."""
+    """Whether a script is in a language that is parsed here (READABLE or OTHER), such as that of a shell. A script
+    without a first line `#!` is in the language of a shell."""
     found = _SHEBANG.match(text)
     if found is None:
         return READABLE

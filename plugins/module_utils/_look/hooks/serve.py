@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a command does that makes a service start, stop or reload: the effects of its unit's commands. PRIVATE to the
+"""The effects of a command that starts, stops or reloads a service: those of the commands of its unit. PRIVATE to the
 collection."""
 
 from ..._script.effect import CONFIDENCES, EVERY
@@ -9,8 +9,8 @@ from ..._script.services import acts_of_verb
 from .rows import BY_HAND, RELOAD, START, STOP, summary
 
 _PASSES = 4
-# What systemctl and service are asked for -> what the unit goes through. Those of the second table do nothing to a unit
-# that does not run.
+# Verb of systemctl and service -> phases of the unit. The verbs of the second table have no effect on a unit that does
+# not run.
 _VERBS = {
     "start": (START,), "restart": (STOP, START), "reload-or-restart": (RELOAD, STOP, START),
     "reload-or-try-restart": (RELOAD, STOP, START), "try-restart": (STOP, START), "condrestart": (STOP, START),
@@ -24,7 +24,8 @@ _FLUSHING = ("iptables.service", "ip6tables.service", "nftables.service", "netfi
 
 
 def serve(calls, units, rows, read):
-    """Rows for `told` [(way, path, line, effect)]. A unit's own script may restart another unit, so it takes turns."""
+    """Add the rows of `calls` [(origin, path, line, effect)]. The script of a unit may restart another unit, so there
+    are several passes."""
     for _pass in range(_PASSES):
         before = len(rows)
         for origin, path, line, effect in calls:

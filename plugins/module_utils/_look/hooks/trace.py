@@ -17,12 +17,12 @@ from .scripts import OTHER, folders_in
 DEPTH_LIMIT = 8
 READINGS_LIMIT = 3000
 INCLUDES_LIMIT = 50
-# Of all scripts together: ten times what one may have (_script/script.py), about ten seconds.
+# For all scripts together: ten times the limit of one script (_script/script.py), about ten seconds.
 ALL_STATEMENTS_LIMIT = 500000
 # The worst first.
 _NFT_SORTS = ("ruleset", "table", "flush", "delete")
-# Scripts of distributions that take Kubernetes off a node (k3s install.sh, rke2 bundle/bin); whoever runs one wants its
-# rules gone.
+# Scripts of distributions that remove Kubernetes from a node (k3s install.sh, rke2 bundle/bin); a user who runs one
+# expects that its rules are deleted.
 _ENDS_KUBERNETES = ("k3s-killall.sh", "k3s-uninstall.sh", "k3s-agent-uninstall.sh", "rke2-killall.sh",
                     "rke2-uninstall.sh")
 
@@ -50,8 +50,8 @@ class Tracer:
         self._services = []
 
     def shell(self, origin, path, text, line_of, arguments=None, called=(), folders=()):
-        """Follow a shell text that stands in the file `path`; `line_of(line)` is the line of the file, `folders` are
-        those it runs in."""
+        """Follow a shell text in the file `path`; `line_of(line)` is the line of the file, `folders` are the folders it
+        runs in."""
         reading = self._reading(text, arguments, called)
         if reading is None:
             return
@@ -73,8 +73,8 @@ class Tracer:
                 self._follow(origin, path, line, run, names, beside)
 
     def _after(self, run, reading, folders):
-        """What a script does after the program it runs; for a library that it sources, together with the functions in
-        it."""
+        """The events of a script after the program that it runs; for a library that it sources, the events after calls
+        of the library's functions."""
         if run.how != "source":
             return run.after
         program = self._scripts.find(run.path_or_name, folders)
@@ -84,8 +84,8 @@ class Tracer:
                      for event in call.after)
 
     def _names_called(self, reading, called, folders):
-        """Names that a text, its caller or what it reads in may mean functions by: one library calls what is in
-        another."""
+        """Names by which a text can call functions: its own, those of its caller, and those of files that it sources,
+        because one library calls functions of another."""
         names = tuple(called) + _names_in(reading)
         sourced = [self._scripts.find(run.path_or_name, folders) for run in reading.runs if run.how == "source"]
         for program in sourced if len(sourced) > 1 else ():
@@ -107,9 +107,8 @@ class Tracer:
         return self._readings[key]
 
     def program(self, origin, path, line, program, arguments, called=None, environment=None):
-        """Follow a program that the file `path` starts, one of a known service or a script. `called`: names its caller
-        uses, if it sources it; `environment`: what a unit sets.
-        """
+        """Follow a program that the file `path` starts: one of a known service, or a script. `called`: names that its
+        caller uses, if the caller sources it; `environment`: variables that a unit sets."""
         acts = services.known_program(program)
         if acts is not None and not (program.endswith(services.READ_FIRST) and self._has_effects(program, arguments)):
             self.acts(origin, path, line, acts(arguments[0] if arguments else "", self.read, environment))
@@ -125,7 +124,7 @@ class Tracer:
         return reading is not None and bool(reading.effects)
 
     def is_script(self, path):
-        """Whether a text lies at a path, whatever it is called like: F(/etc/systemd/scripts/iptables)."""
+        """Whether there is a text at a path, whatever its name is, such as `/etc/systemd/scripts/iptables`."""
         return path.startswith("/") and self._scripts.of(path) is not None
 
     def script(self, origin, script, arguments=None, called=()):
@@ -154,7 +153,7 @@ class Tracer:
             self.reached.add(path)
 
     def acts(self, origin, path, line, acts):
-        """Take what a service of a distribution does; the setting that makes it do so is where its row stands."""
+        """Add the effects of a service of a distribution; the row points to the setting that causes the effect."""
         for act in acts:
             if act.effect.file:
                 self._replayed(origin, path, line, act.effect.file)
@@ -184,7 +183,7 @@ class Tracer:
         return found
 
     def _included(self, path, pattern):
-        """Files that an include names; those without a folder are looked for in nft's own (man nft)."""
+        """Files that an include names; a name without a folder is looked up in nft's own folder (man nft)."""
         pattern = pattern if pattern.startswith("/") else posixpath.join("/etc" if path.startswith("/etc/")
                                                                          else posixpath.dirname(path), pattern)
         if "*" not in pattern and "?" not in pattern:
@@ -208,8 +207,8 @@ class Tracer:
             self._rows.take(origin, path, line, effect)
 
     def _applied(self, origin, path, line, effect):
-        """`nft -f`: what the file says. In a script the command that loads it is a hook as well; of a unit
-        (nftables.service) the file is."""
+        """`nft -f`: the content of the file. In a script the command that loads the file is a hook as well; for a unit
+        (nftables.service) only the file is."""
         self._reach(origin, effect.file)
         found = self.nft(origin._replace(through=("%s:%d" % (path, line),) + tuple(origin.through),
                                          chain=origin.chain + (effect.file,)), effect.file)
@@ -221,8 +220,8 @@ class Tracer:
                                 comes_back=worst.comes_back, confidence=worst.confidence))
 
     def _restored(self, origin, path, line, effect):
-        """A restore destroys the tables that its file has; what a file will have that is still to be written nobody can
-        tell."""
+        """A restore destroys the tables that its file contains; the content of a file that is yet to be written is not
+        known."""
         self._replayed(origin, path, line, effect.file)
         saved, status = self._saved.of(effect.file), self._saved.status(effect.file)
         if saved is not None:

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Questions of the look for hooks about systemd's units: when a unit starts, and whether it ever does. PRIVATE to the
-collection."""
+"""systemd units for the search for hooks: when a unit starts, and whether it ever starts. PRIVATE to the collection."""
 
 import posixpath
 
@@ -23,7 +22,7 @@ _CONDITIONS = tuple(word + what for word in ("Condition", "Assert")
 
 
 class HookUnits:
-    """`Units` of a tree with the answers remembered."""
+    """`Units` of a tree with cached answers."""
 
     def __init__(self, host, node):
         self.all = Units(host, node)
@@ -34,11 +33,11 @@ class HookUnits:
         self._running = {}
 
     def folders(self):
-        """Directories of unit files and drop-ins, those that are the same once."""
+        """Directories of unit files and drop-ins; a directory with several paths is listed once."""
         return distinct(self._host, DIRECTORIES)
 
     def names_at(self, paths):
-        """Names of the units that these files, among them drop-ins, speak of."""
+        """Names of the units that these unit files and drop-ins configure."""
         wanted, types = set(), set()
         for path in paths:
             folder, base = posixpath.split(path)
@@ -54,7 +53,8 @@ class HookUnits:
         return sorted(name for name in found if self.unit(name) is not None)
 
     def ask_active(self, names):
-        """Ask the running systemd in one question about units, and about those that start what stands elsewhere."""
+        """Ask the running systemd once whether these units, the kubelets, and the daemons that run commands of other
+        places are active."""
         known = [name for name in sorted(set(names) | set(DAEMONS + KUBELETS))
                  if name not in self._active and self.known(name)]
         self._active.update(self.all.active(known) if self.live else {})
@@ -87,7 +87,7 @@ class HookUnits:
                 or self.active_state(each.name) in _RUNS]
 
     def runs(self, name):
-        """(True, False or None, why): whether the unit runs, or starts without anybody's help."""
+        """(True, False or None, why): whether the unit runs, or starts without a manual command."""
         if name not in self._running:
             self._running[name] = self._runs(name)
         return self._running[name]

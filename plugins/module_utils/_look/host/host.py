@@ -10,7 +10,7 @@ from ..._host.host import ABSENT, OK
 from ..._names import BUNDLE_RECORD
 from .place import BUNDLE, SYSTEM_FOLDERS, WITH_KERNEL
 
-# Programs whose presence is asked after, by kube-proxy, kubelet or the roles.
+# Programs that kube-proxy, kubelet or the roles look for.
 TOOLS = (
     "arptables", "conntrack", "depmod", "ebtables", "ip6tables", "ip6tables-restore", "ip6tables-save", "ipset",
     "iptables", "iptables-restore", "iptables-save", "ipvsadm", "modprobe", "nft",
@@ -51,15 +51,15 @@ def collect_host(host, identity):
 
 
 def _tools(host):
-    """{program: its path, None where there is none}; one that may lie in a folder which cannot be searched is left
-    out."""
+    """{program: its path, or None if it is not installed}; a program is left out if a folder that may hold it cannot be
+    searched."""
     found = {tool: host.binary(tool) for tool in TOOLS}
     return {tool: path for tool, (status, path) in found.items() if status in (OK, ABSENT)}
 
 
 def _bundle(host):
-    """What the layout recorded about the bundle, or what a tree with parts of a node holds: what was recognised and
-    what is missing."""
+    """The record of the bundle's layout, or, for a tree with parts of a node, how many parts were recognised and which
+    are missing."""
     try:
         record = json.loads(host.read_text(BUNDLE_RECORD).text)
         return {"files": int(record["files"]), "recognised": int(record["recognised"]),
@@ -98,7 +98,8 @@ def read_memory(host):
 
 
 def _ipv6(host):
-    """Whether this network namespace can speak IPv6: the file is there with the protocol, and the switch is not off."""
+    """Whether this network namespace can use IPv6: if_inet6 exists with the protocol, and disable_ipv6 does not turn it
+    off."""
     if host.read_text("/proc/sys/net/ipv6/conf/all/disable_ipv6").text.strip() == "1":
         return False
     status = host.read_text("/proc/net/if_inet6").status

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a tree is: its place, its system, its kernel. Every look begins with it; the rest of the section node_host is in
-host.py. PRIVATE to the collection."""
+"""The identity of a tree: its place, its system, its kernel. Every look begins with it; the rest of the section
+node_host is in host.py. PRIVATE to the collection."""
 
 import re
 
@@ -10,14 +10,14 @@ from ..._host.host import ABSENT, OK, Text
 from ..._parse.os_release import parse_os_release
 from .place import detect_place
 
-# Longer than any field of os-release that is meant.
+# Longer than any valid field of os-release.
 FIELD_LIMIT = 200
 _INITS = {"systemd": "systemd", "openrc-init": "openrc", "init": "sysvinit"}
 
 
 def identify(host, place=None):
-    """The part of the section node_host that other sections rest on. `place` forces a kind of place; by default it
-    is detected."""
+    """The part of the section node_host that other sections need. `place` forces a kind of place; by default it is
+    detected."""
     found, reason = (place, "given as an option") if place else detect_place(host)
     os_release = host.read_text("/etc/os-release")
     if not os_release.ok:

@@ -15,7 +15,7 @@ from ..._parse.kernel.modules_dep import dependencies_of, parse_modules_dep
 from ..unread import status_of_notes, reason_of
 
 MODULES_DIRECTORIES = ("/lib/modules", "/usr/lib/modules")
-# More kernels than this say nothing new and would fill the evidence; the running one, the next and the newest stay.
+# More kernels add no information and would fill the evidence; the running kernel, the next one and the newest are kept.
 KERNELS_LIMIT = 6
 _CONFIG = "config-"
 
@@ -46,10 +46,10 @@ class Kernel:
         self.running = running
         with host.noting() as notes:
             self.tree = _tree_of(host, release)
-        # Why nobody can tell whether it has a directory of modules; empty where that is known.
+        # Why it is not known whether the kernel has a directory of modules; empty where that is known.
         self.unseen = "" if self.tree else next((reason_of(host, path, why) for path, why in notes.items()), "")
-        # A bundle that does not hold the modules of the kernel proves nothing about them, nor does an image that holds
-        # those of no kernel.
+        # A bundle without the modules of this kernel proves nothing about them; neither does an image without the
+        # modules of any kernel.
         self.collected = self.tree is not None or any(
             status != UNCOLLECTED and (running or status != ABSENT)
             for status in (host.list_dir(folder)[0] for folder in MODULES_DIRECTORIES))
@@ -121,14 +121,14 @@ class Kernel:
         return dependencies_of(self.dep[name][1]) if name in self.dep else []
 
     def has_file(self, path):
-        """Whether a file that the index names is there, None where that cannot be told; paths in it are relative to the
-        tree or absolute."""
+        """Whether a file that the index names exists, None where that is not known; paths in the index are relative to
+        the tree or absolute."""
         return {OK: True,
                 ABSENT: False}.get(self._host.presence(path if path.startswith("/") else self.tree + "/" + path))
 
     @property
     def config(self):
-        """(path or None, is it whole)."""
+        """(path or None, whether the file is complete)."""
         if self._config is None:
             self._config = self._read_config()
         return self._config[:2]
@@ -150,7 +150,7 @@ class Kernel:
         return None, False, ""
 
     def aliases_of(self, name):
-        """Modules that `name` stands for: by modprobe.d, else by this kernel's own tables."""
+        """Modules that `name` is an alias of: by modprobe.d, otherwise by this kernel's own tables."""
         configured = self._configured_aliases(name)
         if configured:
             return configured
@@ -162,7 +162,7 @@ class Kernel:
         return find_alias(text, name) or ([builtin[name]] if name in builtin else [])
 
     def softdeps(self):
-        """The softdep directives that the modules themselves bring along."""
+        """The softdep directives that the modules themselves contain."""
         if self._softdeps is None:
             self._softdeps = parse_modprobe_conf(self._read("modules.softdep").text)[0]
         return self._softdeps
@@ -198,8 +198,8 @@ def _tree_of(host, release):
 
 
 def installed_releases(host):
-    """(status, releases newest first). A directory counts when it holds what a kernel package ships (modules.order,
-    modules.builtin or a kernel directory): depmod's own files stay behind when a package goes."""
+    """(status, releases newest first). A directory counts when it holds files that a kernel package ships
+    (modules.order, modules.builtin or a kernel directory): depmod's own files stay behind when a package is removed."""
     releases, status = set(), ABSENT
     with host.noting() as notes:
         for folder in MODULES_DIRECTORIES:
@@ -214,8 +214,8 @@ def installed_releases(host):
 
 
 def configured_releases(host):
-    """Releases, newest first, of which /boot has the configuration: all that tells of kernels where no directory of
-    modules was collected, or where a kernel without CONFIG_MODULES has none."""
+    """Releases, newest first, whose configuration is in /boot. It is the only evidence of kernels where no directory of
+    modules was collected, or where a kernel without CONFIG_MODULES has no such directory."""
     names = [name[len(_CONFIG):] for name in host.list_dir("/boot")[1] if name.startswith(_CONFIG)]
     return sorted((name for name in names if name[:1].isdigit()), key=_versions.order, reverse=True)
 

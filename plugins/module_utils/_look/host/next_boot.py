@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which kernel boots next. PRIVATE to the collection.
 
-GRUB (grub.cfg, grubenv), the Boot Loader Specification (Fedora's GRUB, systemd-boot, ostree), links, or what is left
-when only one kernel is installed. Where it cannot be told, the newest is named and `certain` is false.
+GRUB (grub.cfg, grubenv), the Boot Loader Specification (Fedora's GRUB, systemd-boot, ostree) or links name it, or only
+one kernel is installed. In all other cases the newest kernel is named and `certain` is false.
 """
 
 import fnmatch

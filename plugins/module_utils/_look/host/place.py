@@ -13,14 +13,14 @@ LIVE = "live"
 IMAGE = "image"
 CONTAINER = "container"
 BUNDLE = "bundle"
-# Places whose running kernel is known: it is the one looked at, or was when the bundle was made.
+# Places whose running kernel is known: it runs here, or it ran when the bundle was made.
 WITH_KERNEL = (LIVE, BUNDLE)
 
-# A tree with none of these tells nothing of a node.
+# A tree without any of these contains nothing about a node.
 SYSTEM_FOLDERS = ("/etc", "/proc", "/boot", "/lib/modules", "/usr/lib/modules")
 
-# PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h): whoever may see nothing else of /proc sees the namespace it
-# is in itself.
+# PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h). A process that may see no other part of /proc can still see
+# the namespace that it is in.
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 _MARKS = ("/run/.containerenv", "/.dockerenv", "/run/systemd/container")
 # The root of a container is put together by a union file system; no installed node boots from one of these.
@@ -68,7 +68,7 @@ def detect_place(host):
 
 
 def _same_root(host, pid):
-    """True or False where /proc/PID/root can be compared with /, else None."""
+    """True or False where /proc/PID/root can be compared with /, otherwise None."""
     ours, theirs = host.stat("/"), host.stat("/proc/%s/root/." % pid)
     if ours is None or theirs is None:
         return None
@@ -76,7 +76,7 @@ def _same_root(host, pid):
 
 
 def _ancestor_with_other_root(host):
-    """pid of the nearest process above this one that may be looked at and lives in another root, or None."""
+    """pid of the nearest process above this one that may be looked at and has another root directory, or None."""
     pid = "self"
     for _step in range(64):
         # Fields behind the last parenthesis: state, ppid (man 5 proc; the command may hold blanks and parentheses).

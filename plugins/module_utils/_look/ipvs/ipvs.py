@@ -4,9 +4,9 @@
 """The section node_ipvs: the virtual servers of the running kernel, and whether they are what kube-proxy needs. PRIVATE
 to the collection.
 
-Files below /proc/net hold nearly all of it, and servers.py completes them. `ipvsadm` is not run, since it loads ip_vs,
-and `ipset` only where ip_set is there already, since it loads that. `ip addr show` asks over rtnetlink and loads
-nothing. Most nodes have nothing of IPVS, so its parsers are imported where there is something to parse.
+Nearly all values come from files below /proc/net, and servers.py adds the rest. `ipvsadm` is not run, since it loads
+ip_vs. `ipset` is run only where ip_set exists already, since `ipset` loads it. `ip addr show` uses rtnetlink and loads
+nothing. Most nodes do not use IPVS, so its parsers are imported only where there is something to parse.
 """
 
 import collections
@@ -24,14 +24,14 @@ _KUBE_SETS = re.compile(r"KUBE-(6-)?(LOOP-BACK|CLUSTER-IP|EXTERNAL-IP|LOAD-BALAN
                         r"IPVS-IPS)")
 _ADDRESS = re.compile(r"^\d+: +\S+ +inet6? ([0-9a-f.:]+)/", re.MULTILINE)
 OUTPUT_LIMIT = 8 * 1024 * 1024
-# Of the list of sets, 200 bytes each, and of one of them.
+# Limits of the list of sets, 200 bytes each, and of one set.
 SETS_OUTPUT_LIMIT, SETS_SECONDS = 32 * 1024 * 1024, 5.0
 _SET_LIMIT = 64 * 1024
 EXAMPLES, SETS_LIMIT, SCHEDULERS_LIMIT = 5, 40, 10
 
 
 def collect_ipvs(host, node, kube_proxy=None):
-    """The evidence dict; `kube_proxy` is the section node_kube_proxy. Nothing but a live place has a kernel to ask."""
+    """The evidence dict; `kube_proxy` is the section node_kube_proxy. Only places with a running kernel have values."""
     section = {
         "schema": 1, "collected": {"ip_vs": ABSENT, "addresses": ABSENT, "ipsets": ABSENT}, "in_kernel": None,
         "virtual_servers": None, "real_servers": None, "without_real_servers": [], "without_real_servers_count": None,
@@ -52,7 +52,7 @@ def collect_ipvs(host, node, kube_proxy=None):
 
 
 def _service_sets(host, servers, own, sets, kube_proxy):
-    """What a comparison of virtual servers and ipsets gives."""
+    """The result of comparing virtual servers with ipsets."""
     from . import service_sets
 
     def reading(now, addresses):
@@ -65,8 +65,8 @@ def _service_sets(host, servers, own, sets, kube_proxy):
 
 
 def _configured(kube_proxy):
-    """The scheduler of a kube-proxy in ipvs mode. One inside another program has it among arguments that nobody can
-    see."""
+    """The scheduler of a kube-proxy in ipvs mode. The arguments of a kube-proxy inside another program are not
+    visible."""
     return kube_proxy["ipvs_scheduler"] if kube_proxy and kube_proxy["runs_in"] != "embedded" else None
 
 
@@ -74,7 +74,7 @@ def _virtual_servers(host, section):
     """The `Servers` of this network namespace; writes their numbers into `section`."""
     read = read_servers(host)
     section["collected"]["ip_vs"] = read.status
-    # The file comes and goes with ip_vs: a kernel without it holds no virtual server.
+    # The file exists only while ip_vs is in the kernel: a kernel without it has no virtual server.
     section["in_kernel"] = {OK: True, ABSENT: False}.get(read.file)
     servers = read.found
     if servers is None:
@@ -97,14 +97,14 @@ def _place(server):
 
 
 def _named(server):
-    """One virtual server as evidence; one that is known by a firewall mark has neither address nor port."""
+    """One virtual server as evidence; one that is identified by a firewall mark has neither address nor port."""
     return {"family": server.family, "address": server.address, "port": server.port, "protocol": server.protocol,
             "mark": server.mark}
 
 
 def _addresses(host, servers, section):
     """The addresses of kube-ipvs0, None where they could not be read. Writes into `section` whether the addresses of
-    the virtual servers are local: the kernel forwards packets for others, and IPVS never sees them."""
+    the virtual servers are local: the kernel forwards packets for other addresses, and IPVS never gets them."""
     devices = host.read_text("/proc/net/dev", PROC_LIMIT)
     section["collected"]["addresses"] = devices.status
     dummy, own = section["dummy_interface"], None
@@ -119,7 +119,7 @@ def _addresses(host, servers, section):
 
 
 def _count_missing(host, wanted, section):
-    """How many of the addresses are local on no interface, None where it cannot be told."""
+    """How many of the addresses are local on no interface, None where that is unknown."""
     from ..._parse.proc.net_fib_trie import parse_proc_net_fib_trie
     from ..._parse.proc.net_if_inet6 import parse_proc_net_if_inet6
     four, six = host.read_text("/proc/net/fib_trie", PROC_LIMIT), host.read_text("/proc/net/if_inet6", PROC_LIMIT)
@@ -145,7 +145,7 @@ def _number(address):
 
 
 def own_addresses(host):
-    """The addresses of kube-ipvs0, or None: no file of /proc tells for one interface."""
+    """The addresses of kube-ipvs0, or None: no file of /proc lists them for one interface."""
     answer = host.run(["ip", "-o", "addr", "show", "dev", DUMMY], limit=OUTPUT_LIMIT)
     return set(_ADDRESS.findall(answer.out)) if answer.ok else None
 
@@ -154,7 +154,7 @@ def _ipsets(host, section):
     """kube-proxy's sets by name, None where they could not be read; most nodes have no ipset program of their own."""
     there = host.presence("/sys/module/ip_set")
     if there == ABSENT:
-        return []  # Neither loaded nor built in: there is no set, and asking would load it.
+        return []  # Neither loaded nor built in: there is no set, and running ipset would load it.
     if there != OK:
         section["collected"]["ipsets"] = there
         return None
@@ -176,8 +176,8 @@ def _ipsets(host, section):
 
 
 def _leftover(mode, sets, section):
-    """(whether kube-proxy's IPVS objects are there although it runs in another mode, why); None where it cannot be
-    told."""
+    """(whether kube-proxy's IPVS objects are there although it runs in another mode, why); None where that is
+    unknown."""
     if mode is None:
         return None, "the mode of kube-proxy is not known"
     if mode == "ipvs":

@@ -5,9 +5,10 @@
 
 /proc/net/ip_vs is not exact where several network namespaces have virtual servers. In Linux 6.12 all of them are in one
 table (net/netfilter/ipvs/ip_vs_ctl.c): each read() prints at most a page of memory, ip_vs_info_seq_next() counts the
-servers of all namespaces, and ip_vs_info_array() finds the place to go on by counting those of one namespace, so it
-leaves some of these out. Old kernels also print the servers of the others. Hence the kernel is asked over netlink too,
-which loads nothing and is exact; the file has the real servers, which netlink gives for one virtual server at a time.
+servers of all namespaces, and ip_vs_info_array() finds the place to continue by counting the servers of one namespace,
+so it leaves some of these out. Old kernels also print the servers of the other namespaces. So the servers are also read
+over netlink, which loads nothing and is exact. The real servers come from the file, because netlink lists them for one
+virtual server at a time.
 """
 
 import collections
@@ -22,8 +23,8 @@ _FORWARDS = {0: "Masq", 1: "Local", 2: "Tunnel", 3: "Route", 4: "Bypass"}
 _PERSISTENT, _ONE_PACKET = 1, 4
 _IPV6 = 10
 
-# `file` is the status of /proc/net/ip_vs and `status` that of its content; `found` is None where it is not known.
-# `whole` is False where servers of this namespace may be missing in it.
+# `file`: the status of /proc/net/ip_vs; `status`: the status of its content; `found`: the servers, None where they are
+# unknown; `whole`: False where `found` may lack servers of this namespace.
 Servers = collections.namedtuple("Servers", "file status found whole")
 
 
@@ -46,8 +47,8 @@ def read_servers(host):
 
 
 def joined(listed, named, destinations_of):
-    """[VirtualServer] for each of `named`, which netlink gives; with the real servers of `listed`, those of the file,
-    and where the file lacks it with those that destinations_of() asks for. None where that got no answer."""
+    """[VirtualServer] for each of `named`, the servers from netlink. Their real servers come from `listed`, the servers
+    of the file, or from destinations_of() where the file lacks a server. None where destinations_of() fails."""
     rows = {}
     for server in listed:
         rows.setdefault(_key(server), []).append(server)

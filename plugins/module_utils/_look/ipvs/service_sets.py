@@ -30,8 +30,9 @@ Reading = collections.namedtuple("Reading", "servers own entries whole")
 def compare(first, read_again, kube_proxy, sleep=time.sleep):
     """The part of the section; `first` is a `Reading` and read_again() makes another one.
 
-    Only what both readings lack is missing, and none of it while kube-proxy writes a change. Where the node has no
-    program ipset, an address of kube-ipvs0 without any virtual server still shows that some were deleted.
+    Only keys that both readings lack are missing, and no key is missing before kube-proxy has finished its sync. Where
+    the node has no program ipset, an address of kube-ipvs0 without any virtual server still shows that some were
+    deleted.
     """
     found = _differences(first)
     if found is None:
@@ -45,7 +46,7 @@ def compare(first, read_again, kube_proxy, sleep=time.sleep):
         if again is None:
             return dict(_UNCOMPARED, because="a second reading failed")
         found = [one & other for one, other in zip(found, again)]
-        # What both lack is missing where one of the two is whole.
+        # A server that both readings lack is missing only where one of the readings is whole.
         if found[0] and not (first.whole or second.whole):
             return dict(_UNCOMPARED, because=_NOT_WHOLE)
     servers, entries = found

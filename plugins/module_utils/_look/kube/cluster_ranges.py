@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which networks the node is in, and which range its API server gives Services addresses of. PRIVATE to the
-collection."""
+"""The networks that the node is in, and the range from which its API server assigns addresses to Services. PRIVATE to
+the collection."""
 
 from ..._host.host import ABSENT, OK
 from ..._parse.proc.net_route import parse_proc_net_ipv6_route, parse_proc_net_route
@@ -11,7 +11,7 @@ from ..processes import find_processes, option_of
 from .embedded_arguments import K3S_CONFIG, MICROK8S_ARGUMENTS, k3s_options, microk8s_arguments
 
 NETWORKS_LIMIT, RANGES_LIMIT = 8, 4
-# Some 30,000 routes, as of a node that learns those of all others.
+# About 30,000 routes, as on a node that learns the routes of all other nodes.
 ROUTES_LIMIT = 4 * 1024 * 1024
 # Link-local and multicast, which are behind every interface.
 _EVERYWHERE = ("169.254.", "224.", "fe80:", "ff00:")
@@ -21,13 +21,13 @@ _API_SERVERS = {"kube-apiserver": "service-cluster-ip-range", "k3s-server": "ser
 
 
 def node_networks(host):
-    """(status, [{"family", "network", "interface"}]): what is directly behind the interfaces that default routes go out
-    of. Bridges and tunnels of pods have none."""
+    """(status, [{"family", "network", "interface"}]): the networks directly behind the interfaces of the default
+    routes. Bridges and tunnels of pods have no default route."""
     found, statuses = [], []
     for family, path, parse in (("ipv4", "/proc/net/route", parse_proc_net_route),
                                 ("ipv6", "/proc/net/ipv6_route", parse_proc_net_ipv6_route)):
         text = host.read_text(path, ROUTES_LIMIT)
-        # A kernel without IPv6 has no file of it.
+        # A kernel without IPv6 has no such file.
         statuses += [text.status] if text.status != ABSENT or family == "ipv4" else []
         routes = parse(text.text) if text.ok else []
         uplinks = {route.interface for route in routes if route.network is None}
@@ -37,7 +37,7 @@ def node_networks(host):
 
 
 def service_ranges(host):
-    """(status, [range], what says so or None) of an API server that runs here; `absent` where none does."""
+    """(status, [range], its source or None) of an API server that runs here; `absent` where no API server runs."""
     status, processes = find_processes(host, _API_SERVERS)
     servers = of_this_network(host, processes)
     statuses = [status] if status != OK or servers else [ABSENT]
@@ -54,7 +54,7 @@ def service_ranges(host):
 
 
 def _in_files(host, program, flag):
-    """(status, text or None, what says so) of the files that a program takes arguments from; a program without such
+    """(status, text or None, its source) from the files that a program takes arguments from; a program without such
     files, and files that do not exist, are `ok`."""
     status, text, source = OK, None, None
     if program == "k3s-server":

@@ -29,7 +29,7 @@ def collect_cni(host, node):
         section["collected"]["routes"], section["node_networks"] = node_networks(host)
         found = service_ranges(host)
         section["collected"]["service_ranges"], section["service_ranges"], section["service_ranges_source"] = found
-    # Where none of the files is taken, the first one is the reason.
+    # If the runtime uses none of the files, the first file is the reason.
     chosen = used or files[:1]
     if not chosen:
         return section

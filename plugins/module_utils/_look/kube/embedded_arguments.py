@@ -1,14 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments that k3s and MicroK8s give to the components inside of them, from the files they have them from. PRIVATE to
-the collection."""
+"""Arguments that k3s and MicroK8s give to the components inside of them, read from their configuration files. PRIVATE
+to the collection."""
 
 from ..._host.host import ABSENT, OK
 from ..unread import status_of_notes
 
 K3S_CONFIG = "/etc/rancher/k3s/config.yaml"
-# Files of these endings there count after the configuration, in the order of their names (k3s
+# Files with these endings in the drop-in directory are read after the configuration, in the order of their names (k3s
 # pkg/configfilearg/parser.go).
 K3S_DROP_INS, _ENDINGS, _DROP_INS_LIMIT = K3S_CONFIG + ".d", (".yaml", ".yml"), 50
 MICROK8S_ARGUMENTS = "/var/snap/microk8s/current/args/%s"
@@ -31,7 +31,7 @@ def k3s_options(host, options):
 
 
 def _together(host, texts, options):
-    # A reader of YAML is compiled only where there is some.
+    # The YAML parser is compiled only where there is some YAML.
     from ..._parse.kube.k3s_config import parse_k3s_config
     found = {}
     for path, text in texts:

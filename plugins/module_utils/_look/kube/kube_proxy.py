@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_kube_proxy: where kube-proxy runs, in which mode, with which tools. PRIVATE to the collection.
 
-What only a running kube-proxy has is imported when there is one: a module's sources are compiled on each run.
+Code that only a running kube-proxy needs is imported when one runs: the sources of a module are compiled on each run.
 """
 
 from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
@@ -21,7 +21,7 @@ _TOOL_STATES = {OK: "present", ABSENT: "absent"}
 BUNDLE_CONFIG = "/var/lib/kube-proxy/config.conf"
 # Sources that only a running kube-proxy has.
 _OF_RUNNING = ("cgroup", "configz", "healthz", "livez", "metrics", "proxy_mode", "sockets", "version")
-# What a section without a running kube-proxy has besides.
+# Further keys of a section without a running kube-proxy.
 _NOT_RUNNING = {
     "pid": None, "program": None, "state": None, "found_by": None, "container": None, "restarts": None,
     "resources": None, "children": [], "ports_off": [], "api_sockets": None, "effective_mode": None,
@@ -30,8 +30,8 @@ _NOT_RUNNING = {
 
 
 def collect_kube_proxy(host, node, window_seconds=0):
-    """The evidence dict; outside of a live place kube-proxy does not run and nothing is known of its mode. Its `rules`
-    are compared by compare_with_kernel()."""
+    """The evidence dict; outside of a live place kube-proxy does not run and its mode is not known. Its `rules` are
+    compared by compare_with_kernel()."""
     live = node["place"] == "live"
     found = find_kube_proxy(host) if live else None
     status, process = (found.status, found.process) if live else (ABSENT, None)
@@ -62,10 +62,10 @@ def collect_kube_proxy(host, node, window_seconds=0):
 
 
 def _of_bundle(host, section):
-    """What the bundle holds of its configuration."""
+    """Fills in the configuration and the saved answers of kube-proxy that the bundle contains."""
     text = host.read_text(BUNDLE_CONFIG)
     config = _config_of(host, BUNDLE_CONFIG, text)
-    # What one would tell of the mode, the rules tell as well.
+    # A missing configuration is `absent`, whatever the reason: the rules show the mode as well.
     section["collected"]["config"] = OK if config else UNPARSED if text.ok else ABSENT
     if config:
         _set_mode(section, config["mode"], "mode in %s" % BUNDLE_CONFIG, config["scheduler"])
@@ -77,7 +77,8 @@ def _of_bundle(host, section):
 
 
 def _config_of(host, path, text):
-    """The fields parse_kube_proxy_config() reads of a file, or None; without one, a reader of YAML is not compiled."""
+    """The fields that parse_kube_proxy_config() reads from a file, or None; without a file the YAML parser is not
+    compiled."""
     if not text.ok:
         return None
     from ..._parse.kube.kube_proxy_config import parse_kube_proxy_config
@@ -88,10 +89,10 @@ def _config_of(host, path, text):
 
 
 def _own_process(host, process, section):
-    """Fills in a process of its own, on the node or in a container: its root decides which files and tools are its own.
-    Returns ({default port: the configured address}, the ports that are switched off)."""
+    """Fills in a process of its own, on the node or in a container: its root directory decides which files and tools it
+    uses. Returns ({default port: the configured address}, the ports that are switched off)."""
     if process.status != OK:
-        # Its mode, or the path of its configuration, stands among its arguments.
+        # Its mode, or the path of its configuration, is among its arguments.
         section["collected"]["config"] = process.status
         return {}, []
     path = process.option("config")
@@ -106,9 +107,9 @@ def _own_process(host, process, section):
         section["tools"] = found["programs"]
         text = Text(*found["texts"][path]) if path else Text(ABSENT)
     else:
-        # Its root may not be compared with this one: whose tools it uses cannot be told.
+        # Its root directory cannot be compared with this one, so it is not known whose tools it uses.
         text = Text(DENIED if path else ABSENT)
-    # A file that it was started with and that is gone by now says nothing, and is not "no configuration".
+    # A configuration file that was deleted after the start of kube-proxy is `unparsed`, not "no configuration".
     section["collected"]["config"] = UNPARSED if path and text.status == ABSENT else text.status
     # With --config the flags are ignored (kubernetes cmd/kube-proxy/app/options.go).
     config = _config_of(host, path, text)
@@ -133,7 +134,7 @@ def _of_file(path, config, section):
 def _set_mode(section, mode, source, scheduler):
     if mode and mode not in MODES:
         return
-    # kube-proxy on Linux takes iptables where nothing is said (kubeproxy.config.k8s.io/v1alpha1).
+    # Without a setting kube-proxy on Linux uses iptables mode (kubeproxy.config.k8s.io/v1alpha1).
     section["mode"], section["mode_source"] = (mode or "iptables",
                                                source if mode else "the default: no other value is configured")
     section["ipvs_scheduler"] = (scheduler or "rr") if mode == "ipvs" else None

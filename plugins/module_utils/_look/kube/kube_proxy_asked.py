@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The answers of a running kube-proxy to HTTP, where it listens. PRIVATE to the collection."""
+"""The answers of a running kube-proxy to HTTP requests, where it listens. PRIVATE to the collection."""
 
 import re
 import time
@@ -30,7 +30,7 @@ def ask_all(host, bound, listening):
         for source, path in PATHS[default]:
             answers[source] = _ask(host, bound.get(default) or "", default, listening, path, deadline)
             if answers[source].status == TIMEOUT:
-                # No time is left for what comes behind it.
+                # No time is left for the other sources of this port.
                 for rest, _path in PATHS[default]:
                     answers.setdefault(rest, answers[source])
                 break
@@ -43,7 +43,7 @@ def ask_metrics(host, bound, listening):
 
 
 def _ask(host, bound, default, listening, path, deadline):
-    """The first address that is not refused."""
+    """The Answer of the first address that does not refuse the connection."""
     answer = Answer(ABSENT, None, b"")
     if not host.commands:
         return answer
@@ -51,7 +51,7 @@ def _ask(host, bound, default, listening, path, deadline):
     address, port = (found.group(1) or found.group(2), int(found.group(3))) if found else (bound, default)
     address = _as_listed(address)
     own = listening.get(port, ())
-    # Where it listens is what counts; a table that could not be read leaves the configuration.
+    # The listening sockets decide; if the table of sockets could not be read, the configured address is used.
     places = [place for place in own if address in _ANY or place == address] or [address]
     for candidate in [each for place in places for each in (("127.0.0.1", "::1") if place in _ANY else (place,))]:
         answer = fetch_local(candidate, port, path, max(0.05, deadline - time.monotonic()), LIMIT, own)
@@ -61,6 +61,6 @@ def _ask(host, bound, default, listening, path, deadline):
 
 
 def _as_listed(address):
-    """An address as the table of sockets has it; fd00::5 is one of several names."""
+    """An address as the table of sockets prints it; fd00::5 is one of several forms of an IPv6 address."""
     packed = packed_ipv6(address)
     return ipv6_text(packed) if packed else address

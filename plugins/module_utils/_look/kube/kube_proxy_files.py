@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_kube_proxy of files: what somebody saved of /metrics and /healthz. PRIVATE to the collection."""
+"""The section node_kube_proxy from files with saved answers of /metrics and /healthz. PRIVATE to the collection."""
 
 from ... import _errors
 from ..._host.host import ABSENT, OK
@@ -11,7 +11,7 @@ from .kube_proxy_asked import LIMIT, SOURCES
 from .kube_proxy_health import health_of
 from .kube_proxy_running import watch_of
 
-# A body without the head of its answer: only these say by their content that they were not 200.
+# A body without the headers of its answer: only a body with this text shows that the status was not 200.
 _UNHEALTHY = b'"healthy":false'
 
 

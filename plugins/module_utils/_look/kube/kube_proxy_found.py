@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which process is the kube-proxy of this node: the one that listens on its ports, else one of its name. PRIVATE to the
-collection."""
+"""Which process is the kube-proxy of this node: the one that listens on its ports, otherwise one with its name. PRIVATE
+to the collection."""
 
 import re
 import time
@@ -16,11 +16,11 @@ METRICS_PORT, HEALTH_PORT = 10249, 10256
 # Programs that run kube-proxy inside their own process.
 EMBEDDING = ("k3s-server", "k3s-agent", "kubelite")
 NAMES = ("kube-proxy",) + EMBEDDING
-# Listening sockets stand before all others; 700 of them fit.
+# The kernel lists listening sockets before all others; 700 of them fit.
 _TABLE_LIMIT = 128 * 1024
 _LINKS_LIMIT, _SECONDS = 20000, 1.0
 _LISTENS = "the process that listens on port"
-# hyperkube and links of other names run it as well.
+# hyperkube and links with other names run kube-proxy as well.
 _ARGUMENT = re.compile(r"(?:.*/)?(?:kube-)?proxy\Z")
 
 
@@ -76,7 +76,7 @@ def listening_sockets(host):
 
 
 def own_ports(host, ports):
-    """Those of `ports` on which kube-proxy itself listens, in either family; None where only root may see that."""
+    """The `ports` on which kube-proxy itself listens, in either family; None where only root can see that."""
     processes = of_this_network(host, find_processes(host, NAMES)[1])
     if not host.is_root():
         return None
@@ -89,7 +89,8 @@ def own_ports(host, ports):
 
 
 def _owner(host, inodes, processes):
-    """The process that has one of the sockets open: one of `processes`, else any; None where it cannot be seen."""
+    """The process that has one of the sockets open, one of `processes` before any other; None where it cannot be
+    seen."""
     wanted = {"socket:[%d]" % inode for inode in inodes}
     deadline, left = time.monotonic() + _SECONDS, _LINKS_LIMIT
     first = {process.pid: process for process in processes}

@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evidence out of what kube-proxy answers: freshness of the rules, failures, requests to the API server. PRIVATE to the
+"""Evidence from the answers of kube-proxy: freshness of the rules, failures, requests to the API server. PRIVATE to the
 collection.
 
-/healthz is 200 with no rule at all, and for 60 s of every failure; lastUpdated in its body is the present time while
-all is well. That a change waits shows in `last_queued > last_synced` of a family; the pending counters are 0 in every
-failure, because the first attempt takes the changes out (seen with 1.30.5, 1.34.9 and 1.36.3).
+/healthz returns 200 without any rule, and for the first 60 s of every failure; lastUpdated in its body is the present
+time while kube-proxy is healthy. `last_queued > last_synced` of a family shows that a change waits; the pending
+counters are 0 in every failure, because the first attempt takes the changes out (seen with 1.30.5, 1.34.9 and 1.36.3).
 """
 
 from ..._host.host import ABSENT, OK, UNPARSED
@@ -15,12 +15,13 @@ from ..._parse.kube.kube_proxy_metrics import NO_ANSWER, parse_kube_proxy_metric
 
 _MODES = ("iptables", "ipvs", "nftables")
 _COUNTERS = ("restore_failures", "partial_restore_failures", "nftables_failures", "nftables_cleanup_failures")
-# Clocks of one machine that are read one after the other.
+# Tolerance for clocks of one machine that are read one after the other.
 _CLOCK_SECONDS = 2.0
 
 
 def read_answers(answers):
-    """({source: status}, metrics, configz, healthz, livez) of {source: Answer}; what could not be parsed is None."""
+    """({source: status}, metrics, configz, healthz) of {source: Answer}; None for an answer that could not be
+    parsed."""
     statuses, texts = {}, {}
     for source, answer in answers.items():
         texts[source] = answer.body.decode("utf-8", "replace") if answer.status == OK else ""
@@ -80,7 +81,7 @@ def is_waiting(row):
 
 
 def window_of(before, after, seconds):
-    """What happened between two readings of metrics; a counter that is lower than before has begun anew since."""
+    """What happened between two readings of metrics; a counter that is lower than before was reset in between."""
     def grown(old, new):
         return new if old is None or new < old else new - old
 
@@ -95,7 +96,8 @@ def window_of(before, after, seconds):
 
 
 def failed_requests(requests):
-    """How many requests of {code: number} failed: 410 (a watch that has to list again) and 429 (later) are usual."""
+    """How many requests of {code: number} failed; 410 (the watch has to list again) and 429 (retry later) are usual and
+    do not count."""
     return sum(number for code, number in requests.items()
                if code == NO_ANSWER or code[0] in "45" and code not in ("410", "429"))
 
@@ -105,7 +107,7 @@ def _count(histogram):
 
 
 def _age(then, now):
-    """Seconds since then; None where one of both is not known, or where the clock was set back meanwhile."""
+    """Seconds since then; None where one of the two is not known, or where the clock was set back meanwhile."""
     if then is None or now is None or then > now + _CLOCK_SECONDS:
         return None
     return round(max(0.0, now - then), 1)

@@ -20,7 +20,7 @@ _NFTABLES_KERNEL, _NFTABLES_STABLE, _NFTABLES_ALPHA = (5, 13), (1, 33), (1, 29)
 
 def modes_of(host, release, tools, version):
     """(rows `{"mode", "possible", "because"}`, advice); `release` of the kernel, `tools` of the section, `version` of
-    kube-proxy or None. Whether modprobe.d blocks a module is for the section of kernel modules."""
+    kube-proxy or None. The section of kernel modules reports whether modprobe.d blocks a module."""
     kernel, minor = numbers(release or "")[:2], numbers(version or "")[:2]
     rows = []
     for mode in sorted(_NEEDS):

@@ -20,11 +20,11 @@ _TOOL = re.compile(r"(?:ip6?tables|xtables|ipset|nft|conntrack|modprobe)(?![a-z0
 
 
 def process_of(host, process, own_ports, alone):
-    """({source: status}, keys of the section); `own_ports` are those it listens on."""
+    """({source: status}, keys of the section); `own_ports` are the ports that it listens on."""
     container = Containers(host).of(process.pid)
     restarts = restarts_of(host, container)[0]
     status, resources = resources_of(host, process, restarts)
-    # A program that contains it connects to others as well.
+    # A program that contains kube-proxy has other connections as well.
     sockets_status, sockets = _api_sockets(host, process.pid, own_ports) if alone else (ABSENT, None)
     return {"cgroup": status, "sockets": sockets_status}, {
         "pid": process.pid, "program": process.name, "state": process.state, "container": container,
@@ -33,8 +33,9 @@ def process_of(host, process, own_ports, alone):
 
 
 def _children(host, process, alone):
-    """Programs it runs, the oldest first: it waits for iptables-restore without limit, and logs and counts nothing
-    meanwhile (pkg/util/iptables/iptables.go). Of a program that contains it only restores are its own."""
+    """Programs that kube-proxy runs, the oldest first: it waits for iptables-restore without a time limit, and neither
+    logs nor counts meanwhile (pkg/util/iptables/iptables.go). In a program that contains kube-proxy, only restores
+    belong to kube-proxy."""
     pids = set()
     with host.noting():
         for task in host.list_dir("/proc/%d/task" % process.pid)[1]:
@@ -49,13 +50,14 @@ def _children(host, process, alone):
 
 
 def _is_tool(child):
-    """Whether it is a program of kube-proxy; what a script around kube-proxy started may run for long."""
+    """Whether it is a program that kube-proxy runs; a program that a script around kube-proxy started may run for
+    long."""
     return any(_TOOL.match(name.rpartition("/")[2]) for name in [child.name] + child.arguments[:2])
 
 
 def _api_sockets(host, pid, own_ports):
-    """(status, {"established", "connecting", "other"}) of its TCP connections to others: to the API server, as
-    kube-proxy connects to nothing besides."""
+    """(status, {"established", "connecting", "other"}) of its outgoing TCP connections: all of them lead to the API
+    server, because kube-proxy has no other connections."""
     with host.noting():
         status, links = host.list_dir("/proc/%d/fd" % pid)
         if status != OK:

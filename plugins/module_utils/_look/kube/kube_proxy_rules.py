@@ -1,9 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rules that kube-proxy counts against those in the kernel of this node. PRIVATE to the collection.
+"""Compares the rules that kube-proxy counts with the rules in the kernel of this node. PRIVATE to the collection.
 
-Its metrics are read before the rules, and once more where both differ: what it wrote in between is no difference.
+Its metrics are read before the rules, and again where the numbers differ: rules that it wrote in between are not a
+difference.
 """
 
 from ..._host.host import ABSENT, OK
@@ -47,7 +48,7 @@ def _compared(metrics, readings):
 
 
 def _confirmed(rows, before, after, readings):
-    """The rows that differ, as long as kube-proxy did not sync while the rules were read."""
+    """The rows, where a difference counts only if kube-proxy did not sync while the rules were read."""
     def synced(metrics):
         return {family: (row["queued"], row["synced"], row["rules"]) for family, row in metrics["families"].items()}
 
@@ -65,8 +66,7 @@ def _confirmed(rows, before, after, readings):
 
 
 def _readings(rules, count):
-    """{family: [{table: what `count` returns of it, or None} of each backend, or None for rules that were not
-    read]}."""
+    """{family: [{table: the result of `count`, or None} of each backend, or None for rules that were not read]}."""
     found = {}
     for family, _program, _names in FAMILIES:
         rows = [None for backend in _BACKENDS
@@ -75,6 +75,6 @@ def _readings(rules, count):
             if rule_set.family == family:
                 row = {name: count(table) if table.complete else None for name, table in rule_set.tables.items()}
                 rows.append(dict(row, **dict.fromkeys(rule_set.unreadable)))
-        # Nothing was there to be read: the kernel has no rule.
+        # No backend had rules to read: the kernel has no rule.
         found[family] = rows or [{}]
     return found

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a running kube-proxy is asked besides its configuration. PRIVATE to the collection."""
+"""The state of a running kube-proxy, in addition to its configuration. PRIVATE to the collection."""
 
 import time
 
@@ -33,13 +33,13 @@ def fill_running(host, node, found, bound, section, window_seconds):
     section["modes"], section["advice"] = modes_of(host, node.get("kernel_release"), section["tools"], version)
 
     def again():
-        """The metrics of now, or None."""
+        """The present metrics, or None."""
         answer = ask_metrics(host, bound, found.listening)
         return parse_kube_proxy_metrics(answer.body.decode("utf-8", "replace")) if answer.code == 200 else None
 
     if window_seconds and metrics:
         time.sleep(window_seconds)
-        # A busy node may miss the deadline of one answer, and the window would be waited for in vain.
+        # On a busy node one answer may miss its deadline, and the time of the window would be lost.
         after = again() or again()
         section["window"] = window_of(metrics, after, time.monotonic() - asked) if after else None
         metrics = after or metrics
@@ -49,7 +49,7 @@ def fill_running(host, node, found, bound, section, window_seconds):
 
 def watch_of(window, sockets, twice=False):
     """`{"state", "because"}` of the watch of the API server: working, failing or unknown; `twice`: two readings were
-    asked for. A watch that works asks for nothing for minutes; one whose server is gone asks at least every 30 s
+    requested. A working watch sends no request for minutes; a watch without a server sends one at least every 30 s
     (client-go reflector)."""
     connected = None if sockets is None else "%d connections to the API server are established" % sockets["established"]
     if window is None:

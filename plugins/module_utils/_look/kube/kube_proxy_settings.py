@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kube-proxy is told about connections and addresses. PRIVATE to the collection."""
+"""The settings of kube-proxy for connections and addresses. PRIVATE to the collection."""
 
 import re
 
@@ -13,14 +13,15 @@ from .embedded_arguments import k3s_options, microk8s_arguments
 from .kube_proxy_found import HEALTH_PORT, METRICS_PORT
 
 _SWITCHES = ("conntrack-tcp-be-liberal", "masquerade-all")
-# Options of k3s: what it tells its kube-proxy of pods, and what it passes on as it is.
+# Options of k3s: the range of pods that it sets for its kube-proxy, the arguments that it passes on unchanged, and the
+# switch that disables kube-proxy.
 _CIDR, _OF_K3S, _DISABLE = "cluster-cidr", "kube-proxy-arg", "disable-kube-proxy"
 _PORTS = ((METRICS_PORT, "metrics"), (HEALTH_PORT, "healthz"))
 
 
 def settings_of_process(arguments, path, config):
     """`{"cluster_cidr", "detect_local_mode", "masquerade_all", "conntrack", "conntrack_by"}` of a kube-proxy that has
-    these arguments; each is None where its configuration could not be read."""
+    these arguments; empty where its configuration could not be read, so that each stays None."""
     if not path:
         return _settings(_given(arguments), "kube-proxy")
     if config is None:
@@ -41,8 +42,8 @@ def embedded_arguments(host, process):
     if options is None:
         return status, None
     from ..._parse.kube.k3s_config import passed_on
-    # What the command line says comes behind the configuration (k3s pkg/configfilearg/parser.go), and what is passed on
-    # overrules k3s' own.
+    # Values of the command line come after those of the configuration (k3s pkg/configfilearg/parser.go), and arguments
+    # that are passed on override k3s' own.
     ranges = [",".join(options.get(_CIDR, []))] + options_of(process.arguments, _CIDR)
     own = ["--%s=%s" % (_CIDR, ranges[-1])] if ranges[-1] else []
     return status, own + passed_on(options.get(_OF_K3S, []) + options_of(process.arguments, _OF_K3S))
@@ -66,13 +67,13 @@ def switched_off(host, process):
 
 
 def bound_by_flags(arguments):
-    """({default port: the configured address}, names of the ports that are switched off). An empty address or the port
-    0 does so (kubernetes cmd/kube-proxy/app/options.go, addressFromDeprecatedFlags; the flags of ports are gone since
-    1.32)."""
+    """({default port: the configured address}, names of the ports that are switched off). An empty address or port 0
+    switches a port off (kubernetes cmd/kube-proxy/app/options.go, addressFromDeprecatedFlags; 1.32 removed the flags of
+    ports)."""
     bound, off = {}, []
     for port, name in _PORTS:
         address = option_of(arguments, name + "-bind-address")
-        # A Process has no empty arguments: behind `--bind-address ""` comes the next option.
+        # Process drops empty arguments: the next option follows `--bind-address ""`.
         if address is not None and (not address or address.startswith("-")) or option_of(
                 arguments, name + "-port") == "0":
             off.append(name)
@@ -82,8 +83,8 @@ def bound_by_flags(arguments):
 
 
 def settings_of_embedded(arguments, by):
-    """The same of a kube-proxy inside another program. k3s keeps it from setting limits and sets them itself (k3s
-    pkg/agent/syssetup); which range pods have it may know from its server alone."""
+    """The same for a kube-proxy inside another program. k3s prevents it from setting limits and sets them itself (k3s
+    pkg/agent/syssetup); it may get the range of pods from its server only."""
     given = _given(arguments)
     settings = _settings(given, by)
     return settings if given[_CIDR] else dict(settings, cluster_cidr=None)
@@ -105,8 +106,8 @@ def _settings(given, by):
 
 
 def _switched(arguments, name):
-    """Value of a bool flag, which it has behind `=` only: alone it means true (pflag, NoOptDefVal); None where it is
-    not given."""
+    """Value of a bool flag. The value follows `=`; the flag alone means true (pflag, NoOptDefVal). None where the flag
+    is not given."""
     values = [argument.partition("=")[2] or "true" for argument in arguments
               if re.match(r"--?%s(=|\Z)" % name, argument)]
     return values[-1] if values else None

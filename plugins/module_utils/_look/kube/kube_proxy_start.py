@@ -3,19 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a kube-proxy has just started and not written its rules yet. PRIVATE to the collection.
 
-It makes its chains with its first sync, which waits until it has all Services and endpoints of the API server. Its
-metrics count from that sync on: kubeproxy_sync_proxy_rules_last_timestamp_seconds is 0 before (seen with 1.30.5), for
-each family from 1.33 on. Before, one series stands for both, and one sync for one of them: in a cluster of one family
-the first two minutes cannot be distinguished from the first sync of the other family. Until it has reached the API
-server once, 1.34 and 1.36 do not listen at all.
+kube-proxy creates its chains with its first sync, which waits until it has all Services and endpoints of the API
+server. Its metrics count from that sync on: kubeproxy_sync_proxy_rules_last_timestamp_seconds is 0 before (seen with
+1.30.5). Since 1.33 each family has its own series. Before 1.33 one series covers both families, and one sync covers one
+of them: in a cluster of one family the first two minutes cannot be distinguished from the first sync of the other
+family. kube-proxy 1.34 and 1.36 do not listen at all until they have reached the API server once.
 """
 
-# Who has not synced by then is not starting but failing.
+# A kube-proxy that has not synced by then is not starting but failing.
 SETTLED_SECONDS = 120
 
 
 def starting(age, metrics):
-    """Why what a kube-proxy makes may not be there yet, as a sentence, or None; `age` in seconds, `metrics` as
+    """Why the chains of a kube-proxy may not exist yet, as a sentence, or None; `age` in seconds, `metrics` as
     parse_kube_proxy_metrics() returns them."""
     if age is None or age >= SETTLED_SECONDS:
         return None

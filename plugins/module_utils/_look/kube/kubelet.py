@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_kubelet: which program is the kubelet here, who runs it, and whether it has set its chains up.
+"""The section node_kubelet: which process is the kubelet, which unit runs it, and whether it has created its chains.
 PRIVATE to the collection.
 
-What only a running kubelet has is imported when there is one: a module's sources are compiled on each run.
+Code that only a running kubelet needs is imported when one runs: the sources of a module are compiled on each run.
 """
 
 import re
@@ -17,7 +17,7 @@ from ..processes import find_processes, uptime_seconds
 # TASK_COMM_LEN).
 PROGRAMS = {"kubelet": "kubelet", "k3s-server": "k3s", "k3s-agent": "k3s", "k3s": "k3s", "rke2": "rke2", "k0s": "k0s",
             "kubelite": "microk8s"}
-# A distribution that runs kubelet as a child of its own counts before it.
+# A distribution that runs kubelet as a child process counts before kubelet.
 _ORDER = ("k3s", "rke2", "k0s", "microk8s", "kubelet")
 _VERSION = re.compile(r"v(\d+\.\d+\.\d+)")
 _DELETED = " (deleted)"
@@ -30,10 +30,10 @@ def collect_kubelet(host, node):
     live = node["place"] == "live"
     status, processes = find_processes(host, PROGRAMS) if live else (ABSENT, [])
     processes = of_this_network(host, processes)
-    # Anybody may call a process so; kubelet is root's.
+    # Any user may give a process this name; kubelet runs as root.
     processes = [process for process in processes if process.is_roots(host)] or processes
     owner = min(processes, key=lambda process: _ORDER.index(PROGRAMS[process.name])) if processes else None
-    # RKE2 and k0s run kubelet as a child: what was set up was set up by that.
+    # RKE2 and k0s run kubelet as a child process, and this child creates the chains.
     kubelet = next((process for process in processes if process.name == "kubelet"), owner)
     found, binary = host.binary("kubelet")
     if binary is None:
@@ -64,7 +64,7 @@ def collect_kubelet(host, node):
 
 
 def _running(host, node, process, section):
-    """What a running kubelet is asked about besides."""
+    """Fills in the parts of the section that need a running kubelet."""
     from .kubelet_init import initialisation_of
     from .kubelet_settings import settings_of
     from .kubelet_unit import unit_of
@@ -92,9 +92,9 @@ def _remedy(section):
 
 
 def _program(host, process, binary):
-    """(program to ask for its version, doubt whether that is the version that runs).
+    """(program to ask for its version, why another version may run or None).
 
-    Anybody may call a process kubelet: a program is run only where none but root puts programs.
+    Any user may give a process the name kubelet: a program is run only from folders where only root puts programs.
     """
     link = host.read_link("/proc/%d/exe" % process.pid) if process is not None and process.contained is False else None
     if link is None:

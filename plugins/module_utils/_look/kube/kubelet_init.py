@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether kubelet's one-shot set-up of its chains went well. PRIVATE to the collection."""
+"""Whether kubelet's one-shot set-up of its chains succeeded. PRIVATE to the collection."""
 
 import re
 
@@ -10,10 +10,11 @@ from ..._host.host import ABSENT, DENIED, OK, UNPARSED
 from ..._parse.kube.kubelet_log import PATTERN, parse_kubelet_log
 from ..rules.rule_sets import FAMILIES as PROGRAMS, rules_of, save_command
 
-# kubelet watches its canary once a minute: what is missing for less long may be on its way.
+# kubelet checks its canary once a minute: chains that are missing for less than that may still be created.
 SETTLED_SECONDS = 60
 FAMILIES = ("ipv4", "ipv6")
-# Before, kubelet made its chains anew every minute (see KUBE-KUBELET-CANARY); and since when it makes the hint.
+# Since when kubelet creates its chains only once, not again every minute (see KUBE-KUBELET-CANARY), and since when it
+# creates the hint.
 _ONE_SHOT_SINCE, _HINT_SINCE = (1, 17), (1, 24)
 # The set-up is logged once, when kubelet starts to run pods; the rest of the journal may be gigabytes.
 JOURNALS = ("/var/log/journal", "/run/log/journal")
@@ -45,7 +46,7 @@ def initialisation_of(host, node, process, age, version, settings, unit, distrib
             state, why = "unknown", because
         if (state == "failed" and distribution == "kubelet" and process.contained is False
                 and not _has_iptables(host, family)):
-            # A restart would bring nothing. Other distributions bring iptables of their own.
+            # A restart would not help. Other distributions contain an iptables of their own.
             state, why = ("unused",
                           "this node has no iptables, without which neither kubelet nor another program creates chains")
         families.append({"family": family, "state": state, "because": why, "hint": marks.hint, "canary": marks.canary,
@@ -73,12 +74,12 @@ def _expected(version, make_chains):
 
 
 def judge_marks(marks, hints, failed, age):
-    """(state, why) of one family; `failed` is what kubelet logged (None: nothing was found), `age` its own, `hints`
-    whether it makes one.
+    """(state, why) of one family; `failed` is the result in kubelet's log (None: nothing was found), `age` that of
+    kubelet, `hints` whether it creates a hint.
 
-    States: done, failed (the remedy is a restart), unwatched (the chains are an earlier kubelet's and nobody looks
-    after them: the same remedy), flushed (kubelet makes them anew by itself), hint_deleted (it will not notice),
-    starting, unused, unknown.
+    States: done, failed (the remedy is a restart), unwatched (the chains are an earlier kubelet's and no kubelet
+    maintains them: the same remedy), flushed (kubelet creates them again by itself), hint_deleted (kubelet does not
+    notice), starting, unused, unknown.
     """
     if not marks.used:
         return "unused", "no program uses this family here"
@@ -86,7 +87,7 @@ def judge_marks(marks, hints, failed, age):
     if age is None:
         return "unknown", "the start time of kubelet is not known"
     if age < SETTLED_SECONDS and not (whole and failed is False):
-        # Chains outlive the kubelet that made them: what is there may be an earlier one's.
+        # Chains outlive the kubelet that created them: the present chains may be an earlier kubelet's.
         return "starting", "kubelet has run for only %d seconds" % age
     if marks.canary:
         if failed:
@@ -122,7 +123,7 @@ def _journal(host, process, unit):
         return done.status, {}
     if _REFUSED.search(done.err):
         return DENIED, {}
-    # It ends with 1 where nothing fits, and complains of nothing then; --grep may not be compiled in, and says so.
+    # Without a match journalctl ends with status 1 and prints no error; without support for --grep it prints an error.
     if done.rc != 0 and done.err.strip():
         return UNPARSED, {}
     return OK, parse_kubelet_log(done.out)

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""With which of the settings that concern netfilter kubelet runs. PRIVATE to the collection.
+"""The settings of kubelet that concern netfilter. PRIVATE to the collection.
 
-A flag counts before the files below --config-dir, the last of them before those ahead, and these before --config
-(kubernetes cmd/kubelet/app/server.go). A program that contains kubelet keeps its flags to itself: there its own
-configuration is asked.
+A flag overrides the files in --config-dir, a later file overrides an earlier one, and these files override --config
+(kubernetes cmd/kubelet/app/server.go). A program that contains kubelet does not show the flags of kubelet: its own
+configuration is read instead.
 """
 
 from ..._host.host import ABSENT, DENIED, OK, UNPARSED
@@ -13,17 +13,17 @@ from ..._parse.kube.kubelet_config import DEFAULTS, FIELDS, READ_ONLY_PORT_OF_FL
 from ..processes import option_of
 from .embedded_arguments import k3s_options, microk8s_arguments
 
-# kubelet takes files of this ending only.
+# kubelet reads only files with this ending.
 DROP_IN_ENDING = ".conf"
 DROP_INS_LIMIT, SHOWN_LIMIT = 50, 10
-# Where k3s lets kubelet look since 1.32.
+# The drop-in directory that k3s gives to kubelet since 1.32.
 K3S_DROP_INS = "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d"
 _ALONE = "--make-iptables-util-chains"
 
 
 def settings_of(host, process, distribution):
-    """`{"status", "file", "directory", "drop_ins", "settings"}` of the process that is, or contains, the kubelet; a
-    setting is None where what may say it could not be read."""
+    """`{"status", "file", "directory", "drop_ins", "settings"}` of the process that is, or contains, the kubelet.
+    Settings have the value None where a file that may set them could not be read."""
     arguments, status = _arguments(host, process, distribution)
     file, folder = option_of(arguments, "config"), option_of(arguments, "config-dir")
     if distribution == "k3s" and folder is None:
@@ -56,7 +56,7 @@ def _drop_ins(host, process, folder):
     if len(names) > DROP_INS_LIMIT:
         host.note(folder, "holds more than %d files" % DROP_INS_LIMIT)
         return UNPARSED, []
-    # A folder that is not there stops kubelet, but k3s makes its own.
+    # A missing folder stops kubelet, but k3s creates its own.
     return OK if listed == ABSENT and folder == K3S_DROP_INS else listed, names
 
 
@@ -75,7 +75,7 @@ def _arguments(host, process, distribution):
 
 
 def _of_flags(arguments):
-    # A bool flag has its value behind `=` only: alone it means true, whatever comes next (pflag, NoOptDefVal).
+    # The value of a bool flag follows `=`; the flag alone means true, whatever comes next (pflag, NoOptDefVal).
     plain = [argument + "=true" if argument == _ALONE else argument for argument in arguments]
     texts = {name: option_of(plain, name.replace("_", "-")) for name in FIELDS}
     values = {name: flag_value(name, text) for name, text in texts.items() if text is not None}
@@ -83,8 +83,8 @@ def _of_flags(arguments):
 
 
 def _read(host, process, path):
-    """(status, values) of one file; one in a container, or one named from a folder nobody knows, is not this node's to
-    be read here."""
+    """(status, values) of one file. A file in a container, and a relative path whose folder is not known, cannot be
+    read here."""
     if process.contained is not False or not path.startswith("/"):
         return DENIED, {}
     text = host.read_text(path)

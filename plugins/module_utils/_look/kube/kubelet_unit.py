@@ -13,8 +13,8 @@ PROPERTIES = ("ActiveState", "ActiveEnterTimestampMonotonic", "NRestarts", "Kill
               "ConsistsOf")
 SECONDS = 3.0
 UNITS_LIMIT = 20
-# Restarting a unit restarts those that require it, are bound to it or are part of it (man systemd.unit); targets run
-# nothing.
+# Restarting a unit restarts the units that require it, are bound to it or are part of it (man systemd.unit); targets
+# run nothing.
 _DEPENDANTS = ("RequiredBy", "BoundBy", "ConsistsOf")
 _RUNS_SOMETHING = (".service", ".socket", ".mount", ".timer")
 
@@ -37,7 +37,7 @@ _ANEW = "kubelet admits its pods again: a pod that does not fit this node any mo
 
 
 def unit_of(host, process, distribution):
-    """(status, row) of the unit that runs `process`; the row is None where no service of systemd does."""
+    """(status, row) of the unit that runs `process`; (status, None) where no service of systemd runs it."""
     text = host.read_text("/proc/%d/cgroup" % process.pid)
     name = parse_cgroup_unit(text.text)
     if name is None:
@@ -72,7 +72,7 @@ def _active_seconds(properties):
 
 
 def _parts(distribution, unit, comm, kill_mode):
-    """(what stops with kubelet, what the containers do: keep_running, stop, or None where nobody knows)."""
+    """(what stops with kubelet, state of the containers: keep_running, stop, or None where that is not known)."""
     stops, own_containerd = next((stops, own) for name, word, stops, own in _PARTS
                                  if name == distribution and (word in unit or word in comm))
     if not own_containerd or kill_mode in ("process", "none"):
@@ -82,7 +82,7 @@ def _parts(distribution, unit, comm, kill_mode):
 
 
 def _effect(row):
-    """One sentence for who is about to restart it."""
+    """One sentence for a user who is about to restart the unit."""
     parts = ["it stops and starts %s with kubelet" % ", ".join(row["stops"])] if row["stops"] else []
     parts += ["systemd restarts %s as well" % ", ".join(row["units"])] if row["units"] else []
     parts.append({"keep_running": "containers keep running",

@@ -4,7 +4,7 @@
 """The file of the xtables lock and its holder, by stat() and /proc/locks; the file itself is never opened. PRIVATE to
 the collection.
 
-iptables takes flock(LOCK_EX) on /run/xtables.lock, or on what XTABLES_LOCKFILE names (iptables xshared.c).
+iptables takes flock(LOCK_EX) on /run/xtables.lock, or on the file that XTABLES_LOCKFILE names (iptables xshared.c).
 """
 
 import stat
@@ -14,11 +14,10 @@ from ..._parse.proc.locks import device_of, parse_proc_locks
 from ..host.place import FIRST_PID_NAMESPACE
 
 DEFAULT_PATH = "/run/xtables.lock"
-# The inode of the first pid namespace (include/linux/proc_ns.h PROC_PID_INIT_INO).
 
 
 class LockFile:
-    """`path`, `status` of looking at it, `kind` (file, absent, directory, other; None = not to be seen), `device` and
+    """`path`, `status` of its stat(), `kind` (file, absent, directory, other; None = not visible), `device` and
     `inode`."""
 
     def __init__(self, host, path):
@@ -37,14 +36,14 @@ class LockFile:
 
 
 class Locks:
-    """One reading of /proc/locks: `status`, `holders` and `waiters` of `file` (each a Lock), `doubt` whether they are
-    of that file."""
+    """One reading of /proc/locks: `status`, `holders` and `waiters` of `file` (each a Lock), `doubt`, why they may not
+    belong to that file, or None."""
 
     def __init__(self, host, lock_file, mounted):
         self.file = lock_file
         self.holders, self.waiters, self.doubt = [], [], None
         if lock_file.kind == "absent":
-            # Nobody can hold it. Opening /proc/locks stops all locking of files on the node for a moment (fs/locks.c
+            # No process can hold it. Opening /proc/locks stops all file locking on the node for a moment (fs/locks.c
             # locks_start).
             self.status = ABSENT
             return
@@ -58,7 +57,8 @@ class Locks:
         device = device_of(lock_file.device)
         ours = [row for row in rows if row.kind == "FLOCK" and row.device == device]
         if not ours and device not in mounted:
-            # stat() on Btrfs and on overlays tells a device that is made up, /proc/locks that of the super block.
+            # On Btrfs and overlays stat() returns a synthetic device, and /proc/locks has the device of the super
+            # block.
             ours = [row for row in rows if row.kind == "FLOCK" and row.device is not None and row.device[0] == 0]
             if ours:
                 self.doubt = ("identified by the inode alone: no file system is mounted from the device %02x:%02x that "
@@ -76,8 +76,8 @@ def mounted_devices(host):
 
 
 def sees_every_lock(host):
-    """Whether /proc belongs to the first pid namespace: from any other one locks of processes outside of it are left
-    out (fs/locks.c)."""
+    """Whether /proc belongs to the first pid namespace: in any other namespace /proc/locks leaves out locks of
+    processes outside of it (fs/locks.c)."""
     namespace = host.read_link("/proc/1/ns/pid")
     if namespace is not None:
         return namespace == FIRST_PID_NAMESPACE

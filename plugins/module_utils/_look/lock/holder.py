@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The holder of the xtables lock, the processes that wait for it, and for how long. PRIVATE to the collection.
 
-/proc/locks names the process that took the lock. That one may be gone while a child still has the descriptor open, so
-what is open is looked at before a process is called the holder.
+/proc/locks names the process that took the lock. That process may be gone while a child still has the descriptor open,
+so open descriptors are checked before a process is reported as the holder.
 """
 
 import re
@@ -17,13 +17,14 @@ from ..._parse.shell.command_line import masked_command
 from ..containers import who
 from ..processes import Process, name_of, pids
 
-# The lock changes hands in milliseconds: readings that do not fit together are repeated.
+# The lock changes hands in milliseconds, so inconsistent readings are repeated.
 _TRIES = 3
 _WAITERS_LIMIT = 5
 _FIELDS = ("comm", "command", "container", "started_seconds_ago", "who")
-# Programs that live for one change of the rules: they have held the lock no longer than they run.
+# Programs that run for one change of the rules: they have held the lock no longer than they run.
 _SHORT_LIVED = re.compile(r"(ip6?tables|xtables-|flock\Z)")
-# For so long the others are watched, to tell an agent that changes a rule just now from one that does not let go.
+# All other holders are watched for this long, to distinguish an agent that is changing a rule from one that keeps the
+# lock.
 _WATCH_SECONDS = 0.25
 _WATCH_INTERVAL = 0.05
 
@@ -35,8 +36,8 @@ class Rows:
         self._host, self._containers, self._uptime = host, containers, uptime
 
     def of(self, pid):
-        """The row of a process; with nulls for `None`, where it is gone, or where it became another one while it was
-        looked at."""
+        """The row of a process; only nulls for `None`, for a process that is gone, and for a pid that was reused during
+        the look."""
         if pid is None:
             return dict.fromkeys(_FIELDS)
         process = Process(self._host, pid, name_of(self._host, pid))
@@ -66,14 +67,14 @@ def find_holder(host, read_locks, rows):
             break
     recorded = locks.holders[0].pid
     if owner is None and status != OK:
-        # Others' descriptors may not be seen: that it still has the lock is likely and not known.
+        # Not all descriptors were readable: the recorded process probably still holds the lock, but that is not known.
         return locks, dict(rows.of(recorded), pid=recorded, alive=None, held_through_pid=None)
     return locks, dict(rows.of(owner), pid=recorded, alive=owner == recorded, held_through_pid=owner)
 
 
 def _owner(host, recorded, lock_file):
-    """(pid of a process that has the lock open, the recorded one before all others, or None; how completely that was
-    looked at)."""
+    """(pid of a process that holds the lock through an open descriptor, the recorded process first, or None; the status
+    of reading descriptors)."""
     descriptors = host_descriptors.Descriptors(host)
     if any(has_lock(text, lock_file.inode) for text in descriptors.of(recorded)):
         return recorded, descriptors.status
@@ -92,11 +93,11 @@ def waiting(locks, rows):
 
 
 def hold_time(holder, waiters, read_locks):
-    """(seconds, word) for how long the lock is held: `at_most`, `at_least`, or `over` where it was let go while being
-    watched.
+    """(seconds, word) for how long the lock is held: `at_most`, `at_least`, or `over` where it was released while it
+    was watched.
 
-    The kernel keeps no time of it. A program that lives for one change tells it by its own age; an agent that runs for
-    days does not, and is watched; what waits for the lock has waited about as long as it runs.
+    The kernel does not record the time. A program that runs for one change holds the lock for at most its age. An agent
+    that runs for days is watched instead. A process that waits for the lock has waited for about as long as it runs.
     """
     if _SHORT_LIVED.match(holder["comm"] or "") and holder["started_seconds_ago"] is not None:
         return holder["started_seconds_ago"], "at_most"

@@ -13,12 +13,12 @@ from .holder import has_lock
 
 HUNG_LIMIT = 5
 _PROGRAM = re.compile(r"ip6?tables(-nft|-legacy)?-restore\Z")
-# Where a process sleeps that waits for a flock (fs/locks.c).
+# Kernel functions in which a process sleeps while it waits for a flock (fs/locks.c).
 _WAITS_IN = re.compile(r"locks_lock_inode_wait|flock_lock_inode_wait")
 
 
 def is_restore(process):
-    """Whether the program itself, or what a multi-call binary or a shell was told to run, restores rules."""
+    """Whether the program itself, or the program that a multi-call binary or a shell runs, restores rules."""
     return any(_PROGRAM.match(argument.rpartition("/")[2]) for argument in process.arguments[:2])
 
 
@@ -40,8 +40,8 @@ def hung_restores(host, processes, seconds, uptime, locks, containers):
 
 
 def _waits(host, pid, locks):
-    """True, False, or None where it cannot be told. Before 1.8.8 a restore with `-w` asks once a second and sleeps in
-    between."""
+    """Whether the process waits for the lock; None where that is unknown. Before iptables 1.8.8 a restore with `-w`
+    tries to take the lock once a second and sleeps in between."""
     if pid in [lock.pid for lock in locks.waiters] or _WAITS_IN.search(host.read_text("/proc/%d/wchan" % pid).text):
         return True
     descriptors = host_descriptors.Descriptors(host)

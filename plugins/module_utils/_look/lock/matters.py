@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the xtables lock matters on a node: only legacy iptables takes it. PRIVATE to the collection.
 
-The nft programs and nft itself never do, the kernel serialises them (iptables xshared.c is called from legacy sources
-only).
+The nft variants of iptables and nft itself never take it, because the kernel serialises their changes (iptables
+xshared.c is called from legacy sources only).
 """
 
 from ..._host.host import ABSENT, OK
@@ -15,8 +15,8 @@ PROGRAMS = ("iptables", "iptables-restore", "ip6tables", "ip6tables-restore")
 
 
 def lock_matters(host):
-    """(true, false or null, why). The lists of tables are those of the network this look runs in, and reading them
-    creates none."""
+    """(true, false or null, why). The lists of tables belong to the network namespace of this look, and reading them
+    creates no table."""
     lists = [host.read_text(path) for path in NAMES]
     tables = sorted(set(" ".join(text.text for text in lists).split()))
     if tables:

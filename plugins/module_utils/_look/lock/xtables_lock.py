@@ -21,7 +21,7 @@ SAMPLE_SECONDS_MAX = 60
 
 
 def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SECONDS, window_seconds=0):
-    """The evidence dict; nothing but nulls outside of a live place, where nobody runs who could hold a lock. Raises
+    """The evidence dict; only nulls outside of a live place, where no process runs that could hold a lock. Raises
     BadInput."""
     _check(path, hung_after_seconds, window_seconds)
     section = {
@@ -56,7 +56,7 @@ def _fill(host, section, find_path, window_seconds):
     mounted = mounted_devices(host)
 
     def read_locks():
-        # A file that was made, or made anew, meanwhile is another lock.
+        # A file that is created or replaced in the meantime is another lock.
         return Locks(host, LockFile(host, section["path"]), mounted)
 
     with host.noting() as notes:
@@ -69,7 +69,7 @@ def _fill(host, section, find_path, window_seconds):
         section["matters"], section["matters_because"] = True, "a process waits for the lock: a legacy iptables runs"
     uptime = host.read_text("/proc/uptime").status
     if uptime_seconds(host) is None and (uptime == OK or (uptime == ABSENT and processes)):
-        # Where processes are listed the kernel has this file too: without it nobody can tell how long they run.
+        # A kernel that lists processes has this file too; without it their run time is unknown.
         uptime = UNPARSED
     section["collected"] = {"locks": locks.status, "processes": status, "lock_file": locks.file.status,
                             "uptime": uptime,
@@ -108,7 +108,7 @@ def _fill_holder(section, host, read_locks):
 
 
 def _path_in_force(host, agents):
-    """The path that all agents are configured with, else the one iptables was built with."""
+    """The path that all agents are configured with, otherwise the path that iptables was built with."""
     paths = {own_path(host, agent) for agent in agents}
     path = paths.pop() if len(paths) == 1 else None
     if path is None or not path.startswith("/"):

@@ -18,7 +18,8 @@ _MOST_AGENTS, _MOST_NAMES = 8, 40
 
 
 def agent_terms(host, namespaces=("",)):
-    """(status, `{container: terms of journalctl}`) of agents that run in pods of namespaces that begin like that."""
+    """(status, `{container: terms of journalctl}`) of agents in pods whose namespace begins with one of
+    `namespaces`."""
     if host.find_binary("dockerd") is None:
         return ABSENT, {}
     chunks, found = [], {}
@@ -28,7 +29,7 @@ def agent_terms(host, namespaces=("",)):
         return UNPARSED if done.status == OK else done.status, {}
     for name in sorted(b"".join(chunks).decode("utf-8", "replace").splitlines()):
         container, _pod, namespace = parse_docker_name(name) or (None, None, "")
-        # Folders of pods begin like that as well: with the namespace and an underscore.
+        # The names of pod folders also begin with the namespace and an underscore.
         if container in AGENTS and (namespace + "_").startswith(namespaces):
             found.setdefault(container, []).append("CONTAINER_NAME=" + name)
     return OK, {container: found[container][-_MOST_NAMES:] + [_OF_DOCKER] for container in sorted(found)[:_MOST_AGENTS]}

@@ -16,35 +16,35 @@ from .docker_journal import agent_terms
 
 MOST_ROWS = 200
 MOST_CHARACTERS = 32 * 1024
-# One agent that repeats itself leaves room for the others.
+# One agent that repeats a line leaves room for the others.
 MOST_ROWS_OF_FILE = 50
-# What is read of all files together, the newest first.
+# Bytes that are read from all files together, the newest first.
 MOST_BYTES = 100 * 1024 * 1024
-# What is unpacked of one file, whose newest lines come last.
+# Bytes that are unpacked from one file, whose newest lines come last.
 MOST_UNPACKED = 1024 * 1024 * 1024
 MOST_FILES = 60
 _MOST_PODS = 500
 JOURNAL = "journal"
 PODS = "/var/log/pods"
-# kubelet's logs of containers are files below PODS, or with Docker links to what it writes itself.
+# kubelet's logs of containers are files below PODS; with Docker they are links to files that Docker writes.
 _PODS_LEAD_TO = (PODS, "/var/lib/docker/containers")
-# What kubelet, containerd and plugins write into files of their own (docs.rke2.io; projectcalico/calico cni-plugin
+# Log files that kubelet, containerd and plugins write themselves (docs.rke2.io; projectcalico/calico cni-plugin
 # log_file_path; aws/amazon-vpc-cni-k8s README).
 _OWN_FILES = ("/var/lib/rancher/rke2/agent/logs/kubelet.log", "/var/lib/rancher/rke2/agent/containerd/containerd.log",
               "/var/lib/rancher/k3s/agent/containerd/containerd.log", "/var/log/calico/cni/cni.log",
               "/var/log/aws-routed-eni/ipamd.log", "/var/log/aws-routed-eni/plugin.log")
 _SYSTEM = re.compile(r"(?:messages|syslog|kern\.log)(?:[.-][\w.-]{1,40})?\Z")
-# What Python does not unpack on every node; in packed bytes a short word is found by chance.
+# Formats that Python cannot unpack on every node; a search of packed bytes finds short words by chance.
 _PACKED = (".xz", ".zst", ".bz2", ".lz4")
 _UNITS = ("kubelet", "kube-proxy", "containerd", "crio", "k3s", "k3s-agent", "rke2-server", "rke2-agent",
           "k0scontroller", "k0sworker", "snap.microk8s.daemon-kubelite")
-# What dockerd writes itself; lines of all its containers come from its unit as well, with another transport.
+# Lines that dockerd writes itself; lines of its containers have the same unit, but another transport.
 _DOCKER = ["_SYSTEMD_UNIT=docker.service", "_TRANSPORT=stdout"]
 _JOURNAL_LINES = 20000
 _JOURNAL_SECONDS, _AGENT_SECONDS = 5.0, 2.0
 _MASKED_TO = 2000
-# kube-proxy asks for the health check port of a Service in each family, and gets it once (kubernetes
-# pkg/proxy/healthcheck/service_health.go, 1.23 to 1.34).
+# kube-proxy listens on the health check port of a Service once per family, and only the first attempt succeeds
+# (kubernetes pkg/proxy/healthcheck/service_health.go, 1.23 to 1.34).
 _PORT_TAKEN = re.compile(r"listen tcp \S{0,80}:(\d{1,5}): bind: address already in use")
 _MOST_PORTS = 8
 _MOST_PACKED = 1032
@@ -54,7 +54,7 @@ def collect_lines(host, sources=None):
     """`{"lines", "files", "files_left_out", "kube_proxy_ports"}` of the files `sources` of the tree, or of journal,
     agents and system.
 
-    Raises BadInput for a path that names no log, and for too many of them.
+    Raises BadInput for a path that names no log, and for too many paths.
     """
     if len(sources or ()) > MOST_FILES:
         raise BadInput("src has %d files, and one call searches at most %d; use several calls"
@@ -79,7 +79,8 @@ def collect_lines(host, sources=None):
 
 
 def kube_proxy_ports(host, lines):
-    """Ports that the lines of `[(source, text)]` call taken, and that kube-proxy has taken itself, or None."""
+    """Ports that are already in use according to the lines of `[(source, text)]` and that kube-proxy itself uses, or
+    None."""
     ports = sorted({int(port) for _source, text in lines for port in _PORT_TAKEN.findall(text)})
     if not ports:
         return []
@@ -113,7 +114,7 @@ def bounded(lines, most=MOST_ROWS, room=MOST_CHARACTERS):
 
 
 class _Counted:
-    """Newest lines and how many bytes they were chosen from; `skip` bytes before them are not searched."""
+    """Keeps the newest lines and counts the searched bytes; the first `skip` bytes are not searched."""
 
     def __init__(self, most, skip=0):
         self.newest = Newest(most)
@@ -159,7 +160,7 @@ def of_file(host, path, left, most):
     if real is None:
         return host.presence(path), [], 0, False
     if path.startswith(PODS + "/") and not real.startswith(_folders_behind(host, _PODS_LEAD_TO)):
-        # A pod may mount /var/log and lay links there; what they lead to is no log.
+        # A pod may mount /var/log and create links there; their targets are not logs.
         return UNPARSED, [], 0, False
     if real.endswith(_PACKED):
         return UNPARSED, [], 0, False
@@ -176,8 +177,8 @@ def of_file(host, path, left, most):
 
 
 def _unpacked_size(host, path):
-    """What the end of a gzip file says of the size of its content (RFC 1952, ISIZE, modulo 2^32), 0 where that cannot
-    be: deflate makes nothing smaller than a 1032th, so it is no end, and the file was cut."""
+    """The size of the content that the end of a gzip file states (RFC 1952, ISIZE, modulo 2^32), 0 where that size is
+    impossible: deflate compresses to no less than 1/1032, so these bytes are not an end, and the file was truncated."""
     ends = []
     _status, _size, before = stream_back(host, path, lambda chunk, _is_first: ends.append(chunk), 4)
     size = int.from_bytes(ends[0][-4:], "little") if ends else 0
@@ -185,7 +186,7 @@ def _unpacked_size(host, path):
 
 
 def _folders_behind(host, folders):
-    """Beginnings of the paths below these folders, which may be links of the node themselves."""
+    """Beginnings of the real paths below these folders, which may themselves be links."""
     return tuple((host.tree_path(folder) or folder) + "/" for folder in folders)
 
 
@@ -200,7 +201,7 @@ def own_logs(host):
 
 
 def agent_logs(host, namespaces=("",)):
-    """Logs of agents that run in pods of namespaces that begin like that, with their rotated files."""
+    """Logs of agents in pods whose namespace begins with one of `namespaces`, with their rotated files."""
     paths = []
     pods = [pod for pod in host.list_dir(PODS)[1] if pod.startswith(namespaces)]
     for pod in (posixpath.join(PODS, pod) for pod in pods[:_MOST_PODS]):
@@ -210,7 +211,7 @@ def agent_logs(host, namespaces=("",)):
 
 
 def newest_first(host, paths, since=0):
-    """Those that were written to after `since`, a time in seconds."""
+    """The paths that were written to after `since`, a time in seconds, the newest first."""
     times = {}
     for path in paths:
         seen = host.stat(path)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The logs that a support bundle holds. PRIVATE to the collection.
 
-When they were collected is not written in them, so what counts as recent is measured from the last line of each log.
+The logs do not contain the time of their collection, so a line is recent relative to the last line of its log.
 """
 
 from ..._host.file_end import stream_back

@@ -1,29 +1,30 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the agents and the kernel of a running node wrote in the last minutes. PRIVATE to the collection."""
+"""Log lines that the agents and the kernel of a running node wrote in the last minutes. PRIVATE to the collection."""
 
 import time
 
 from ..._host.host import ABSENT, DENIED, OK
 from . import lines as log_lines
 
-# What the checks of logs judge is at most as old.
+# The log checks judge only lines that are at most this old.
 RECENT_SECONDS = 15 * 60
 MOST_ROWS = 40
 MOST_CHARACTERS = 8 * 1024
 _ROWS_OF_SOURCE = 20
-# Namespaces in which only administrators make pods: a finding can stop a rollout, and whoever may make a pod may give
-# its container the name of an agent.
+# Namespaces in which only administrators create pods: a finding can stop a rollout, and any user who may create a pod
+# may give its container the name of an agent.
 _NAMESPACES = ("kube-", "openshift-", "calico-system_", "cilium_", "tigera-operator_")
 # systemd-journald.service(8); without one journalctl prints nothing and succeeds.
 _JOURNALS = ("/run/log/journal", "/var/log/journal")
-# Of each log; more than kube-proxy writes in a quarter of an hour in which each sync fails.
+# Bytes that are read from each log: more than kube-proxy writes in 15 minutes in which each sync fails.
 _END_BYTES = 256 * 1024
 
 
 def collect_node_logs(host, node, now=None):
-    """The section `node_logs`. Only the logs of a running node have lines of now; of a bundle each log has an end."""
+    """The section `node_logs`. Only the logs of a running node have current lines; for a bundle, `ends` has the last
+    time of each log."""
     now = time.time() if now is None else now
     section = {"schema": 1, "collected": {"journal": ABSENT, "files": ABSENT}, "lines": [], "read": [], "cut": False,
                "ends": None, "kube_proxy_ports": None,
@@ -40,7 +41,7 @@ def collect_node_logs(host, node, now=None):
     status = OK if any(host.is_dir(folder) for folder in _JOURNALS) else ABSENT
     if status == OK:
         status, texts, size, cut = log_lines.journal(host, since)
-        # Of a user who may not read it, journalctl shows only what that user wrote.
+        # To a user who may not read the journal, journalctl shows only that user's own lines.
         status = DENIED if status == OK and not size and not host.is_root() else status
     section["collected"]["journal"] = status
     if status == OK:

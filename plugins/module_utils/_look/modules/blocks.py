@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What blocks a module: from being loaded by name, by the kernel itself (autoload), or at boot. PRIVATE to the
+"""Finds settings that block the load of a module: by name, by the kernel itself (autoload), or at boot. PRIVATE to the
 collection.
 
 Decided from configuration and never from modprobe's exit status, which is 0 for `install X /bin/true`. Effects are
@@ -22,13 +22,14 @@ BLOCKS, UNCLEAR = "blocks", "unclear"
 # Commands after which no module is loaded. modprobe(8) runs the command through the shell in place of the load.
 _NO_OPERATION = re.compile(r"^(?:exec\s+)?(?:/usr)?(?:/bin/)?(?:true|false|:|echo(?:\s[^|;&$`]*)?|exit\s+\d+|/dev/null)"
                            r"\s*(?:#.*)?$")
-# The signature that the kernel's scripts/sign-file.c appends to a module file.
 _SIG_ENFORCE, _LOCKDOWN = "/sys/module/module/parameters/sig_enforce", "/sys/kernel/security/lockdown"
+# The signature that the kernel's scripts/sign-file.c appends to a module file.
 _SIGNATURE = b"~Module signature appended~\n"
 
 
 class Block:
-    """One reason: the ways it stops (`ways`), `by` what, `effect`, the `module` it is about, and where it stands."""
+    """One reason: the `load_paths` that it stops, `by`, the kind of setting, `effect`, the `module` that it applies to,
+    and its `path`, `line` and `text`."""
 
     def __init__(self, load_paths, by, effect, module, path, line, text):
         self.load_paths = load_paths
@@ -46,8 +47,8 @@ class Block:
 
 
 class Policy:
-    """Everything on the node that may stop modules; `kernel_wide` holds the blocks that hit all of them alike,
-    `unknown_ways` the ways that a switch of the kernel may stop which could not be read."""
+    """Everything on the node that may stop modules; `kernel_wide` holds the blocks that apply to all modules,
+    `unknown_load_paths` the load paths that an unreadable switch of the kernel may stop."""
 
     def __init__(self, host, cmdline, live):
         self.conf = ModprobeConf(host)
@@ -60,13 +61,12 @@ class Policy:
         self._signed = {}
 
     def blocks_of(self, host, kernel, name, builtin_or_loaded):
-        """[Block] for the module `name` on `kernel`; `builtin_or_loaded(name)` tells of a dependency that needs no
-        load."""
+        """[Block] for the module `name` on `kernel`; `builtin_or_loaded(name)`: whether a dependency needs no load."""
         found = list(self.kernel_wide) + self._unseen + self._named(kernel, name)
         for dependency in kernel.dependencies_of(name):
             if not builtin_or_loaded(dependency):
-                # Of a dependency kmod runs the install command and the kernel checks its list; blacklist does not
-                # count.
+                # For a dependency kmod runs the install command and the kernel checks module_blacklist; blacklist lines
+                # have no effect.
                 found += [block for block in self._named(kernel, dependency)
                           if block.by in ("install", "module_blacklist")]
         if self.signatures:
@@ -88,14 +88,14 @@ class Policy:
                 found.append(Block(("autoload", "boot"), "blacklist", BLOCKS, name, path, directive.line,
                                    directive.text))
             elif directive.keyword == "install" and not installed:
-                # kmod takes the first install command of a module and no other, and none where it has a soft
+                # kmod runs only the first install command of a module, and no install command where it has a soft
                 # dependency.
                 installed = True
                 effect = install_effect(name, directive.rest)
                 if effect and not self.conf.has_softdep(kernel, name):
                     found.append(Block(LOAD_PATHS, "install", effect, name, path, directive.line, directive.text))
             elif directive.keyword == "alias" and not self.conf.leads_to(name, name):
-                # The kernel asks by alias where there is one, and kmod follows no second alias.
+                # The kernel requests a module by its kernel alias where it has one, and kmod follows no second alias.
                 found.append(Block(("load", "boot") if kernel_aliases else LOAD_PATHS, "alias_off", BLOCKS, name, path,
                                    directive.line, directive.text))
         for alias in sorted(kernel_aliases):
@@ -121,11 +121,11 @@ class Policy:
 
 
 def _is_signed(host, path):
-    """Whether a module file carries a signature; None where it cannot be told."""
+    """Whether a module file carries a signature; None where that is unknown."""
     if path.endswith(".ko"):
         status, data = host.read_bytes(path, INDEX_LIMIT)
         return data.endswith(_SIGNATURE) if status == OK else None
-    # Compressed: kmod knows how to unpack it, the standard library of the node may not.
+    # The file is compressed: kmod can unpack it, but the standard library of the node may not.
     answer = host.run(["modinfo", "-F", "sig_id", path])
     return bool(answer.out.strip()) if answer.ok else None
 
@@ -135,7 +135,7 @@ def install_effect(name, command):
     if _NO_OPERATION.match(command.strip().strip("\"'")):
         return BLOCKS
     if re.search(r"\|\||#|\s(?:-n|--dry-run|--show)\s", command):
-        return UNCLEAR  # What stands behind may not be run.
+        return UNCLEAR  # The rest of the line may not be run.
     words = re.split(r"[\s;|&]+", command)
     own_name = [word for word in words if _names.of_file(word) == name or _names.normalise(word) == name]
     ignoring = any(word == "--ignore-install" or re.match(r"^-[a-z]*i[a-z]*$", word) for word in words)
@@ -160,7 +160,7 @@ def _listed(cmdline, key):
 
 
 def _kernel_wide(host, cmdline):
-    """([Block], ways of which it is not known whether they are stopped)."""
+    """([Block], load paths of which it is unknown whether they are stopped)."""
     found, unknown = [], ()
     # Cannot be undone before the next boot (kernel Documentation/admin-guide/sysctl/kernel.rst).
     disabled = host.read_text("/proc/sys/kernel/modules_disabled").text.strip()
@@ -178,7 +178,8 @@ def _kernel_wide(host, cmdline):
 
 
 def _signatures_enforced(host):
-    """(by, file, text, effect) where the running kernel refuses unsigned modules, or may, else None."""
+    """(by, file, text, effect) where the running kernel refuses unsigned modules, or may refuse them; otherwise
+    None."""
     switch = host.read_text(_SIG_ENFORCE)
     if switch.text.strip() == "Y":
         return "sig_enforce", _SIG_ENFORCE, "Y", BLOCKS
@@ -186,7 +187,8 @@ def _signatures_enforced(host):
     lockdown = re.search(r"\[(\w+)\]", text.text)
     if lockdown and lockdown.group(1) in ("integrity", "confidentiality"):
         return "lockdown", _LOCKDOWN, lockdown.group(1), BLOCKS
-    # A kernel without one of both has no such file (CONFIG_MODULE_SIG, CONFIG_SECURITY_LOCKDOWN_LSM).
+    # A kernel without one of these options lacks the file of that option (CONFIG_MODULE_SIG,
+    # CONFIG_SECURITY_LOCKDOWN_LSM).
     if switch.status != ABSENT and switch.text.strip() != "N":
         return "sig_enforce", _SIG_ENFORCE, "whether signatures are required could not be read", UNCLEAR
     if text.status != ABSENT and not lockdown:

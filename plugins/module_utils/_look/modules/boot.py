@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is loaded at boot: modules-load.d and its relatives. PRIVATE to the collection."""
+"""The modules that are loaded at boot: modules-load.d and similar lists. PRIVATE to the collection."""
 
 from ... import _names
 from ..._host.host import ABSENT, DENIED
@@ -11,7 +11,7 @@ from ..conf_dirs import effective_files
 
 SYSTEMD_BINARIES = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 UNIT = "systemd-modules-load.service"
-# A unit of this name in one of these is what systemctl mask leaves behind.
+# systemctl mask creates a link of this name in one of these directories.
 UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
 
 
@@ -46,7 +46,7 @@ class BootList:
                 continue
             if not text.ok:
                 self.status = text.status
-                # A file that this user may not read has no errors that are known.
+                # The errors in a file that this user may not read are unknown.
                 if text.status != DENIED:
                     self.unread.append({"file": path, "line": 0, "text": text.status})
                 continue

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_kernel_modules: every asked module on every installed kernel. PRIVATE to the collection."""
+"""The section node_kernel_modules: every requested module on every installed kernel. PRIVATE to the collection."""
 
 from ... import _errors, _module_data, _names, _versions
 from ..._host.host import ABSENT, OK
@@ -66,8 +66,8 @@ def _running_tree(look):
         return "not_needed", None
     if look.collected["modules_directory"] not in (OK, ABSENT):
         return None, None
-    # A kernel that comes from outside of the node never had a directory here. One that loaded modules did, and a
-    # package of its successor replaces it.
+    # A kernel from outside of the node never had a directory here. A kernel that loaded modules had one, and the
+    # package of a newer kernel replaces it.
     newer = [kernel.release for kernel in look.kernels
              if kernel.tree and _versions.order(kernel.release) > _versions.order(look.running_release)]
     if newer and look.running.loaded:

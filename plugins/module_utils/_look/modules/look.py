@@ -17,7 +17,7 @@ from .blocks import BLOCKS, Policy, UNCLEAR, LOAD_PATHS
 
 
 class Look:
-    """One look at a tree: what is the same for all modules is read once, here."""
+    """One look at a tree: evidence that all modules share is read once, here."""
 
     def __init__(self, host, node, kernel=None):
         self.host = host
@@ -45,7 +45,7 @@ class Look:
         self.see_what_is_loaded()
         if status == UNCOLLECTED and (self.collected.get("proc_modules") == OK
                                       or any(kernel.config[0] for kernel in self.kernels)):
-            self.collected["modules_directory"] = ABSENT  # Something else tells of the kernel.
+            self.collected["modules_directory"] = ABSENT  # There is other evidence of the kernel.
         self.running_release = running
         self.boot = boot.BootList(host, boot.boot_loader_of(host, node["init"] if self.live else None), cmdline)
         self.collected["modules_load"] = self.boot.status
@@ -106,7 +106,7 @@ class Look:
         return bool(kernel is not None and kernel.running and self.running and self.running.loaded.get(name) == "Live")
 
     def _boot_row(self, name, own):
-        """Whether the module will be there after the next boot: what is loaded now proves nothing for then."""
+        """Whether the module will be available after the next boot; that a module is loaded now does not prove it."""
         kernel = self.by_release.get(self.next_boot["release"])
         if kernel is None:
             after = modules_state.Verdict(own.module, modules_state.UNKNOWN, "no_tree",
@@ -130,7 +130,7 @@ class Look:
         blocks = self.policy.blocks_of(self.host, kernel, after.module, kernel.builtin.__contains__)
         pulled_by = None if by else self._pulled_by(kernel, after.module)
         if by or pulled_by:
-            # blacklist stops the module that is listed, not one that another needs (libkmod,
+            # blacklist stops the listed module itself, not a module that another module needs (libkmod,
             # KMOD_PROBE_APPLY_BLACKLIST).
             at_boot = [block for block in _at_next_boot(blocks) if by
                        or block.by not in ("blacklist", "modprobe.blacklist", "alias_off")]
@@ -168,14 +168,14 @@ class Look:
 
 
 def _no_release(host, node):
-    """What stands for the release of a bundle that does not tell it, and holds what counts for any kernel of the
-    node."""
+    """A name in place of the release of a bundle that does not contain it but has evidence for any kernel of the node,
+    or None."""
     paths = ("/proc/modules", "/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
     return "unknown" if node["place"] == BUNDLE and any(host.exists(path) for path in paths) else None
 
 
 def _at_next_boot(blocks):
-    """Those that stop a load at boot, the certain ones first; modules_disabled ends with the running kernel."""
+    """The blocks that stop a load at boot, certain blocks first; modules_disabled ends with the running kernel."""
     return sorted((block for block in blocks if "boot" in block.load_paths and block.by != "modules_disabled"),
                   key=lambda block: block.effect != BLOCKS)
 

@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""modprobe.d as kmod looks things up in it. PRIVATE to the collection.
+"""Looks up lines of modprobe.d as kmod does. PRIVATE to the collection.
 
 Names of install, alias and softdep lines are shell patterns, those of blacklist lines are not; the install command of a
-module that has a soft dependency is passed over (kmod libkmod/libkmod-config.c, libkmod/libkmod-module.c).
+module that has a soft dependency is ignored (kmod libkmod/libkmod-config.c, libkmod/libkmod-module.c).
 """
 
 import fnmatch
@@ -17,13 +17,13 @@ from ..._parse.secrets import masked_line
 from ..conf_dirs import effective_files
 
 TEXT_LIMIT = 160
-# Targets of an alias that name no module; any other name that the kernel has no module of does the same.
+# Targets of an alias that name no module; a name without a module in the kernel has the same effect.
 _OFF = ("off", "null")
 
 
 class ModprobeConf:
-    """`status` as of effective_files, `unread` lines, and `unseen`: files and directories that may not be read, so may
-    say anything."""
+    """`status` as of effective_files, `unread` lines, and `unseen`: files and directories that are not readable, so
+    they may contain any line."""
 
     def __init__(self, host):
         self.status, paths = effective_files(host, "modprobe.d", (".conf", ".alias"))
@@ -34,10 +34,10 @@ class ModprobeConf:
         for path in paths:
             text = host.read_text(path)
             if text.status == ABSENT:
-                continue  # A link that leads nowhere says nothing, and hides what it hides.
+                continue  # A broken link has no lines, but it still hides files of the same name.
             if not text.ok:
                 self.status = text.status
-                # A file that this user may not read has no errors that are known.
+                # The errors in a file that this user may not read are unknown.
                 if text.status != DENIED:
                     self.unread.append({"file": path, "line": 0, "text": text.status})
                 self.unseen.append((path, "the file is %s" % text.status))
@@ -52,7 +52,7 @@ class ModprobeConf:
                     self._exact.setdefault(directive.name, []).append((count, path, directive))
 
     def about(self, name):
-        """[(path, Directive)] that speak of `name`, in the order in which kmod reads them."""
+        """[(path, Directive)] that apply to `name`, in the order in which kmod reads them."""
         if name not in self._found:
             found = self._exact.get(name, []) + [row for pattern, row in self._patterns if pattern.match(name)]
             found.sort(key=lambda row: row[0])
@@ -60,7 +60,7 @@ class ModprobeConf:
         return self._found[name]
 
     def targets_of(self, alias):
-        """Modules that `alias` stands for; kmod asks this before it looks for a module of that name."""
+        """Modules that `alias` stands for; kmod looks up aliases before a module of that name."""
         targets = [_names.normalise(re.split("[ \t]", directive.rest)[0]) for _path, directive in self.about(alias)
                    if directive.keyword == "alias"]
         return [target for target in targets if target not in _OFF and _names.is_name(target)]
@@ -71,8 +71,7 @@ class ModprobeConf:
                                                          for _path, directive in self.about(alias))
 
     def has_softdep(self, kernel, name):
-        """Whether one of the soft dependencies of `name`, of modprobe.d or of the module's own, is there to be
-        loaded."""
+        """Whether the kernel has one of the soft dependencies of `name`, from modprobe.d or from the module itself."""
         directives = [directive for _path, directive in self.about(name)] + [
             directive for directive in kernel.softdeps() if directive.name == name]
         return any(

@@ -1,10 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""In which form a kernel has a module. PRIVATE to the collection.
+"""The form in which a kernel has a module. PRIVATE to the collection.
 
-`loaded | builtin | loadable | installable | absent | unknown`, the cause as a word and the evidence as a sentence.
-What could not be looked at is `unknown`, never `absent`; a configuration alone never proves that a file was shipped.
+`loaded | builtin | loadable | installable | absent | unknown`, the cause as a word and the evidence as a sentence. A
+module whose evidence could not be read is `unknown`, never `absent`; a configuration alone never proves that a file was
+shipped.
 """
 
 from ... import _module_data, _versions
@@ -12,14 +13,14 @@ from ..._host.host import OK
 
 LOADED, BUILTIN, LOADABLE, INSTALLABLE, ABSENT, UNKNOWN = ("loaded", "builtin", "loadable", "installable", "absent",
                                                            "unknown")
-# The kernel can do it now or as soon as it is asked to.
+# The kernel has the module now or loads it on request.
 AVAILABLE = (LOADED, BUILTIN, LOADABLE)
-# Causes that the configuration proves, whatever is loaded and installed.
+# Causes that the configuration proves, regardless of loaded and installed modules.
 _NOT_BUILT = ("config_off", "netfilter_off", "legacy_off", "modules_off")
 
 
 class Verdict:
-    """`state`, `cause`, `evidence`, the name it is known by to this kernel (`module`) and the package that has it."""
+    """`state`, `cause`, `evidence`, `module`, the name that this kernel has for it, and the `package` that has it."""
 
     def __init__(self, module, state, cause, evidence, package=None):
         self.module = module
@@ -29,7 +30,8 @@ class Verdict:
         self.package = package
 
     def key(self):
-        """What makes verdicts on several kernels the same; their evidence names files and releases and differs."""
+        """Verdicts on several kernels with the same key are the same; their evidence differs, because it names files
+        and releases."""
         return (self.state, self.cause, self.package is None)
 
 
@@ -45,7 +47,7 @@ def resolve(kernel, name, running, system):
     if renamed and name not in kernel.dep and _versions.within(kernel.release, since=gone_by):
         names.append(renamed)
     verdicts = [_resolve_name(kernel, candidate, running) for candidate in names]
-    # The first name that the kernel has; the name asked for where it has none of them.
+    # The first name that the kernel has; without one, a name that a package or a reason is known for, or the last one.
     best = next((verdict for verdict in verdicts if verdict.state in AVAILABLE), None) or _worth(verdicts)
     if best.state == ABSENT and best.cause not in _NOT_BUILT and running and not running.listed:
         return Verdict(best.module, UNKNOWN, "denied",
@@ -83,8 +85,8 @@ def _from_running(kernel, name, running):
         return Verdict(name, BUILTIN, "modules_builtin", "listed in modules.builtin of %s" % kernel.release)
     dependant = running.dependant_of(name)
     if dependant:
-        # The kernel lists every module it loaded, so what is not listed is compiled in; a bundle may hold a part of the
-        # list.
+        # The kernel lists every module that it loaded, so a module that is not listed is compiled in; a bundle may hold
+        # only a part of the list.
         return Verdict(name, LOADED if name in kernel.dep or not kernel.collected else BUILTIN, "dependant",
                        "%s is loaded and needs it" % dependant)
     if name in kernel.dep:
@@ -124,8 +126,8 @@ def _from_tree(kernel, name, running):
 
 
 def config_value(kernel, name):
-    """(symbol, value): y, m or n as the configuration says; None where it does not say (a fragment, an unknown
-    symbol)."""
+    """(symbol, value): y, m or n as in the configuration; None where the configuration does not show it (a fragment, an
+    unknown symbol)."""
     path, whole = kernel.config
     if path is None:
         return None, None
@@ -137,8 +139,8 @@ def config_value(kernel, name):
     for symbol in candidates:
         if symbols.get(symbol) == "n":
             return symbol, "n"
-    # kconfig writes no line for a symbol whose dependencies are off. Only where the symbol is known for sure to belong
-    # to this module does silence of a whole configuration mean off.
+    # kconfig writes no line for a symbol whose dependencies are off. A missing line in a whole configuration means off
+    # only where the symbol certainly belongs to this module.
     if whole and candidates and (name in _module_data.DEFAULT_MODULES or name in _module_data.CONFIG_SYMBOLS):
         return candidates[0], "n"
     return None, None
@@ -164,8 +166,8 @@ def _from_config(kernel, name):
 
 
 def _option_off(kernel, options):
-    """The first of `options` that the configuration says is not set, as a sentence, else None; what it does not name
-    says nothing."""
+    """A sentence about the first of `options` that the configuration lists as not set, or None; an option that it does
+    not list proves nothing."""
     off = next((option for option in options if kernel.config_symbols.get(option) == "n"), None)
     return "CONFIG_%s is not set in %s" % (off, kernel.config[0]) if off else None
 
@@ -220,10 +222,10 @@ def _package(kernel, name, system):
 
 
 class RunningKernel:
-    """What the running kernel says of itself; for a live place only.
+    """The state that the running kernel reports; for a live place only.
 
     `loaded`: {module: Live | Loading | Unloading}, `listed`: whether that list could be read; `supports_modules`: False
-    for a kernel without CONFIG_MODULES, None where it cannot be told.
+    for a kernel without CONFIG_MODULES, None where that is unknown.
     """
 
     def __init__(self, host, loaded, supports_modules):
@@ -231,8 +233,8 @@ class RunningKernel:
         self.listed = loaded is not None
         self.loaded = loaded or {}
         self.supports_modules = supports_modules
-        # Before a table exists the file is empty; its lines prove tables, and the two others extensions, that are
-        # there.
+        # The file is empty until a table exists. Its lines prove that tables exist; the lines of the two other files
+        # prove that extensions exist.
         self._tables = {}
         for family, prefix in (("ip", "iptable_"), ("ip6", "ip6table_")):
             for table in host.read_text("/proc/net/%s_tables_names" % family).text.split():
@@ -248,7 +250,8 @@ class RunningKernel:
                      if self.loaded[other] == "Live" and other.startswith(_module_data.PROVEN_BY.get(name, ()))), None)
 
     def builtin_proof(self, name):
-        """(cause, evidence) where the running kernel has `name` and does not list it as a loaded module, else None."""
+        """(cause, evidence) where the running kernel has `name` and does not list it as a loaded module, otherwise
+        None."""
         if name in self.loaded:
             return None
         folder = "/sys/module/" + name
@@ -257,7 +260,7 @@ class RunningKernel:
                 and not self._host.exists(folder + "/refcnt")):
             return "sys_module", "%s exists without initstate: compiled in" % folder
         if not self.listed:
-            return None  # What is there may be a module as well.
+            return None  # Without the list, `name` may also be a loaded module.
         proof = _module_data.PROC_PROOFS.get(name)
         if proof and self._host.exists(proof):
             return "proc_net", "%s exists and no module of that name is loaded" % proof

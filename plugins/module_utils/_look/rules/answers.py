@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with the rules that were read, who owns them, and which Services they route. PRIVATE to the
-collection."""
+"""Problems of the rules that were read, their owners, and the Services that they route. PRIVATE to the collection."""
 
 import heapq
 import itertools
@@ -25,7 +24,7 @@ _TABLES = ("filter", "mangle", "nat", "raw", "security")
 
 
 def answer(host, rules, situation, options):
-    """The part of the section node_iptables_chains that rests on what the rules say; `situation` and `options` as in
+    """The part of the section node_iptables_chains that depends on the rules; `situation` and `options` as in
     iptables_chains.py."""
     elsewhere = _elsewhere(host, rules, situation.mode)
     observations, more = ask(_askable(rules), situation.of, elsewhere, situation.used)
@@ -59,7 +58,7 @@ def answer(host, rules, situation, options):
 
 
 def _elsewhere(host, rules, mode):
-    """[Service] where they are not in rules, else None."""
+    """[Service] where they are not in rules, otherwise None."""
     if mode == "ipvs" and rules.source == "live":
         # Its parser is compiled on nodes of this mode only.
         from ..ipvs.services import ipvs_services
@@ -68,9 +67,9 @@ def _elsewhere(host, rules, mode):
 
 
 def _routed(host, rules, situation):
-    """([Service] that traffic is judged by, in whatever mode, whether these are all)."""
+    """([Service] against which traffic is judged, in any mode, whether the list is complete)."""
     if situation.mode == "iptables" and rules.source == "files":
-        # What a form of dump does not print of some rules takes no Service away.
+        # A dump whose form does not print some rules removes no Service that another dump shows.
         known = _lists(rules, situation)
         return _each_once([listed for listed in known if listed]), bool(known) and None not in known
     listed = _elsewhere(host, rules,
@@ -79,7 +78,8 @@ def _routed(host, rules, situation):
 
 
 def _services(rules, situation, options, services):
-    """What kube-proxy routes to; null where not all of it could be read, and in ipvs mode, where it is not in rules."""
+    """The Services that kube-proxy routes to; null where not all of them could be read, and in ipvs mode, where they
+    are not in rules."""
     counts = digest_nft_services(services) if situation.mode == "nftables" else digest(services)
     shown = heapq.nsmallest(options["max_services"], services or [], lambda service: (
         service.family or "", service.address, service.port, service.protocol))
@@ -116,8 +116,8 @@ def _each_once(lists):
 
 
 def _askable(rules):
-    """The rule sets, and for what could not be read one whose tables nobody can read: what is not seen there is not
-    missing."""
+    """The rule sets, and for each source that could not be read a rule set with unreadable tables: chains that are not
+    seen there do not count as missing."""
     missing = [source.split("_") for source, status in sorted(rules.collected.items())
                if rules.source == "live" and status not in ("ok", "absent")]
     unknown = [RuleSet("live", words[1], words[0]) for words in missing if len(words) == 2]

@@ -25,7 +25,7 @@ def sample_counters(host, rules, seconds):
     after = [_packets(host, command) for command in commands]
     if None in before + after:
         return None
-    # kube-proxy writes its rules anew with counters at zero: then what was counted since is all there is.
+    # kube-proxy replaces its rules with counters at zero: then only the packets since that moment are known.
     packets = sum(late - early if late >= early else late for early, late in zip(before, after))
     return {"seconds": round(time.monotonic() - begun, 1), "moved": before != after, "packets": packets}
 

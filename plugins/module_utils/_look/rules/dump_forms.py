@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Dumps that are not plain iptables-save: other listings, pieces, logs. PRIVATE to the collection.
 
-They are read a second time, as a whole, because what they are only the whole text tells. Plain dumps never come here.
+They are read a second time as a whole, because only the whole text shows their form. Plain dumps do not reach this
+code.
 """
 
 from ..._host.host import OK
@@ -14,7 +15,7 @@ NAME_LIMIT = 80
 
 
 def is_plain(sets):
-    """True for rule sets of a text that is iptables-save and nothing else: no form has to be found out."""
+    """True for rule sets of a text that is pure iptables-save output, so that no other form has to be detected."""
     return any(found.tables or found.unreadable for found in sets) and not any(
         found.notices.get(kind) for found in sets for kind in ("unreadable_line", "no_table_line"))
 
@@ -38,7 +39,7 @@ def read_other_forms(host, path, rules, source):
 
 
 def _take_nft(rules, source, text):
-    """Tables of kube-proxy's nftables mode; of one that breaks off, only what was read is judged."""
+    """Tables of kube-proxy's nftables mode; of a table that breaks off, only the part that was read is judged."""
     from ..._parse.nft.kube_tables import FAMILIES, read_kube_tables
     found = read_kube_tables(lambda _arguments: text, True)
     if not found.tables or rules.nftables is not None:
@@ -49,7 +50,7 @@ def _take_nft(rules, source, text):
             name = next(name for name in FAMILIES if FAMILIES[name] == family)
             rules.miss(source, None, "the end of table %s %s is missing in this listing" % (name, TABLE), TABLE)
     rules.collected.setdefault(source, OK)
-    # Behind the end of a listing that breaks off may stand the other table.
+    # The missing end of a listing that breaks off may contain the other table.
     found.ipv6 = not found.cut
     rules.nftables = found
 
@@ -64,11 +65,11 @@ def _take_native(rules, text):
 
 
 def without_repeats(rule_sets):
-    """([RuleSet], [(source, table, doubt)]): without the tables that are there a second time, one node's rules saved in
-    several forms or twice.
+    """([RuleSet], [(source, table, doubt)]) without tables that occur a second time because one node's rules were saved
+    in several forms or twice.
 
-    Those of iptables-save, which names its version, say most; a whole table says more than one that breaks off. Of two
-    moments that differ one is judged, and nothing tells which of them is the later.
+    A table of iptables-save, which prints its version, has precedence; a complete table has precedence over one that
+    breaks off. Of two tables from different times one is judged, and nothing shows which of them is the later.
     """
     held, doubts = {}, []
     for found in sorted(rule_sets, key=lambda rules: (rules.version is None, rules.backend is None)):

@@ -8,7 +8,7 @@ from ..._parse.proc.modules import parse_proc_modules
 
 
 def nf_tables_status(host, node):
-    """ok (it is there), absent (it is not, so no rule of it is either), or why that cannot be told: denied,
+    """ok (it is in the kernel), absent (it is not, and neither is any of its rules), or why that is not known: denied,
     unparsed."""
     listed = host.read_text("/proc/modules")
     if listed.status == ABSENT and host.presence("/proc/sys/kernel/modprobe") == ABSENT:
@@ -19,7 +19,7 @@ def nf_tables_status(host, node):
     release = node["kernel_release"]
     if not listed.ok or not release:
         return DENIED if listed.status == DENIED else UNPARSED
-    # Only here is it worth to compile what knows how kernels were built.
+    # Only this case needs the code that reads how kernels were built, so it is compiled here.
     from ..host.kernels import Kernel
     from ..modules import state
     verdict = state.resolve(Kernel(host, release, True), "nf_tables", state.RunningKernel(host, loaded, True), {})

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a rule that iptables-save prints without a match has none in the kernel either. PRIVATE to the collection.
 
-iptables-nft-save leaves out what it cannot express: the set of a native nft rule, or, before 1.8.8, marks and ports
-that a newer iptables wrote. nft prints them. It is asked only for chains of which something is to be said, and not
-about a rule that refuses or hides something by a match that was printed.
+iptables-nft-save leaves out matches that it cannot express: the set of a native nft rule, or, before 1.8.8, marks and
+ports that a newer iptables wrote. nft prints them. nft is run only for chains that have an observation, and not for a
+rule that refuses or hides something by a match that was printed.
 """
 
 import re
@@ -24,16 +24,16 @@ FAMILIES = {"ipv4": "ip", "ipv6": "ip6"}
 _NO_MATCH = re.compile(r'^(?:(?:xt match "comment"|counter packets \d+ bytes \d+) ?)+')
 # How a port or a set is printed that iptables-save may have left out of a rule with other matches.
 _LOST = re.compile(r'\bdport\b|@|xt match "(?!comment|addrtype)')
-# How nft writes a target of iptables (nft(8), statements). A rule without a match begins with it, another with what it
-# looks at.
+# How nft writes a target of iptables (nft(8), statements). A rule without a match begins with its target, any other
+# rule begins with its match.
 _STATEMENTS = {"MARK": ("meta mark set", "mark set")}
 
 
 def confirmed(host, rules, observations, more):
-    """(observations, more), as of ask(), without those that nft refutes; what cannot be confirmed goes into
-    `rules.unread`.
+    """(observations, more), as of ask(), without the observations that nft refutes; a chain that cannot be listed is
+    recorded in `rules.unread`.
 
-    Of a chain with so many that not all were kept, those that were kept speak for the others.
+    If a chain has more observations than were kept, the kept ones decide for the others.
     """
     kept, answers, refuted = [], {}, set()
     for row in observations:
@@ -57,7 +57,7 @@ def confirmed(host, rules, observations, more):
 
 
 def _to_ask(row):
-    """The words of a rule that may have lost a match in print, else None."""
+    """The parts of a rule whose match may be missing in the output, otherwise None."""
     if (row["kind"] not in KINDS or row["backend"] != "nft" or row["family"] not in FAMILIES or " " in row["table"]
             or not row["text"]):
         return None
@@ -69,7 +69,7 @@ def _to_ask(row):
 
 
 def _confirms(words, line):
-    """True for a rule as nft prints it that has this target and lacks what the printed one lacks."""
+    """True if the rule that nft prints has this target and also lacks the match that iptables-save did not print."""
     target = words.target
     written = _STATEMENTS.get(target,
                               (target.lower(),)) + ("jump %s" % target, "goto %s" % target, 'xt target "%s"' % target)

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Host ports in the tables that portmap writes with nft, which no iptables-save prints. PRIVATE to the collection.
 
-The CNI plugin does so where it is told to, or where iptables does not work (containernetworking/plugins
-plugins/meta/portmap/portmap_nftables.go). One chain of each family is asked for, which takes milliseconds; nft loads
-nothing where nf_tables is in memory.
+The CNI plugin writes these tables where its configuration demands nftables, or where iptables does not work
+(containernetworking/plugins plugins/meta/portmap/portmap_nftables.go). One chain of each family is listed, which takes
+milliseconds; nft loads nothing where nf_tables is in memory.
 """
 
 import re

@@ -26,9 +26,9 @@ TEXTS_LIMIT, TEXT_LENGTH = 500, 2000
 _FAMILIES = {"ip": "ipv4", "ip6": "ipv6", "inet": None}
 _FLAGS = frozenset(("dormant", "owner", "persist"))
 _OF_IPTABLES = ("filter", "mangle", "nat", "raw", "security")
-# Network plugins, policy engines and managers of other networks: their drops are what they are for, and rest on marks
-# and sets that change with each pod (projectcalico/calico, cilium, cloudnativelabs/kube-router, kubevirt, flannel,
-# kindnet, antrea, ovn-kubernetes, containernetworking/plugins, docker 29, libvirt, podman, lxd, incus).
+# Network plugins, policy engines and managers of other networks: their drops are intended, and depend on marks and sets
+# that change with each pod (projectcalico/calico, cilium, cloudnativelabs/kube-router, kubevirt, flannel, kindnet,
+# antrea, ovn-kubernetes, containernetworking/plugins, docker 29, libvirt, podman, lxd, incus).
 _OWNED = re.compile(r"(?:kube-proxy|calico|cali-|cilium|kube-router|kubevirt|flannel|kindnet|kube-network-polic|antrea|"
                     r"ovn|cni_|cni-|docker|libvirt|netavark"
                     r"|podman|lxd|incus)")
@@ -52,7 +52,8 @@ def native_rows(host, rules, services):
 
 
 def _within_bounds(names, judge):
-    """What `judge(family, name)` tells of as many tables as are judged."""
+    """The rows that `judge(family, name)` returns for the first TABLES_LIMIT tables, and a row for each table beyond
+    them."""
     wanted, found = sorted(names), []
     for family, name in wanted[:TABLES_LIMIT]:
         found += judge(family, name)
@@ -69,7 +70,7 @@ def _of_dumps(host, rules, services):
 
 
 def _judged_text(family, name, texts, services, own):
-    """`texts`: the listings of this table, of which the first whole one counts."""
+    """`texts`: the listings of this table, of which the first complete one counts."""
     for text in texts:
         if len(text) > LIST_LIMIT:
             continue
@@ -83,12 +84,12 @@ def _judged_text(family, name, texts, services, own):
 
 
 def may_be_judged(family, name):
-    """Whether a table is neither that of iptables or kube-proxy nor of those whose drops are what they are for."""
+    """Whether a table belongs neither to iptables or kube-proxy nor to a program whose drops are intended."""
     return family in _FAMILIES and not (family != "inet" and name in _OF_IPTABLES) and not _OWNED.match(name.lower())
 
 
 def _reader():
-    # Only here is it worth to compile what takes such rules apart.
+    # Only this case needs the parser of such rules, so it is compiled here.
     from ..._parse.nft.listing import ListingReader
     return ListingReader(texts=(TEXTS_LIMIT, TEXT_LENGTH))
 

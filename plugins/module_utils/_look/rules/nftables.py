@@ -16,10 +16,10 @@ FAMILIES, TABLE = ("ip", "ip6"), "kube-proxy"
 
 
 def read_nftables(host, rules, deep, expected):
-    """Put `rules.nftables` and what could not be read of them into `rules`.
+    """Set `rules.nftables`, and record in `rules` which parts of the tables could not be read.
 
-    Where they are not `expected`, because kube-proxy is known to use another mode, only a node that has such a table is
-    asked.
+    Where the tables are not `expected`, because kube-proxy is known to use another mode, they are listed only on a node
+    that has such a table.
     """
     there = rules.nf_tables
     if there in (None, ABSENT):
@@ -42,16 +42,16 @@ def _left_over(host):
         status, names = nft_tables()
         if status == OK:
             return any((family, TABLE) in names for family in FAMILIES)
-    # A map of each family takes milliseconds; who has left no such map has left nothing.
+    # A map of each family takes milliseconds; a node without this map has no such tables left over.
     for family in FAMILIES:
         done = host.run(["nft", "list", "map", family, TABLE, "service-ips"], LIST_SECONDS)
         if done.status != OK or done.rc == 0 or "No such file or directory" not in done.err:
-            return True  # It is there, or the whole look has to tell why that is not known.
+            return True  # It exists, or the complete listing has to report why that is not known.
     return False
 
 
 def _read_from_kernel(reader, arguments):
-    """Whether the kernel gave the rules of a chain without nft, which `reader` has then."""
+    """Whether the kernel returned the rules of a chain without nft; `reader` gets them."""
     from ..._host import netlink
     from ..._parse.nft.expressions import rule_text
     family, table, chain = arguments[2:5]
@@ -81,7 +81,7 @@ class _Early:
             self.peak_bytes = self._done.peak_bytes
 
     def taken(self, arguments):
-        """The `Completed` of a table that was listed, whose output the reader gets; None where it was not."""
+        """The `Completed` of a table that was listed, whose output the reader gets; None where it was not listed."""
         if arguments != self._arguments:
             return None
         for chunk in self._chunks:
@@ -104,7 +104,7 @@ def _list(host, rules, deep):
         reader.end(done.status, done.rc, done.err)
         rules.helpers_peak_bytes = max(rules.helpers_peak_bytes, done.peak_bytes + early.peak_bytes)
     found = reader.close()
-    # What kube-proxy looks at too, before it makes a table for IPv6.
+    # kube-proxy checks this too, before it creates a table for IPv6.
     found.ipv6 = {OK: True, ABSENT: False}.get(host.presence("/proc/net/if_inet6"))
     for (family, name), status in sorted(found.unread.items()):
         rules.miss(SOURCE, None, "nft did not list %s of %s: %s" % (name, family, status), TABLE)

@@ -22,7 +22,7 @@ from .nf_tables import nf_tables_status
 
 SAVE_SECONDS = 60.0
 SAVE_LIMIT = 400 * 1024 * 1024
-# A save of the nft backend that looks torn is run so often, until two readings agree; together they have SAVE_SECONDS.
+# How often a save of the nft backend that looks torn is run, within SAVE_SECONDS, until two readings agree.
 READINGS = 4
 FAMILIES = (("ipv4", "iptables-save", "/proc/net/ip_tables_names"),
             ("ipv6", "ip6tables-save", "/proc/net/ip6_tables_names"))
@@ -32,10 +32,10 @@ _DENIED = re.compile(r"Permission denied|Operation not permitted|you must be roo
 
 
 class Rules:
-    """What was read. `source`: live, files or None (nothing runs here); `collected` {source: status}; `rule_sets`
-    [RuleSet]; `unread` [{source, table (None = all of it), evidence}]: sources of rules that cannot be read here;
-    `notices` [{source, kind, count, line, text}]; `nf_tables`: status of nf_tables in the kernel, None if not asked;
-    `nftables`: KubeTables of kube-proxy's nftables mode once they were read (nftables.py), else None; `native`
+    """The rules that were read. `source`: live, files or None (nothing runs here); `collected` {source: status};
+    `rule_sets` [RuleSet]; `unread` [{source, table (None = all of it), evidence}]: sources of rules that cannot be read
+    here; `notices` [{source, kind, count, line, text}]; `nf_tables`: status of nf_tables in the kernel, None if not
+    queried; `nftables`: KubeTables of kube-proxy's nftables mode (nftables.py), None until they were read; `native`
     {(family, name): [text]} of listed native nft tables (nft_native.py); `listings` [source] without a table of
     iptables or kube-proxy; `of_tree`: True where the files around the dumps are of the same node; `commands` {source:
     argv} that gave rules."""
@@ -62,7 +62,7 @@ class Rules:
         self.unread.append({"source": source, "table": table, "evidence": evidence})
 
     def take(self, source, sets):
-        """Rule sets as they were parsed, with what is odd about them."""
+        """Add rule sets as they were parsed, with a notice for each irregularity."""
         self.rule_sets += sets
         for rules in sets:
             first = {}
@@ -81,7 +81,7 @@ class Rules:
 
 
 def _lacking(table, passed_over):
-    """Why not every rule of a table is known; `passed_over`: how many lines of its dump nobody read."""
+    """Why not every rule of a table is known; `passed_over`: how many lines of its dump were not read."""
     name = table.name[:NAME_LIMIT]
     if table.name == NAMELESS:
         return "the table of some rules is not known"
@@ -95,20 +95,20 @@ def _lacking(table, passed_over):
 
 @contextlib.contextmanager
 def many_objects():
-    """Reading rules makes no garbage; the collector would take a fifth of the time."""
+    """Reading rules makes no garbage; the garbage collector would take a fifth of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was:
-            # Nor afterwards: 110,000 rules take 11 ms to look through. Python has it from 3.7 on.
+            # Nor does the collector take 11 ms for 110,000 rules afterwards; freeze() exists since Python 3.7.
             getattr(gc, "freeze", int)()
             gc.enable()
 
 
 class _Dump:
-    """What a save prints or a file holds. Its parser is imported for the first text: many machines have no rule."""
+    """The output of a save, or a file. Its parser is imported for the first text: many machines have no rule."""
 
     def __init__(self, *arguments):
         self._arguments = arguments
@@ -132,7 +132,7 @@ def compile_rest():
 
 
 def rules_of(host, node):
-    """`Rules` of a live node; a second caller gets those read for the first."""
+    """`Rules` of a live node; a second caller gets the rules that were read for the first."""
     if "rules" not in host.kept:
         with many_objects():
             host.kept["rules"] = read_live(host, node)
@@ -140,7 +140,7 @@ def rules_of(host, node):
 
 
 def read_live(host, node):
-    """`Rules` that the kernel of a live node holds in this network namespace; elsewhere nothing is asked."""
+    """`Rules` that the kernel of a live node holds in this network namespace; in any other place no command is run."""
     if node["place"] == "bundle":
         return _read_bundle(host)
     if node["place"] != "live":
@@ -219,7 +219,7 @@ def _save(host, rules, source, family, program, backend):
     rules.collected[source] = OK
     rules.commands[source] = command
     for found in sets:
-        # The header of early releases does not tell the backend; the program does.
+        # The header of early releases does not contain the backend; the program determines it.
         found.family, found.backend = family, backend
     rules.take(source, sets)
     return sets[0]
@@ -252,7 +252,7 @@ def _signs(sets):
 
 
 def _problem(done, sets, command):
-    """(status, why) where the output of a save is not all of the rules, else None."""
+    """(status, why) where the output of a save is not all of the rules, otherwise None."""
     line = (done.err.strip().splitlines() or [""])[0][:TEXT_LIMIT]
     name = " ".join(command).rsplit("/", 1)[-1]
     if done.status == TIMEOUT:
@@ -277,7 +277,7 @@ _OTHER_BACKEND = "tables present"
 
 
 def _unexpected(messages):
-    """Lines of a program's complaints."""
+    """Error messages of a program, without the message about the other backend."""
     return [line.strip() for line in messages.splitlines() if line.strip() and _OTHER_BACKEND not in line]
 
 
@@ -291,7 +291,7 @@ def _take_messages(rules, source, messages):
 
 
 def save_command(host, program, backend):
-    """What prints the rules of a backend, as arguments; None where the node has no such program."""
+    """The command that prints the rules of a backend, as arguments; None where the node has no such program."""
     for name in (program.replace("tables-", "tables-%s-" % backend, 1), program):
         path = host.find_binary(name)
         if path and backend_of(host, path) == backend:
@@ -304,7 +304,7 @@ def save_command(host, program, backend):
 
 
 def read_files(host, paths):
-    """`Rules` that dumps hold, plain or gzip. Raises BadInput for what is no file to be read."""
+    """`Rules` that dumps hold, plain or gzip. Raises BadInput for a path that is not a readable file."""
     rules = Rules("files")
     names = [path.rsplit("/", 1)[-1] for path in paths]
     for path, name in zip(paths, names):
@@ -314,7 +314,7 @@ def read_files(host, paths):
 
 
 def _miss_tables(rules):
-    """A listing of other tables stands beside the dumps of the node's rules, and does not take their place."""
+    """A listing of other tables may accompany dumps of the node's rules, but does not replace them."""
     for source in rules.listings if not rules.rule_sets and rules.nftables is None else ():
         rules.miss(source, UNPARSED, "%s contains no table of iptables or of kube-proxy" % source)
 

@@ -11,8 +11,8 @@ from .nftables import read_nftables
 from .setting import UNTOLD, mode_of, situation_of
 
 _NOTICES_LIMIT = 20
-# What the first sync of a kube-proxy makes. It makes its own chains one by one, empty, before it writes all rules at
-# once (kubernetes pkg/proxy/iptables/proxier.go, syncProxyRules).
+# Observations that the first sync of a kube-proxy removes. kube-proxy creates its own chains one by one, empty, before
+# it writes all rules at once (kubernetes pkg/proxy/iptables/proxier.go, syncProxyRules).
 _OF_FIRST_SYNC = ("chains_missing", "anchor_missing", "canary_missing", "emptied_chain", "unrepaired")
 # What answers.answer() returns for a kernel without rules.
 _NOTHING = {
@@ -24,10 +24,10 @@ _NOTHING = {
 
 
 def section_of(host, node, rules, options, kube_proxy, kubelet):
-    """The evidence dict of `rules` (Rules), but for its footprint; `options`, `kube_proxy` and `kubelet` as in
+    """The evidence dict of `rules` (Rules), without its footprint; `options`, `kube_proxy` and `kubelet` as in
     collect_iptables_chains()."""
     if rules.source == "files":
-        # Of a bundle the configuration of kube-proxy may be known; nothing tells what ran.
+        # A bundle may contain the configuration of kube-proxy, but not the processes that ran.
         kube_proxy, kubelet = (kube_proxy if node["place"] == "bundle" else None), None
     else:
         kube_proxy, kubelet = kube_proxy or collect_kube_proxy(host, node), kubelet or collect_kubelet(host, node)
@@ -48,8 +48,8 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
 
 
 def _put_off(section, starting):
-    """`starting`, why what kube-proxy makes may not be there yet, if any of that is missing, which is not told then;
-    else None."""
+    """`starting`, why chains of kube-proxy may not exist yet, if any of them is missing, otherwise None. Observations
+    about missing chains are removed then."""
     if not starting or not any(kind in section["observed"] for kind in _OF_FIRST_SYNC):
         return None
     section["observations"] = [row for row in section["observations"] if row["kind"] not in _OF_FIRST_SYNC]
@@ -74,8 +74,8 @@ def _section(rules, situation):
 
 
 def _answers(host, rules, situation, options):
-    """What the rules say. Where there is none and nobody who should have written one, no question has to be compiled to
-    know it."""
+    """The answers about the rules. If there are no rules, and no program that should have written some, the code for
+    the questions is not compiled."""
     if (situation.mode is None and not rules.nftables and not rules.native and not rules.unread
             and not any(found.tables for found in rules.rule_sets)):
         return dict(_NOTHING, digest=dict(_NOTHING["digest"], read_at=rules.read_at))

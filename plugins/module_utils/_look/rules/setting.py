@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What rules are judged by: the mode of kube-proxy, the version of Kubernetes, the programs that run here. PRIVATE to
-the collection."""
+"""The criteria by which rules are judged: the mode of kube-proxy, the version of Kubernetes, the programs that run
+here. PRIVATE to the collection."""
 
 import re
 
@@ -14,8 +14,8 @@ from ..._rules.setting import Setting
 from ..agents import of_this_network
 from ..processes import find_processes
 
-# Chains that one mode alone makes (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go). The canary of
-# iptables mode is what a change to another mode leaves behind.
+# Chains that only one mode creates (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go). The canary of
+# iptables mode is not among them, because a change to another mode leaves it behind.
 _OF_IPTABLES = re.compile(r"KUBE-(SVC|SVL|SEP|EXT|XLB)-|KUBE-(NODEPORTS|EXTERNAL-SERVICES)$")
 _OF_IPVS = ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT", "KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER",
             "KUBE-SOURCE-RANGES-FIREWALL")
@@ -24,20 +24,20 @@ _OF_IPVS = ("KUBE-LOAD-BALANCER", "KUBE-NODE-PORT", "KUBE-IPVS-FILTER", "KUBE-IP
 _API_SERVERS = (("kube-apiserver", 6443, "secure-port"), ("k3s-server", 6443, "https-listen-port"),
                 ("kubelite", 16443, ""))
 _KUBELET_PORT = 10250
-# The first is there where the kernel has IPv6 and it is not disabled on its command line.
+# The first file exists where the kernel has IPv6 and it is not disabled on the kernel command line.
 _ADDRESSES_6, _LIBERAL = "/proc/net/if_inet6", "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
 # The source of a value that is not known.
 UNTOLD = "no source is known"
-# kube-proxy may be so many minor versions older than kubelet (Kubernetes version skew policy).
+# kube-proxy may be at most this many minor versions older than kubelet (Kubernetes version skew policy).
 _SKEW = 3
 # Older versions are unknown, and a user who gives one probably means another.
 _OLDEST = (1, 10)
 
 
 class Situation:
-    """`mode` and `kubernetes` ((1, 30)) with where they come from, or None and why; `kubelet`: whether it runs and has
-    had the time to make its chains, False where it makes none; `kubelet_version`, `ports`, `ipv6` and `liberal` as in
-    Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold rules of it."""
+    """`mode` and `kubernetes` ((1, 30)) with their sources, or None and why; `kubelet`: whether it runs and has had the
+    time to create its chains, False where it creates none; `kubelet_version`, `ports`, `ipv6` and `liberal` as in
+    Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold its rules."""
 
     def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None):
         self.mode, self.mode_source = mode
@@ -92,7 +92,7 @@ def _used(host, rules, kube_proxy):
 
 
 def _makes_chains(kubelet):
-    """Whether what kubelet makes has to be there: None where it may not be there yet."""
+    """Whether the chains of kubelet must exist; None where they may not exist yet."""
     initialisation = kubelet.get("initialisation") or {}
     if initialisation.get("expected") is False:
         return False
@@ -100,12 +100,12 @@ def _makes_chains(kubelet):
 
 
 def _has_canary(rules):
-    """True for dumps of a node on which kubelet ran, None if they do not tell."""
+    """True for dumps of a node on which kubelet ran, None if they do not show it."""
     return any(KUBELET_CANARY in table.chains for found in rules.rule_sets for table in found.tables.values()) or None
 
 
 def mode_of(rules, options, kube_proxy):
-    """(mode or None, what says so)."""
+    """(mode or None, its source)."""
     if options["proxy_mode"]:
         return options["proxy_mode"], "given as an option"
     if kube_proxy and kube_proxy["mode"]:
@@ -114,7 +114,7 @@ def mode_of(rules, options, kube_proxy):
 
 
 def _version(kube_proxy, kubelet):
-    """((1, 30) or None, what says so, the oldest that kube-proxy may have where it is kubelet's)."""
+    """((1, 30) or None, its source, the oldest version that kube-proxy may have if the version is kubelet's)."""
     if kube_proxy and _versions.numbers(kube_proxy["version"]):
         return _versions.numbers(kube_proxy["version"])[:2], "the kube-proxy that runs here", None
     if kubelet and _versions.numbers(kubelet["version"]):
@@ -126,8 +126,9 @@ def _version(kube_proxy, kubelet):
 
 
 def _mode_of_chains(rules):
-    """The mode whose chains are there, if they are those of one mode only. Of a rule set whose KUBE-SERVICES names
-    sets, which ipvs mode alone does and iptables mode would have written anew, all other chains are left over."""
+    """The mode whose chains exist, if they belong to one mode only. If KUBE-SERVICES of a rule set names sets, all
+    other chains of the rule set are left over: only ipvs mode names sets, and iptables mode would have written
+    KUBE-SERVICES anew."""
     by_sets = [looks_up_sets(found) for found in rules.rule_sets]
     tables = [table for found, ipvs in zip(rules.rule_sets, by_sets) if not ipvs for table in found.tables.values()]
     modes = ["iptables"] if any(_OF_IPTABLES.match(name) for table in tables for name in table.chains) else []
@@ -139,7 +140,7 @@ def _mode_of_chains(rules):
 
 
 def _ports(host, rules, kubelet):
-    """`Setting.ports`; in dumps those that most nodes have."""
+    """`Setting.ports`; for dumps the ports that most nodes have."""
     if rules.source != "live":
         return {("tcp", _KUBELET_PORT): "kubelet", ("tcp", _API_SERVERS[0][1]): "the API server"}
     ports = {}

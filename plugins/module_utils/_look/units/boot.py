@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which units a boot starts, and what starts a unit later. PRIVATE to the collection.
+"""The units that a boot starts, and the units that start a unit later. PRIVATE to the collection.
 
 Read from files: the output of generators counts where they have run (/run/systemd/generator of a live node).
 """
@@ -14,7 +14,8 @@ from ..._parse.systemd.exec import filled_specifiers
 from ..._parse.systemd.name import filled_in, parse_unit_name
 
 DEFAULT_TARGET = "default.target"
-# Dependencies that start what they name (man systemd.unit), and the directories of links that stand for one.
+# Dependencies that start the units they name (man systemd.unit), and the directories of links that stand for a
+# dependency.
 STARTING = ("Requires", "Wants", "BindsTo", "Upholds")
 LINKS = {"Wants": ".wants", "Requires": ".requires", "Upholds": ".upholds"}
 
@@ -22,7 +23,7 @@ Activation = collections.namedtuple("Activation", "name kind when")
 Activation.__doc__ = ("A timer, path or socket `name` that starts a unit, or a unit that does so where it ends; `when` "
                       "is what it waits for, as `OnCalendar=daily`.")
 
-# What a unit starts where it ends (man systemd.unit).
+# Dependencies that start units when a unit ends (man systemd.unit).
 _ENDINGS = ("OnFailure", "OnSuccess")
 ACTIVATORS = {"timer": "Timer", "path": "Path", "socket": "Socket"}
 _WAITS = {
@@ -33,7 +34,7 @@ _WAITS = {
 
 
 def starts_at_boot(units, name):
-    """True, False, or None where a directory or a unit on the way could not be read."""
+    """Whether a boot starts the unit; None where a directory, or a unit that leads to it, could not be read."""
     started = started_units(units)
     if units.paths.canonical(name) in started:
         unit = units.unit(name)
@@ -49,14 +50,14 @@ class Started(dict):
 
 
 def started_units(units):
-    """`Started` of a boot, worked out once."""
+    """`Started` of a boot, computed once."""
     if units.started is None:
         units.started = pulled_in(units, [DEFAULT_TARGET])
     return units.started
 
 
 def pulled_in(units, names):
-    """`Started` of starting `names`: those that exist, and all they pull in."""
+    """`Started` of starting `names`: the units that exist, and all units that they pull in."""
     started = Started()
     ahead = [(name, None) for name in names]
     while ahead:
@@ -91,7 +92,7 @@ def dependencies(units, unit, kind):
 
 
 def implied(unit):
-    """What a unit requires without saying so (man systemd.service, systemd.socket, ... "Default Dependencies")."""
+    """Names that a unit requires implicitly (man systemd.service, systemd.socket, ... "Default Dependencies")."""
     kind = parse_unit_name(unit.name).kind
     names = []
     if kind in ("service", "socket", "timer", "path") and unit.yes("Unit", "DefaultDependencies", True):
@@ -104,8 +105,8 @@ def implied(unit):
 
 
 def activates(unit):
-    """[name] a timer, path or socket starts: what it says, or the service of the same name. A socket's own for each
-    connection is its template."""
+    """[name] that a timer, path or socket starts: the unit that it names, or the service of the same name. A socket
+    that starts one service per connection starts a template."""
     kind = parse_unit_name(unit.name).kind
     section = ACTIVATORS[kind]
     stem = unit.name[:-len(kind) - 1]
@@ -133,7 +134,7 @@ def _all_activations(units):
             when = ["%s=%s" % (key, value.text) for key in _WAITS[kind] for value in unit.values(ACTIVATORS[kind], key)]
             for target in activates(unit):
                 found.setdefault(units.paths.canonical(target), []).append(Activation(name, kind, tuple(when)))
-    # Of units that a boot starts: all others would have to be read for it.
+    # Only for units that a boot starts: otherwise all other units would have to be read.
     for name in sorted(started_units(units)):
         for key in _ENDINGS:
             for target in dependencies(units, units.unit(name), key):

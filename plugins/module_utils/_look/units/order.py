@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""In which order systemd starts units, and whether it can. PRIVATE to the collection.
+"""The order in which systemd starts units, and ordering cycles. PRIVATE to the collection.
 
 An order only holds between units that are started together: `Before=network-pre.target` orders nothing as long as no
 unit wants that target (man systemd.special).
@@ -10,8 +10,8 @@ unit wants that target (man systemd.special).
 from ..._parse.systemd.name import parse_unit_name
 from .boot import ACTIVATORS, activates, dependencies, pulled_in, started_units
 
-# What a unit waits for by default, and what waits for it (man systemd.service and its neighbours, "Default
-# Dependencies").
+# The targets that a unit waits for by default, and the target that waits for it (man systemd.service and its
+# neighbours, "Default Dependencies").
 _WAITS_FOR = {"service": ("sysinit.target", "basic.target"), "socket": ("sysinit.target",),
               "timer": ("sysinit.target",), "path": ("sysinit.target",)}
 _PART_OF = {"socket": "sockets.target", "timer": "timers.target", "path": "paths.target"}
@@ -20,8 +20,8 @@ _WAITED_FOR = ("Requires", "Requisite", "Wants", "BindsTo", "Upholds")
 
 
 def ordered_before(units, first, second):
-    """Whether `second` starts only after `first` where a boot starts both, be it through other units that it starts as
-    well."""
+    """Whether `second` starts only after `first` where a boot starts both, directly or through other units that the
+    boot starts."""
     first, second = units.paths.canonical(first), units.paths.canonical(second)
     after = _order_with(units, [first, second])
     seen, ahead = set(), list(after.get(second, ()))
@@ -34,8 +34,8 @@ def ordered_before(units, first, second):
 
 
 def cycle_with(units, drop_ins):
-    """[name] of a cycle, each before the next and the first one last again, once `{name: text of a drop-in}` are added;
-    [] where there is none."""
+    """[name] of a cycle, each before the next, with the first name again at the end, once `{name: text of a drop-in}`
+    are added; [] without a cycle."""
     changed = units.with_drop_ins(drop_ins)
     names = [changed.paths.canonical(name) for name in drop_ins]
     after = _order_with(changed, [name for name in names if parse_unit_name(name).instance != ""])
@@ -43,7 +43,7 @@ def cycle_with(units, drop_ins):
     while free:
         free = [name for name in left if not after[name] & left]
         left.difference_update(free)
-    # Whatever is left waits for something that is left.
+    # Every name that is left waits for a name that is left.
     trail = sorted(left)[:1]
     while trail and trail[-1] not in trail[:-1]:
         trail.append(min(after[trail[-1]] & left))
@@ -51,7 +51,8 @@ def cycle_with(units, drop_ins):
 
 
 def _order_with(units, names):
-    """{name: set of those that start right before it} among what a boot starts and what starting `names` adds."""
+    """{name: set of the units that start right before it} among the units that a boot starts and the units that
+    starting `names` adds."""
     started = set(started_units(units))
     if not started.issuperset(names):
         started.update(pulled_in(units, names))
@@ -59,7 +60,7 @@ def _order_with(units, names):
 
 
 def start_order(units, started):
-    """{name: set of those that start right before it} among the names `started`."""
+    """{name: set of the units that start right before it} among the names `started`."""
     after = {name: set() for name in started}
     for name in started:
         for earlier, later in _direct_order(units, units.unit(name)):
@@ -68,7 +69,7 @@ def start_order(units, started):
                 after[later].add(earlier)
     members = {name: _members(units, name, after) for name in started if name.endswith(".target")}
     for name, others in members.items():
-        # Of two targets that want each other systemd puts one first, and which one is chance.
+        # Of two targets that want each other systemd puts one first, and that choice is random.
         after[name].update(other for other in others if name not in members.get(other, ()))
     return after
 
@@ -89,8 +90,8 @@ def _direct_order(units, unit):
 
 
 def _members(units, name, after):
-    """Names a target waits for because it pulls them in: unless one of the two wants no defaults, or they wait for it
-    (src/core/target.c)."""
+    """Names that a target waits for because it pulls them in, unless one of the two has no default dependencies, or
+    they wait for the target (src/core/target.c)."""
     target = units.unit(name)
     if not target.yes("Unit", "DefaultDependencies", True):
         return []

@@ -22,14 +22,14 @@ DIRECTORIES = (
 
 # Units of other types can have no second name (unit_type_may_alias()).
 _MAY_ALIAS = ("service", "socket", "target", "device", "timer", "path")
-# systemd follows no more names than these (FOLLOW_MAX).
+# systemd follows no more names than this (FOLLOW_MAX).
 _ALIASES_LIMIT = 8
 _FOLDERS = (".d", ".wants", ".requires", ".upholds")
 
 
 class UnitPaths:
-    """The directories of one tree. `status` is ok, absent (no systemd here) or what kept one of them from being
-    listed."""
+    """The directories of one tree. `status` is ok, absent (no systemd here) or the status of a directory that could not
+    be listed."""
 
     def __init__(self, host):
         self._host = host
@@ -38,7 +38,7 @@ class UnitPaths:
         # {name: [path]} of everything called like a unit, and {"foo.service.d": [path]}; highest first.
         self.candidates = {}
         self.folders = {}
-        # Paths of units that are links to somewhere else; known of those that were asked for.
+        # Paths of units that are links out of these directories; known only for requested units.
         self.links_out = set()
         self._entries = {}
         self._fragments = {}
@@ -67,7 +67,7 @@ class UnitPaths:
                 self.folders.setdefault(name, []).append(directory + "/" + name)
 
     def fragment(self, name):
-        """Path of the file that is the unit `name`, through aliases and templates. None where there is none."""
+        """Path of the file of the unit `name`, through aliases and templates, or None."""
         if name not in self._fragments:
             path = self._followed(name)
             if path is None:
@@ -87,8 +87,8 @@ class UnitPaths:
         return ""
 
     def canonical(self, name):
-        """The name systemd calls the unit `name` by; `name` itself where there is no such unit, or another one is
-        called so."""
+        """The name that systemd uses for the unit `name`; `name` itself where there is no such unit, or where that name
+        belongs to another unit."""
         path = self.fragment(name)
         if path is None or path.endswith("/" + name):
             return name
@@ -96,7 +96,8 @@ class UnitPaths:
         return called if self.fragment(called) == path else name
 
     def entry(self, name):
-        """What a name is in the highest directory that has it: a path, the name it is an alias of, or None."""
+        """The meaning of a name in the highest directory that has it: a path, the name that it is an alias of, or
+        None."""
         if name not in self._entries:
             found = (self._meaning(path, name) for path in self.candidates.get(name, ()))
             self._entries[name] = next((meaning for meaning in found if meaning), None)
@@ -117,7 +118,7 @@ class UnitPaths:
         return self._host.read_link(path) is not None
 
     def destination(self, path):
-        """Where a linked unit file lies; `path` itself of others and of masks."""
+        """The path of a linked unit file; `path` itself for other files and for masks."""
         target = self._host.read_link(path)
         if target in (None, "/dev/null"):
             return path
@@ -158,7 +159,7 @@ class UnitPaths:
                 for folder in self.folders[name] for base in self._names_in(folder)]
 
     def links(self):
-        """[(path, target)] of all links that make a unit known by a name or wanted."""
+        """[(path, target)] of all links that give a unit a name or make it wanted."""
         paths = [path for name in sorted(self.candidates) for path in self.candidates[name]]
         found = ((path, self._host.read_link(path)) for path in paths + self.wanted())
         return [(path, target) for path, target in found if target is not None]
@@ -171,8 +172,8 @@ class UnitPaths:
         return self._listed[folder]
 
     def folders_of(self, names, ending):
-        """Directories with this `ending` (`.d`, `.wants`) that count for a unit called `names`, the one that counts
-        most first."""
+        """Directories with this `ending` (`.d`, `.wants`) that apply to a unit called `names`, the one with the highest
+        priority first."""
         folders = []
         for name in names:
             levels = [level + ending for level in names_for_drop_ins(name)]

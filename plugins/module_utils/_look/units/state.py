@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether units are enabled, as `systemctl is-enabled` says. PRIVATE to the collection.
+"""Whether units are enabled, as `systemctl is-enabled` prints it. PRIVATE to the collection.
 
-Follows systemd src/shared/install.c unit_file_lookup_state(), find_symlinks_in_scope() and what that calls.
+Follows systemd src/shared/install.c unit_file_lookup_state(), find_symlinks_in_scope() and the functions that it calls.
 """
 
 import collections
@@ -41,7 +41,7 @@ def unit_state(units, name):
     state = _enabled_where(units, unit, path, known)
     if state:
         return state
-    # Names that nobody asked for in [Install]: it may be in use by them.
+    # Links with names that [Install] does not list: the unit may be in use through them.
     if _enabled_where(units, unit, path, None):
         return "indirect"
     if any(install.words("Install", key) for key in ("Alias", "WantedBy", "RequiredBy", "UpheldBy")):
@@ -50,7 +50,8 @@ def unit_state(units, name):
 
 
 def _as_installed(units, unit):
-    """The unit as systemctl reads it for [Install]: with its own drop-ins, and none of its prefix or type."""
+    """The unit as systemctl reads it for [Install]: with its own drop-ins, but without the drop-ins of its prefix or
+    type."""
     names = [unit.name, parse_unit_name(unit.name).template]
     paths = units.paths.chosen([folder for name in names if name
                                 for folder in units.paths.folders.get(name + ".d", ())], ".conf")
@@ -69,7 +70,7 @@ def _known_names(unit):
 
 
 def _enabled_where(units, unit, path, known):
-    """The state that links called one of `known` (None: anything) make for a unit that lies at `path`, or None."""
+    """The state that links with a name in `known` (None: any name) give to a unit at `path`, or None."""
     links = _links_of(units, unit)
     if not links:
         return None
@@ -101,7 +102,7 @@ def _enabled_where(units, unit, path, known):
 
 
 def _links_of(units, unit):
-    """{directory: [_Link]} of links called like the unit or leading to something called so."""
+    """{directory: [_Link]} of links that have the name of the unit, or whose target has it."""
     if units.links is None:
         units.links = _all_links(units.paths)
     return units.links.get(unit.name, {})
@@ -119,6 +120,6 @@ def _all_links(paths):
 
 
 def _names_called(link):
-    """Names that a link is called by: its own and, where it makes a unit wanted, that of its template."""
+    """Names of a link: its own and, where it makes a unit wanted, the name of its template."""
     parts = parse_unit_name(link.entry)
     return [link.entry] if link.top or not (parts and parts.template) else [link.entry, parts.template]

@@ -15,8 +15,8 @@ class Unit:
     """One unit: `name` (the one systemd uses), `aliases`, `path`, `drop_ins` (paths, in the order they are read),
     `masked`.
 
-    `unread` is `[(path, status)]` of what counts and could not be read, `broken` `[(path, line)]` of where systemd
-    gives a file up; what stands before that line counts in a drop-in, while a unit whose own file is broken cannot be
+    `unread` is `[(path, status)]` of files that apply and could not be read, `broken` is `[(path, line)]` where systemd
+    stops reading a file. In a drop-in the lines before that line apply; a unit whose own file is broken cannot be
     started (`refused`).
     """
 

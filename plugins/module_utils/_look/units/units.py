@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The units of systemd in a tree, each with its drop-ins, as systemd itself reads them. PRIVATE to the collection.
 
-Works from files alone, so it answers for an image as for a live node; only `active` asks the systemd that runs.
+Reads files only, so it works for an image as for a live node; only `active` queries the running systemd.
 """
 
 import copy
@@ -18,11 +18,11 @@ from ..host.place import LIVE
 from .paths import UnitPaths
 from .unit import Unit
 
-# Names that one question to systemctl may hold.
+# The most names in one call of systemctl.
 _ACTIVE_LIMIT = 500
-# systemd answers at once, but not while a slow machine boots; without an answer it is not known what is active.
+# systemd answers at once, but not while a slow machine boots; without an answer the active units are unknown.
 _ANSWER_SECONDS = 20.0
-# It is there where systemd is the init of the machine (man sd_booted).
+# This directory exists where systemd is the init of the machine (man sd_booted).
 _BOOTED = "/run/systemd/system"
 
 
@@ -33,7 +33,7 @@ def _is_empty(found):
 
 
 class Units:
-    """All units of one tree; files are read when a unit is asked for, and once. `status` says whether all directories
+    """All units of one tree; the files of a unit are read once, when it is requested. `status`: whether all directories
     could be listed."""
 
     def __init__(self, host, node):
@@ -50,7 +50,7 @@ class Units:
         self.links = None
 
     def names(self, ending=".service"):
-        """Names that units go by, sorted: files, templates and the instances that something wants; no aliases."""
+        """Names of units, sorted: files, templates and the instances that a unit wants; no aliases."""
         known = set(self.paths.candidates)
         known.update(path.rpartition("/")[2] for path in self.paths.wanted())
         found = {self.paths.canonical(name) for name in known if name.endswith(ending) and self.paths.fragment(name)}
@@ -86,8 +86,7 @@ class Units:
         return unit
 
     def with_drop_ins(self, texts):
-        """These units with `{name: text}` as drop-ins that are read last (their `path` is None); no file is read
-        twice."""
+        """These units with `{name: text}` as drop-ins that are read last (with `path` None); no file is read twice."""
         changed = copy.copy(self)
         changed.started = changed.activations = None
         changed._added = {self.paths.canonical(name): text for name, text in texts.items()}
@@ -108,17 +107,16 @@ class Units:
         return self._texts[path]
 
     def _is_null(self, path):
-        """Whether a file says nothing because it is a mask: empty, a device, or a link to /dev/null, which an image
-        need not have."""
+        """Whether a file is a mask: empty, a device, or a link to /dev/null, which need not exist in an image."""
         return is_masked(self._host, path) or _is_empty(self._host.stat(path))
 
     def state(self, name):
-        """What `systemctl is-enabled` says of a name; None where there is no such unit."""
+        """The state that `systemctl is-enabled` prints for a name; None where there is no such unit."""
         from .state import unit_state
         return unit_state(self, name)
 
     def starts_at_boot(self, name):
-        """Whether the default target pulls a unit in; None where that cannot be told."""
+        """Whether the default target pulls a unit in; None where that is unknown."""
         from .boot import starts_at_boot
         return starts_at_boot(self, name)
 
@@ -128,10 +126,10 @@ class Units:
         return activated_by(self, name)
 
     def active(self, names):
-        """{name: ActiveState} as the running systemd says, in one question; empty elsewhere and where it does not
+        """{name: ActiveState} from the running systemd, in one query; empty in other places and where systemd does not
         answer.
 
-        Where another init runs no unit is active, whatever its files say.
+        Where another init runs, no unit is active, regardless of its files.
         """
         names = [name for name in names
                  if parse_unit_name(name) and parse_unit_name(name).instance != ""][:_ACTIVE_LIMIT]

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that apt runs around its work. PRIVATE to the collection.
+"""Commands that apt runs as hooks before and after its work. PRIVATE to the collection.
 
 Sample: `DPkg::Post-Invoke { "systemctl restart iptables || true"; };`.
 Grammar: apt man apt.conf(5), apt-pkg/contrib/configuration.cc ReadConfigFile(): scopes in braces, statements end with a
-semicolon, comments are `//`, `#` and those of C; a backslash does not save a quote. Names count whatever their case.
+semicolon, comments are `//`, `#` and those of C; a backslash does not escape a quote. Names are case-insensitive.
 """
 
 import re
@@ -36,7 +36,7 @@ def parse_apt_conf(text):
 
 
 def _statements(text):
-    """(words, line of the last word, what ended it: semicolon or brace)."""
+    """(words, line of the final word, the semicolon or brace that ends them) of each statement."""
     words, number, line, open_word = [], 1, 1, False
     for piece in _PIECE.findall(text):
         if piece in ("{", "}", ";"):

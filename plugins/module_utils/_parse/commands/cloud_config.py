@@ -14,8 +14,8 @@ Sample:
         content: |
           @reboot root /opt/fw.sh
 Grammar: cloud-init cloudinit/config/cc_bootcmd.py, cc_runcmd.py, cc_write_files.py, util.shellify(): the items of a
-list become one script, a text as it is, a list as words in quotes. `bootcmd` and boothooks run at every boot, `runcmd`
-and scripts once.
+list become one script; a text is taken as it is, a list becomes quoted words. `bootcmd` and boothooks run at every
+boot, `runcmd` and scripts once.
 """
 
 import collections
@@ -26,7 +26,7 @@ from .cloud_parts import Part, TYPES, from_base64, parse_user_data, unpacked
 from .embedded import BOOT, FIRST_BOOT, command, in_place, shell_words
 
 _LISTS = (("bootcmd", BOOT), ("runcmd", FIRST_BOOT))
-# A text that may hold one of these keys: with a backslash a key may be written in escapes.
+# Matches a text that may hold one of these keys; a text with a backslash may hold a key written with escapes.
 _COMMANDS = re.compile(r"\b(?:bootcmd|runcmd|write_files)\b|\\")
 _SCRIPTS = {"script": FIRST_BOOT, "script_per_boot": BOOT, "boothook": BOOT}
 _BASE64 = ("b64", "base64", "gz+b64", "gz+base64", "gzip+b64", "gzip+base64")
@@ -44,7 +44,7 @@ def parse_cloud_config(data, marked=False):
         if part.sort in _SCRIPTS:
             text = part.text
             if part.sort == "boothook":
-                # The `#cloud-config` line stands where a script names its shell.
+                # The `#cloud-boothook` line stands in the place of the shebang.
                 text = text.replace("#cloud-boothook", "#", 1)
             found.append(command(part.line, text, _SCRIPTS[part.sort], part.exact))
         else:
@@ -64,7 +64,7 @@ def written_files(data, marked=False):
 
 def unread_config(data, marked=False):
     """The problem of the first part that may hold commands and cannot be read completely, with its line in the file, or
-    None. Its readable commands are returned by the parsers all the same."""
+    None. The parsers still return its readable commands."""
     for part in _all_parts(data, marked, with_archives=True):
         # The parts of an archive may be scripts, which no key names.
         if part.sort == "archive" or part.sort == "config" and _COMMANDS.search(part.text):

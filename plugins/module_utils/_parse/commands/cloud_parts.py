@@ -38,7 +38,7 @@ _BOUNDARY = re.compile(r"boundary=(?:\"([^\"]+)\"|([^\s;]+))", re.IGNORECASE)
 
 
 def decoded(data, limit=LIMIT):
-    """(text, whether that is the file as it is) of bytes or text; gzip is unpacked, up to `limit` bytes."""
+    """(text, whether the text is the unchanged file) of bytes or text; gzip is unpacked, up to `limit` bytes."""
     if not isinstance(data, bytes):
         return data, True
     if not data.startswith(_GZIP):

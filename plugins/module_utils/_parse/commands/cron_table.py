@@ -8,9 +8,9 @@ Sample:
     # m h dom mon dow user command
     */5 * * * * root /opt/fw.sh
     @reboot     root $IPT -F
-Grammar: cron man crontab(5); cronie and Debian's cron agree on it. A table of the system has a user before the command,
-a user's own has none. There are no continued lines; the first `%` that has no backslash ends the command, the rest is
-its input, in which every further one begins a line.
+Grammar: cron man crontab(5); cronie and Debian's cron agree on it. A system crontab has a user before the command, a
+user's crontab has none. Lines cannot be continued. The first `%` without a backslash ends the command; the rest is its
+input, in which each further `%` begins a line.
 """
 
 import re
@@ -18,7 +18,7 @@ import re
 from .embedded import BOOT, TIMER, command
 
 _SETTING = re.compile(r"""\s*(?:"([^"=]+)"|'([^'=]+)'|([A-Za-z_]\w*))\s*=\s*(.*)\Z""")
-# SUSE's and cronie's `-` in front only keeps the entry out of the log.
+# SUSE and cronie accept a `-` before an entry, which only keeps the entry out of the log.
 _ENTRY = re.compile(r"-?(?:@(?P<name>\w+)|(?:[\d*~][^\s]*(?:\s+[\w*~/,?#-]+){4}))\s+(?P<rest>\S.*)\Z")
 _ANACRON = re.compile(r"(?:\d+|@\w+)\s+\d+\s+\S+\s+(?P<rest>\S.*)\Z")
 _AT_BOOT = "reboot"
@@ -65,7 +65,7 @@ def _shell(rest):
 
 
 def _with_settings(text, settings):
-    """The command with those settings of the table that it uses in front of it."""
+    """The command, preceded by assignments of the table's settings that it uses."""
     used = [name for name in sorted(settings) if re.search(r"\$\{?%s\b" % re.escape(name), text)]
     return "".join("%s='%s'; " % (name, settings[name].replace("'", "'\\''")) for name in used) + text
 

@@ -36,7 +36,7 @@ def parse_dnf_actions(text):
 
 
 def _words(rest):
-    """A line of dnf 5 as shell; one that cannot be cut starts nothing."""
+    """A line of dnf 5 as a shell command; a line that cannot be split into words starts nothing."""
     try:
         return shell_words(shlex.split(rest))
     except ValueError:

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that dpkg runs around its work. PRIVATE to the collection.
+"""Commands that dpkg runs as hooks before and after its work. PRIVATE to the collection.
 
-Sample: `post-invoke="systemctl restart iptables || true"`. A line is an option of the command line without its dashes,
-its value behind `=` or a blank, quotes around the value are taken off, comments begin with `#` (man dpkg,
-lib/dpkg/options.c).
+Sample: `post-invoke="systemctl restart iptables || true"`. A line is a command-line option without its dashes. The
+value follows `=` or a blank, quotes around it are removed, and comments begin with `#` (man dpkg, lib/dpkg/options.c).
 """
 
 import re

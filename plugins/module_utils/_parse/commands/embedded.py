@@ -4,7 +4,8 @@
 """Shell commands that stand in files of other formats. PRIVATE to the collection.
 
 A `Command` has `line`, where its text begins in the file, `text`, which a shell would read, `when` it runs, and
-`exact`: whether line N of the text is line `line + N - 1` of the file. Where it is not, all of the text is at `line`.
+`exact`: whether line N of the text is line `line + N - 1` of the file. If not, all lines of the text are reported at
+`line`.
 """
 
 import collections
@@ -35,8 +36,8 @@ def shell_words(words):
 
 
 def in_place(pieces):
-    """(line, text, exact) of pieces of one script [(line, text)]: blank lines keep every piece at its own line of the
-    file."""
+    """(line, text, exact) of the pieces of one script [(line, text)]: inserted blank lines keep each piece at its line
+    of the file."""
     lines, first, exact = [], pieces[0][0], True
     for line, text in pieces:
         lines.extend([""] * (line - first - len(lines)))

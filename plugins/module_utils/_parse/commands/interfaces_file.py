@@ -8,8 +8,8 @@ Sample:
     iface eth0 inet dhcp
         pre-up iptables-restore < /etc/iptables.rules
         down iptables -F
-Grammar: ifupdown man interfaces(5): a line may go on behind a backslash, `#` begins a comment only at the start of a
-line, `auto /eth*` takes a pattern.
+Grammar: ifupdown man interfaces(5): a backslash continues a line, `#` begins a comment only at the start of a line,
+`auto /eth*` is a pattern.
 """
 
 import fnmatch
@@ -21,7 +21,7 @@ _DOWN = ("pre-down", "down", "post-down")
 
 
 def parse_interfaces(text):
-    """[Command] of the interfaces; those of an interface that `auto` or `allow-hotplug` brings up run at boot."""
+    """[Command] of the interfaces; commands of an interface that `auto` or `allow-hotplug` brings up run at boot."""
     lines = [(number, words) for number, words in ((number, line.split(None, 1)) for number, line in _joined(text))
              if len(words) == 2]
     at_boot = {name for _number, (key, rest) in lines if key == "auto" or key.startswith("allow-")
@@ -39,7 +39,7 @@ def parse_interfaces(text):
 
 
 def _joined(text):
-    """(number of the first line, text) with continued lines made one, without comments."""
+    """(number of the first line, text) with continued lines joined, without comments."""
     start, parts = None, []
     for number, line in enumerate(text.split("\n"), 1):
         line = line.rstrip("\r")

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scripts inside of logrotate's configuration. PRIVATE to the collection.
+"""Scripts in logrotate's configuration. PRIVATE to the collection.
 
 Sample:
     /var/log/iptables.log {
@@ -10,8 +10,8 @@ Sample:
             systemctl restart iptables
         endscript
     }
-Grammar: logrotate man, logrotate config.c readConfigFile(): a script begins behind a line that holds its keyword alone
-and ends at a line that holds `endscript` alone; a file with a script that does not end is refused as a whole.
+Grammar: logrotate man, logrotate config.c readConfigFile(): a script begins after a line with only its keyword and ends
+at a line with only `endscript`; logrotate rejects the whole file if a script in it does not end.
 """
 
 from .embedded import TIMER, command

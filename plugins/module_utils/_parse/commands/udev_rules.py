@@ -4,8 +4,8 @@
 """Programs that udev's rules start. PRIVATE to the collection.
 
 Sample: `ACTION=="add", SUBSYSTEM=="net", RUN+="/bin/sh -c '/sbin/iptables -F'"`.
-Grammar: systemd src/udev/udev-rules.c parse_line(), man udev. No shell: the value is cut into words at blanks outside
-of quotes; a program without a folder is one of udev's own; `%%` and `$$` stand for one.
+Grammar: systemd src/udev/udev-rules.c parse_line(), man udev. There is no shell: udev splits the value into words at
+blanks outside of quotes. A program without a directory is one of udev's own. `%%` and `$$` stand for `%` and `$`.
 """
 
 import re
@@ -46,7 +46,7 @@ def _unescaped(value):
 
 
 def _joined(text):
-    """(number of the first line, text) with continued lines made one; comments between them are passed over."""
+    """(number of the first line, text) with continued lines joined; comments between them are skipped."""
     start, parts = None, []
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip()

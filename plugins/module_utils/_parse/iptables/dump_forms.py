@@ -21,7 +21,7 @@ from .save_rule import read_rule
 
 # Larger files are read as iptables-save or not at all: a rule set of 10,000 Services as iptables-save -c has 20 MB.
 TEXT_LIMIT = 64 * 1024 * 1024
-# Command lines are not longer.
+# No command line is longer.
 _PROMPT_LIMIT = 1000
 _PROMPT = (r"(?:\S*@\S+?[:\s]\S*?[#$%>]|\[\S+@\S+ [^\]]*\][#$]|(?:ba)?sh-[\d.]+[#$]|\S+:\S* "
            r"[#$]|\S+[:/]\S*[#$]|[#$%>+])\s*")
@@ -37,8 +37,8 @@ SAVE, PRINT, LIST = "save", "print", "list"
 
 
 class Found:
-    """`rule_sets` [RuleSet], `nft`: the text of `nft list ruleset` or an empty one, `doubts` [(table, sentence)] of
-    what a form does not print, `other_lines`: how many lines are no rules."""
+    """`rule_sets` [RuleSet]; `nft`: the text of `nft list ruleset`, or an empty text; `doubts` [(table, sentence)]:
+    details that a form does not print; `other_lines`: how many lines are not rules."""
 
     def __init__(self):
         self.rule_sets = []
@@ -49,7 +49,7 @@ class Found:
 
 class _Part:
     """Lines of one form; `hints`: (family, backend, table) from the command line before them, None for each that it
-    does not show; `chains` of a LIST."""
+    does not show; `chains`: the chains of a LIST."""
 
     def __init__(self, form, hints):
         self.form = form
@@ -178,7 +178,7 @@ class _Splitter:
 
 
 def _starts_over(chain, chains):
-    """Built-in chains come first: one that follows a user chain belongs to the next table."""
+    """Built-in chains come first, so a built-in chain after a user chain belongs to the next table."""
     return chain in ALL_BUILT_IN and bool(chains) and chains[-1] not in ALL_BUILT_IN
 
 
@@ -206,7 +206,7 @@ def _with_tables(lines, embedded):
 
 
 def _without_built_in(lines):
-    """Input for iptables-restore has COMMIT and is still not a whole table: a whole table declares its built-in
+    """Input for iptables-restore has COMMIT even if it is not a whole table; only a whole table declares its built-in
     chains."""
     found, declared = [], False
     for line in lines:
@@ -219,8 +219,8 @@ def _without_built_in(lines):
 
 
 def _fragments(lines):
-    """Each line below its table, tables in the order of their first lines; lines that fit several tables go to the
-    table of the lines before them, or else of those behind."""
+    """Each line below its table; tables are in the order of their first lines. Lines that fit several tables go to the
+    table of the lines before them or, without one, to the table of the lines after them."""
     tables, waiting, name, family = {}, [], None, None
     for line in lines:
         words = read_rule(_COUNTERS.sub("", line))
@@ -264,8 +264,8 @@ def _with_family(tables):
 
 
 def _begins(line, before):
-    """True for a line that in a dump stands before those that came last: chains before rules, built-in chains before
-    others."""
+    """True if a dump prints `line` ahead of the last line of `before`: chains come before rules, built-in chains before
+    other chains."""
     if not before or not before[-1].startswith("-A "):
         return False
     chain = line.split(" ")[1] if line.startswith("-A ") else ""

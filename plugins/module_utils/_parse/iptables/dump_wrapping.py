@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taking what logs, mails and terminals put around rules off again. PRIVATE to the collection.
+"""Removes the text that logs, mails and terminals add around rules. PRIVATE to the collection.
 
 Samples:
     2026-11-22T10:00:00.123Z stderr F -A KUBE-SERVICES -d 10.96.0.1/32 -j KUBE-SVC-NPX46M4PTMTKRN6Y
@@ -26,7 +26,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 
 
 def unwrapped(text):
-    """(lines, whether rules of a log are among them, which may be a part of what the kernel holds)."""
+    """(lines, whether some of them are rules from a log); a log may hold only a part of the kernel's rules."""
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     lines, embedded = [], False
     for line in text.split("\n"):
@@ -42,7 +42,7 @@ def unwrapped(text):
 
 
 def _unescaped(line):
-    """The lines of a text that a logger wrote as one, from the first rule on."""
+    """The lines of a text that a logger wrote as one line, from the first rule on."""
     start = _START.search(line)
     line = line[start.start():] if start else line
     for form, plain in _PLAIN:

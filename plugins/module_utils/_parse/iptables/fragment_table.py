@@ -10,7 +10,8 @@ moby).
 
 import re
 
-# What `iptables` declares in each table. No name of mangle or security is unique to that table.
+# Built-in chains of each table, as `iptables` declares them. No chain name of mangle or security is unique to that
+# table.
 BUILT_IN = {
     "filter": frozenset(("INPUT", "FORWARD", "OUTPUT")),
     "nat": frozenset(("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING")),

@@ -1,15 +1,15 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `iptables -L -n -v` prints, as lines of iptables-save. PRIVATE to the collection.
+"""The output of `iptables -L -n -v`, translated into lines of iptables-save. PRIVATE to the collection.
 
 Sample:
     Chain FORWARD (policy DROP 12 packets, 3456 bytes)
      pkts bytes target        prot opt in   out   source        destination
         0     0 KUBE-FORWARD  all  --  *    *     0.0.0.0/0     0.0.0.0/0    /* kubernetes forwarding rules */
     Chain KUBE-FORWARD (1 references)
-Grammar: iptables/iptables.c list_entries(), print_firewall(), the print functions of extensions/. Without `-v` no
-interface is printed, so a verdict that seems to be for every packet may be for those of one interface.
+Grammar: iptables/iptables.c list_entries(), print_firewall(), the print functions of extensions/. Without `-v` iptables
+prints no interfaces, so a verdict that seems to apply to every packet may apply to one interface only.
 """
 
 import re
@@ -33,7 +33,7 @@ _MASK = 0xffffffff
 
 
 class _Unprinted(ValueError):
-    """A rule that the listing does not print completely."""
+    """A rule that the listing does not print completely, or that cannot be translated."""
 
 
 def _negated(option, value):
@@ -63,8 +63,8 @@ def _recent(found):
         option, seconds, " --reap" if found.group(3) else "", found.group(4), found.group(6), found.group(5))
 
 
-# What may follow the addresses: (form, how iptables-save prints it). A match whose arguments are not printed is written
-# with a text.
+# Phrases that may follow the addresses: (form, how iptables-save prints it). A match without printed arguments becomes
+# a fixed text.
 _PHRASES = (
     (r"/\* (.*?) \*/", lambda found: '-m comment --comment "%s"' % re.sub(r'(["\\])', r"\\\1", found.group(1))),
     (r"(tcp|udp|sctp|dccp|udplite)((?: [sd]pts?:!?\d+(?::\d+)?)+)", _ports),
@@ -119,8 +119,8 @@ class _Chain:
 
 
 def save_text_of(lines, table=None, cut=False):
-    """`SaveText` of the lines of one listing. `table` is what the command asked for, `cut` says that the last line has
-    no end."""
+    """`SaveText` of the lines of one listing. `table` is the table that the command names; `cut`: the last line has no
+    line end."""
     chains, rows, unread, columns, current = [], [], [], None, None
     last = len(lines) - 1
     for number, line in enumerate([line.strip() for line in lines]):
@@ -156,7 +156,7 @@ def _family(rows):
 
 
 def _all_references(chains, rows, unread):
-    """True where as many rules lead to each chain as its header says: none of them lies beyond a cut."""
+    """True if as many rules lead to each chain as its header reports: no rule is missing after a cut."""
     counts = {}
     for row in rows:
         counts[row.target] = counts.get(row.target, 0) + 1
@@ -164,7 +164,7 @@ def _all_references(chains, rows, unread):
 
 
 def _without_interfaces(rows):
-    """(rows, texts of those that may be limited to an interface that was not printed)."""
+    """(rows, texts of the rules that may be limited to an interface that was not printed)."""
     kept, bare = [], []
     for row in rows:
         if not row.with_interfaces and row.target in _VERDICTS and not row.matches:
@@ -175,7 +175,7 @@ def _without_interfaces(rows):
 
 
 class _Row:
-    """One rule; raises _Unprinted where not all of it can be put into words."""
+    """One rule; raises _Unprinted if it cannot be translated completely."""
 
     def __init__(self, chain, line, columns):
         self.chain = chain
@@ -260,7 +260,7 @@ def _is_protocol(words, index):
 
 
 def _word(text):
-    """(first word, what stands behind it)."""
+    """(first word, the rest)."""
     text = text.lstrip()
     word, _blank, rest = text.partition(" ")
     return word, rest

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of very large dumps, 21 bytes each beside their text, where an object takes 250. PRIVATE to the collection."""
+"""Rules of very large dumps: each takes 21 bytes beside its text, where an object takes 250. PRIVATE to the
+collection."""
 
 import array
 
@@ -11,7 +12,7 @@ _GOTO, _MATCH, _TARGET, _ARGUMENTS = 1, 2, 4, 8
 
 
 class PackedTexts:
-    """The texts of all packed rules of a dump, one after the other, and the properties that most questions need."""
+    """The texts of all packed rules of a dump, one after the other, and the properties that most queries need."""
 
     __slots__ = ("texts", "starts", "target_starts", "target_lengths", "flags", "folded")
 
@@ -49,7 +50,7 @@ class PackedTexts:
 
 
 class PackedRule(RuleWords):
-    """A `Rule` made when it is asked for; two of the same place are equal."""
+    """A `Rule` that is created on access; two with the same number in the same dump are equal."""
 
     __slots__ = ("_packed", "_number", "chain")
 
@@ -73,7 +74,7 @@ class PackedRule(RuleWords):
 
 
 class PackedRules:
-    """The rules of a chain, used like a list: the `first` ones as objects, those behind them packed."""
+    """The rules of a chain, used like a list: the `first` ones as objects, the rules after them packed."""
 
     __slots__ = ("_chain", "_first", "_packed", "_numbers")
 

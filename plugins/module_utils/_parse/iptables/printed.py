@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `iptables -S` prints, as lines of iptables-save. PRIVATE to the collection.
+"""The output of `iptables -S`, translated into lines of iptables-save. PRIVATE to the collection.
 
 Sample:
     -P FORWARD DROP -c 12 3456
@@ -24,8 +24,8 @@ FIRST = re.compile(r"-[PN] \S")
 
 
 def save_text_of(lines, table=None, cut=False):
-    """`SaveText` of the lines of one listing. `table` is what the command asked for, `cut` says that the last line has
-    no end."""
+    """`SaveText` of the lines of one listing. `table` is the table that the command names; `cut`: the last line has no
+    line end."""
     policies, chains, rules = [], [], []
     for line in lines:
         policy, new = _POLICY.match(line), _NEW.match(line)
@@ -39,21 +39,21 @@ def save_text_of(lines, table=None, cut=False):
     table = table or _table_by_rules(names, rules) or (table_of_chains(names)
                                                        if names else None) or ("filter" if "FORWARD" in names else None)
     cut = cut and not _is_ended(lines[-1], chains)
-    # What follows the end of the text is not known, and the last line itself may be cut.
+    # Lines after the end of the text are unknown, and the last line itself may be cut.
     unread = [rules.pop()] if cut and rules else []
     whole = is_whole(table, set(names) & ALL_BUILT_IN) and not cut and not _breaks_off(chains, rules)
     return SaveText(table, policies, chains, rules, unread, whole, declared=bool(names))
 
 
 def _is_ended(line, chains):
-    """True for a last line without a line end that ends in a whole target all the same."""
+    """True if the last line has no line end but ends in a complete target."""
     words = read_rule(_COUNTERS.sub("", line))
     return (words is not None and not words.arguments and words.target is not None
             and (words.target in chains or words.target in _VERDICTS))
 
 
 def _breaks_off(chains, rules):
-    """True where rules lead to chains whose own rules would stand behind the last line: rules are printed in the order
+    """True if rules lead to chains whose own rules would come after the last line: iptables prints rules in the order
     of their chains."""
     words = [found for found in map(read_rule, rules) if found]
     last = chains.index(words[-1].chain) + 1 if words and words[-1].chain in chains else 0

@@ -11,11 +11,11 @@ xtables-nft-multi and xtables-legacy-multi of 1.8.7, 1.8.9, 1.8.11 and 1.8.13.
 import re
 
 _BACKENDS = {b"nf_tables": "nft", b"legacy": "legacy"}
-# Searched by its constant beginning, which costs a tenth of a search for the number before it.
+# A search for this constant beginning costs a tenth of a search for the number before it.
 _SUFFIX = re.compile(rb" \((nf_tables|legacy)\)")
 _VERSION = re.compile(rb"(?:^|[^0-9.])(\d+\.\d+(?:\.\d+)*)\Z")
 _FORMAT = re.compile(rb"%s v?%s\Z")
-# Longer than any version, and than the format in its place.
+# Longer than any version, and longer than the format that may stand in its place.
 _BEFORE = 24
 _ALONE = re.compile(rb"(?<=\0)v?(1\.\d+\.\d+(?:\.\d+)?)(?=\0)")
 

@@ -3,24 +3,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Contents of an iptables-save dump: rule sets, tables, chains and rules. PRIVATE to the collection.
 
-Most rules of a big node are the same few rules of kube-proxy, thousands of times. `Services` holds those in a compact
-form (see save_fold.py); `references`, `rule_counts` and `duplicates` of a table count all rules, folded or not.
+Most rules of a big node are a few kinds of kube-proxy rules, repeated thousands of times. `Services` holds them in a
+compact form (see save_fold.py); `references`, `rule_counts` and `duplicates` of a table count all rules, folded or not.
 """
 
 import functools
 import itertools
 import sys
 
-# What a table without its `*name` line is called.
+# Name of a table whose `*name` line is missing.
 NAMELESS = ""
-# Rules are compared by their hash: among 500,000 the chance of a collision is one in 10^8; where a hash has 32 bits
-# they are compared by their text.
+# Rules are compared by hash: among 500,000 rules the chance of a collision is one in 10^8. Where a hash has 32 bits,
+# rules are compared by text.
 fingerprint = hash if sys.maxsize > 2 ** 32 else str
 
 
 @functools.lru_cache(maxsize=64)
 def _read_again(text):
-    """Cache of parsed rules, for several questions about the same rule."""
+    """Cache of parsed rules, for several queries about the same rule."""
     from .save_rule import read_rule
     return read_rule(text)
 
@@ -31,12 +31,12 @@ class RuleWords:
     __slots__ = ()
 
     def words(self):
-        """`Words`, read from the text where they were not kept."""
+        """`Words`, parsed from the text if they were not kept."""
         return _read_again(self.text)
 
     @property
     def options(self):
-        """`{"-s": (value, negated)}`: those of `-s`, `-d`, `-i`, `-o`, `-p`, `-f` that are present."""
+        """`{"-s": (value, negated)}`: the options among `-s`, `-d`, `-i`, `-o`, `-p`, `-f` that are present."""
         return self.words().options
 
     @property
@@ -93,8 +93,8 @@ class Rule(RuleWords):
 
 
 class Chain:
-    """`policy` (None for a user chain), `packets` that met it, `declared` (it had its `:` line), `rules` that were not
-    folded, a list or what is used like one."""
+    """`policy` (None for a user chain), `packets` (counter of the policy), `declared` (it had its `:` line), `rules`
+    that were not folded (a list, or an object used like a list)."""
 
     __slots__ = ("policy", "packets", "declared", "rules")
 
@@ -108,20 +108,20 @@ class Chain:
         return "Chain(%r, %d rules)" % (self.policy, len(self.rules))
 
 
-# Shared by all user chains that are declared and have no rule that was not folded: of 40,000 chains all but 20.
+# Shared by all user chains that are declared and have only folded rules, or none: of 40,000 chains all but 20.
 BARE = Chain(None, True)
 BARE.rules = ()
 
 
 class Services:
-    """Canonical service rules of kube-proxy's iptables mode, in short.
+    """Canonical service rules of kube-proxy's iptables mode, in a compact form.
 
-    `jumps`: [(chain, address or None for a node port, protocol, port, target, first word of the comment or None)], of
-    KUBE-SERVICES and KUBE-NODEPORTS; of a repeated rule the first, the others count in `copies` {target: number};
-    `balancing`: {KUBE-SVC or KUBE-SVL chain: ((probability or None, ...), (KUBE-SEP chain, ...))}, of each rule one, in
-    order; `endpoints`: {KUBE-SEP chain: (address, port, protocol)}, each a sound pair of KUBE-MARK-MASQ and DNAT;
+    `jumps`: [(chain, address or None for a node port, protocol, port, target, first word of the comment or None)] of
+    KUBE-SERVICES and KUBE-NODEPORTS; a repeated rule is listed once, its copies count in `copies` {target: number};
+    `balancing`: {KUBE-SVC or KUBE-SVL chain: ((probability or None, ...), (KUBE-SEP chain, ...))}, one each per rule,
+    in order; `endpoints`: {KUBE-SEP chain: (address, port, protocol)}, each a complete pair of KUBE-MARK-MASQ and DNAT;
     `affinity`: {KUBE-SVC or KUBE-SVL chain: [KUBE-SEP chain]}, the `recent --rcheck` rules before the balancing;
-    `noting`: the KUBE-SEP chains of `endpoints` that note their clients for that (`recent --set`);
+    `noting`: the KUBE-SEP chains of `endpoints` that record their clients for the affinity (`recent --set`);
     `masquerading`: {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing;
     `titles`: {KUBE-SVC or KUBE-SVL chain: first word of the comment of its balancing}, where it has comments.
     """
@@ -147,8 +147,8 @@ class Services:
         endpoints.append(endpoint)
 
     def add_other(self, chain, kept):
-        """Adds a rule that stands before the balancing: to the endpoint that keeps a client, or None for one that
-        masquerades."""
+        """Adds a rule that precedes the balancing; `kept` is the endpoint that an affinity rule leads to, or None for a
+        masquerade rule."""
         if kept:
             self.affinity.setdefault(chain, []).append(kept)
         else:
@@ -172,8 +172,8 @@ class Services:
         return itertools.chain(balanced, itertools.chain.from_iterable(self.affinity.values()))
 
     def targets(self):
-        """The chains and extensions that folded rules lead to, except for those that led_to() gives: of 50,000 the
-        smaller part."""
+        """The chains and extensions that folded rules lead to, except for the chains that led_to() returns: the smaller
+        part of 50,000."""
         found = {jump[4] for jump in self.jumps}
         if self.masquerading or self.endpoints:
             found.add("KUBE-MARK-MASQ")
@@ -182,7 +182,7 @@ class Services:
         return found
 
     def add_references(self, counts, wanted=None):
-        """Adds to `{target: number of rules}`, of all or of `wanted` targets."""
+        """Adds to `counts`, `{target: number of rules}`, for all or for the `wanted` targets."""
         for target in itertools.chain([jump[4] for jump in self.jumps], self.led_to()):
             if wanted is None or target in wanted:
                 counts[target] = counts.get(target, 0) + 1
@@ -231,7 +231,7 @@ class Table:
         return self.committed and not self.unread and self.name != NAMELESS
 
     def own_chain(self, name):
-        """The Chain of that name to put something into; made where it is not there or only `BARE`."""
+        """The Chain of that name, to add something to it; created if it is missing or only `BARE`."""
         chain = self.chains.get(name)
         if chain is None or chain is BARE:
             chain = self.chains[name] = Chain(None, chain is BARE)
@@ -249,15 +249,15 @@ class Table:
         return counts
 
     def targets(self, endpoints=True):
-        """The chains that rules lead to, and whatever folded ones lead to; or without the folded ways to
-        `endpoints`."""
+        """The chains that rules lead to, and all targets of folded rules; `endpoints=False` leaves out the chains of
+        led_to()."""
         found = self.services.targets().union(rule.target for rule in self._rules() if rule.target in self.chains)
         if endpoints:
             found.update(self.services.led_to())
         return found
 
     def dangling(self):
-        """The targets of folded rules that are no chains of the table: extensions, and chains that are missing."""
+        """The targets of folded rules that are not chains of the table: extensions, and chains that are missing."""
         found = self.services.targets().difference(self.chains)
         found.update(itertools.filterfalse(self.chains.__contains__, self.services.led_to()))
         return found
@@ -266,7 +266,8 @@ class Table:
         return itertools.chain.from_iterable(chain.rules for chain in self.chains.values() if chain is not BARE)
 
     def rule_counts(self):
-        """`{chain: number of rules}`, counted at the first call: all questions need it once the table is complete."""
+        """`{chain: number of rules}`, counted at the first call and kept: every query needs it after the table is
+        complete."""
         if self._counts is None:
             self._counts = dict.fromkeys(self.chains, 0)
             self.services.add_rule_counts(self._counts)
@@ -276,14 +277,14 @@ class Table:
         return self._counts
 
     def unfolded(self):
-        """The names of the chains with rules that were not folded, sorted: of 40,000 some 20. Found at the first call,
-        like the counts."""
+        """The names of the chains with rules that were not folded, sorted: about 20 of 40,000. Computed at the first
+        call, like the counts."""
         if self._unfolded is None:
             self._unfolded = sorted([name for name, chain in self.chains.items() if chain is not BARE and chain.rules])
         return self._unfolded
 
     def duplicates(self):
-        """[(chain, rule text, times)] of rules that are more than once in their chain."""
+        """[(chain, rule text, times)] of rules that occur more than once in their chain."""
         return [(chain, text, times) for (chain, text), times in self.repeated.items()]
 
 

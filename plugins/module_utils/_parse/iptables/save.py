@@ -19,8 +19,8 @@ from . import save_fold as fold
 from .save_lines import LINE_LIMIT, Lines, is_rule
 from .save_rule import is_open
 
-# A comment has 255 bytes at most (XT_MAX_COMMENT_LEN of xt_comment.h), each of which may be escaped or shown as \xNN;
-# so far may the end of a rule lie behind the line end that a comment holds.
+# A comment has at most 255 bytes (XT_MAX_COMMENT_LEN of xt_comment.h), each of which may be escaped or shown as \xNN.
+# The end of a rule is at most this far after a line end inside its comment.
 _COMMENT_REACH = 2048
 _BLOCK = 1 << 17
 _ESCAPED = re.compile(r"\\.")
@@ -72,7 +72,7 @@ class SaveReader:
         self._waiting, self._size = [data], len(data)
 
     def close(self):
-        """[RuleSet] of the whole text; none where there was nothing but blank lines."""
+        """[RuleSet] of the whole text; empty if the text has only blank lines."""
         data = b"".join(self._waiting)
         self._waiting = []
         self._take(data, True)
@@ -106,8 +106,8 @@ class SaveReader:
             self._held = rest + final
 
     def _read_lines(self, text, last):
-        """Reads text and returns what has to wait: a rule whose comment goes on behind the line end, as far as can be
-        seen."""
+        """Reads text and returns the part that has to wait: a rule whose comment seems to continue after the line
+        end."""
         unescaped = _ESCAPED.sub("", text) if "\\" in text else text
         if "\n" not in "".join(unescaped.split('"')[1::2]):
             self._lines.block(text, self._folding)
@@ -142,8 +142,8 @@ def _stripped(text):
 
 
 def _end_of_rule(lines, start):
-    """Index behind the last line of a rule whose comment holds line ends; 0 if it is no such rule, None if the lines do
-    not tell."""
+    """Index after the last line of a rule whose comment holds line ends; 0 if it is not such a rule, None if more lines
+    are needed."""
     reach = 0
     for index in range(start + 1, len(lines) if len(lines[start]) <= LINE_LIMIT else 0):
         reach += len(lines[index]) + 1

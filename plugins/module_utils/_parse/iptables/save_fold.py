@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The service rules of kube-proxy's iptables mode, taken in by a few regular expressions. PRIVATE to the collection.
+"""Reads the service rules of kube-proxy's iptables mode with a few regular expressions. PRIVATE to the collection.
 
-A node with 10,000 Services has 110,000 rules of four shapes; as objects they would need 200 MB. Only a rule that is
-printed exactly as kube-proxy makes it, and stands where it has to, is folded; any other stays a Rule, and answers are
-the same either way. Source of the shapes: kubernetes pkg/proxy/iptables/proxier.go 1.20 to 1.33, printed by
+A node with 10,000 Services has 110,000 rules of four shapes; as objects they would need 200 MB. A rule is folded only
+if it is printed exactly as kube-proxy makes it and stands where it has to; any other rule stays a Rule. The results are
+the same in both cases. Source of the shapes: kubernetes pkg/proxy/iptables/proxier.go 1.20 to 1.33, printed by
 iptables-nft-save and iptables-legacy-save.
 """
 
@@ -17,26 +17,26 @@ import re
 from .ruleset import BARE, NAMELESS, Chain
 
 _HASH = "[A-Z2-7]{16}"
-# Above 1000 endpoints kube-proxy leaves the comment out; a single word is not quoted.
+# Above 1000 endpoints kube-proxy leaves the comment out; a comment of one word is not quoted.
 _TEXT = r'"[^"\\\n]{0,300}"|[\w.][\w.-]{0,300}'
 _RECENT = r"--name %s --mask [0-9a-f.:]{1,39} --rsource "
 
 
 def _comment(name=None):
-    # (?:x|) is a fifth faster than (?:x)?, of which Python keeps where each repetition began.
+    # (?:x|) is a fifth faster than (?:x)?, for which Python records where each repetition begins.
     return "(?:-m comment --comment %s |)" % (("(?P<%s>" % name if name else "(?:") + _TEXT + ")")
 
 
 # A chain of a service or an endpoint.
 _DECLARED = "".join((r":(?P<chain>KUBE-S(?:EP|VC|VL)-", _HASH, r") - \[\d{1,20}:\d{1,20}\]"))
-# Both rules of an endpoint: masquerade what comes from itself, translate to the same address.
+# Both rules of an endpoint: masquerade traffic from the endpoint itself, translate to the same address.
 _ENDPOINT = "".join(
     (
         r"-A (?P<chain>KUBE-SEP-", _HASH, r") -s (?:(?P<four>[\d.]{7,15})/32|(?P<six>[\da-f:]{2,39})/128) ",
         _comment("comment"), r"-j KUBE-MARK-MASQ", r"\n-A (?P=chain) -p (?P<protocol>tcp|udp|sctp) ", _comment("other"),
         r"(?P<recent>-m recent --set ", _RECENT % "(?P=chain)", r"|)",
         r"-m (?P=protocol) -j DNAT --to-destination (?:(?P=four)|\[(?P=six)\]):(?P<port>[1-9]\d{0,4})"))
-# A rule of a service: to an endpoint by chance, to the endpoint where the client was before, or masquerading.
+# A rule of a service: to an endpoint by probability, to the endpoint that the client used before, or masquerading.
 _SERVICE = "".join(
     (
         r"-A (?P<chain>KUBE-SV[CL]-", _HASH, r") (?:", _comment("comment"),
@@ -58,7 +58,7 @@ _OF_ENDPOINT, _OF_BALANCING, _OF_OTHER, _OF_JUMP, _OF_WRITTEN = 200, 40, 120, 71
 
 
 class _Ports(dict):
-    """Numbers of texts, each one object in memory for all the endpoints that listen on it."""
+    """Port numbers by their text; all endpoints with the same port share one object in memory."""
 
     def __missing__(self, text):
         self[text] = int(text)
@@ -69,7 +69,7 @@ _PORTS = _Ports()
 
 
 def is_first_half(line):
-    """True for a rule that makes one fold together with the next: both have to be read at once."""
+    """True for a rule that is folded together with the next one: both have to be read at once."""
     return "-A KUBE-SEP-" in line and line.endswith(" -j KUBE-MARK-MASQ\n")
 
 
@@ -79,8 +79,8 @@ def fold_block(text, lines):
 
 
 def texts_of(chain, services):
-    """The folded rules of a chain as they were printed, limited to those without a comment: those that balance, or
-    those of an endpoint."""
+    """The folded rules of a chain as they were printed, limited to rules without a comment: balancing rules, or the
+    rules of an endpoint."""
     if chain in services.endpoints:
         yield from _endpoint_texts(chain, *services.endpoints[chain])
     for chance, endpoint in zip(*services.balancing.get(chain, ((), ()))):
@@ -104,16 +104,16 @@ def _commented(comment):
 
 
 class _Shape:
-    """Lines of one shape: how they look, and what is done with a run of them.
+    """Lines of one shape: their pattern, and the function that handles a run of them.
 
-    `mark` is in each; `take(folder, columns)` gets `{group: [text of each row]}`, `lines(row)` writes a row as it was
-    printed.
+    Each line contains `mark`; `take(folder, columns)` gets `{group: [text of each row]}`, `lines(row)` writes a row as
+    it was printed.
     """
 
     def __init__(self, mark, pattern, take, lines, only_nat=True):
         self.mark = "\n" + mark
-        # From the end of the line before: a search for a fixed beginning is faster than one for the beginning of any
-        # line.
+        # The pattern begins at the end of the line before: a search for a fixed text is faster than a search for the
+        # beginning of any line.
         self.pattern = re.compile(r"\n" + pattern + r"(?![^\n])")
         self.take = take
         self.lines = lines
@@ -121,15 +121,15 @@ class _Shape:
 
 
 class _Folder:
-    """Puts runs of like folds into the table that is being read."""
+    """Adds runs of folded lines of one shape to the table that is being read."""
 
     def __init__(self, lines):
         self.lines = lines
         self.table = None
 
     def fold(self, text, shapes):
-        """Takes lines, each with its line end before it: those of the first shape, and what stands between them by the
-        other shapes."""
+        """Takes lines, each with its line end before it: handles lines of the first shape, and the lines between them
+        with the other shapes."""
         if not text:
             return
         if not shapes:
@@ -151,7 +151,7 @@ class _Folder:
             start = index
 
     def _run(self, shape, columns, start, end):
-        """A run of rows, if the table allows; a row that may not be folded is like any other lines."""
+        """Folds a run of rows if the table allows it; a row that must not be folded is read like any other line."""
         if start < end and self.lines.table is None:
             self._refuse(shape, columns, start)
             start += 1
@@ -167,7 +167,7 @@ class _Folder:
             self.lines.line(line)
 
     def declared(self, columns):
-        """Lines of chains."""
+        """Lines that declare chains."""
         names, chains = columns["chain"], self.table.chains
         fresh = dict.fromkeys(names, BARE)
         if len(fresh) == len(names) and chains.keys().isdisjoint(fresh):
@@ -201,7 +201,7 @@ class _Folder:
                 self.lines.taken += _OF_ENDPOINT
 
     def services(self, columns):
-        """Rules of KUBE-SVC and KUBE-SVL chains: the balancing, and what has to stand before it."""
+        """Rules of KUBE-SVC and KUBE-SVL chains: the balancing rules, and the rules that have to precede them."""
         names, others, balancing = columns["chain"], columns["other"], self.table.services.balancing
         starts = [0] + [index for index, (name, following) in enumerate(zip(names, names[1:]), 1) if name != following]
         ends = starts[1:] + [len(names)]
@@ -262,13 +262,12 @@ class _Folder:
         self.lines.folded(len(addresses), (len(addresses) if first is None else sum(first)) * _OF_JUMP)
 
     def _shared(self, names):
-        """The same names, each one string in memory for all that speak of the chain, which makes it faster to look for,
-        too."""
+        """The same names, with one shared string in memory for each chain, which also makes lookups faster."""
         return list(map(self.lines.names.get, names, names))
 
     def _mixed(self, names):
-        """Those of these chains that may hold more than what was folded and can be written again: what is added to them
-        is written down."""
+        """The chains in `names` that may hold more than folded rules that can be rebuilt: rules added to such a chain
+        are recorded."""
         noted, chains = self.lines.noted, self.table.chains
         if not self.lines.family_known:
             return set(names)
@@ -286,7 +285,8 @@ class _Folder:
 
 @functools.lru_cache(maxsize=1024)
 def _chances(texts):
-    """Numbers of texts; most services have as many endpoints as another, and so the same."""
+    """The probabilities as numbers; most services have as many endpoints as another one, and so the same
+    probabilities."""
     return tuple([float(text) if text else None for text in texts])
 
 

@@ -10,24 +10,25 @@ from .ruleset import BARE, NAMELESS, Rule, RuleSet, Table, fingerprint
 from .save_header import WARNINGS, family_of, header_of
 from .save_rule import read_rule, repeats_with_reason
 
-# In characters. iptables-restore takes 10240 bytes a line (iptables/iptables-restore.c); the rest is for bytes shown as
-# \xNN.
+# In characters. iptables-restore accepts 10240 bytes per line (iptables/iptables-restore.c); the rest is for bytes
+# shown as \xNN.
 LINE_LIMIT = 16384
-# Some more than 500,000 rules with their chains. Lines behind that are not read, nor are further dumps in the text.
+# Enough for somewhat more than 500,000 rules with their chains. Lines and dumps beyond these limits are not read.
 LINES_LIMIT = 1000000
 DUMPS_LIMIT = 50
-# Bytes that the contents of a dump may take until all questions are answered, enough for 500,000 rules as firewalls and
-# kube-proxy write them. Nothing behind that is read. Each object counts with its measured size (CPython 3.11, 64 bits).
+# Bytes that the contents of a dump may take until all queries are answered: enough for 500,000 rules as firewalls and
+# kube-proxy write them. Lines beyond that are not read. Each object counts with its measured size (CPython 3.11, 64
+# bits).
 ROOM = 121 * 1000 * 1000
 _OF_RULE, _OF_CHAIN, _OF_FOLDED_CHAIN, _OF_OWN_CHAIN = 155, 240, 180, 400
-# So many characters of rules are kept as parsed objects; rules behind that are packed.
+# This many characters of rules are kept as parsed objects; later rules are packed.
 _KEPT = 1000000
-# So many repeated rules of a table are kept with their text; of further ones only their number per chain.
+# This many repeated rules of a table are kept with their text; further ones are only counted per chain.
 REPEATED_LIMIT = 1000
 
 _TABLE = re.compile(r"\*([A-Za-z0-9_-]{1,32})\Z")
 _CHAIN = re.compile(r":(\S+) (-|[A-Z]+)(?: \[(\d{1,20}):\d+\])?\Z")
-# The counters that iptables-save -c prints before a rule. They are no part of the rule.
+# The counters that iptables-save -c prints before a rule. They are not part of the rule.
 _COUNTERS = re.compile(r"^\[\d{1,20}:\d{1,20}\] (?=-A )", re.MULTILINE)
 
 
@@ -52,18 +53,18 @@ class Lines:
         self.table = None
         self._headed = False        # the rule set has a header
         self._announced = False     # a header stands right before the next table
-        self._family = None         # of the table, as its rules tell
+        self._family = None         # of the table, by its rules
         self.taken = 0              # of ROOM
         self._kept = 0              # characters of the rules that were not folded
-        self._packed = None         # those behind the first
-        self._passed = 0            # lines behind the limit
+        self._packed = None         # the rules after the kept ones
+        self._passed = 0            # lines beyond the limit
         self._forget()
 
     def _forget(self):
         """Forget the rules before the next table."""
         self._seen = set()          # keys of the rules that were read
-        self.noted = set()          # chains whose folded rules are all among them
-        self.names = {}             # of its chains, each by itself
+        self.noted = set()          # chains whose folded rules are all in _seen
+        self.names = {}             # of its chains, each mapped to itself
 
     def block(self, text, folding):
         """Takes whole lines at once."""
@@ -133,7 +134,7 @@ class Lines:
         return self.rule_sets
 
     def folded(self, number, taken):
-        """Counts rules that were folded, and what they take of `ROOM`."""
+        """Counts rules that were folded, and the bytes of `ROOM` that they take."""
         self.number += number
         self.kinds["rule"] += number
         self.taken += taken
@@ -155,8 +156,8 @@ class Lines:
             self._family = family_of(read_rule(text))
 
     def note_all(self, texts):
-        """Records rules to find repeated ones; their chains are in the table. Returns `[whether it is the first of its
-        kind]` of each, None where all are."""
+        """Records rules to find repeated ones; their chains are in the table. Returns a list of whether each rule is
+        the first of its kind, or None if all are."""
         keys = set(map(fingerprint, texts))
         if len(keys) == len(texts) and self._seen.isdisjoint(keys):
             self._seen |= keys
@@ -175,17 +176,18 @@ class Lines:
         return False
 
     def note_folded(self, chain):
-        """Records the folded rules of a chain, now and from here on: a rule that is not folded may repeat one of them.
+        """Records the folded rules of a chain, the present and all later ones: a rule that is not folded may repeat one
+        of them.
 
-        Such repetitions are rare, so rules that can be rebuilt from the folded form are not recorded before (30 ms of
-        110,000 rules).
+        Such repetitions are rare, so rules that can be rebuilt from the folded form are not recorded before that (30 ms
+        for 110,000 rules).
         """
         if chain not in self.noted:
             self.noted.add(chain)
             self._seen.update(map(fingerprint, fold.texts_of(chain, self.table.services)))
 
     def _pass_over(self, number):
-        """Counts lines behind the limit, which are not read."""
+        """Counts lines beyond the limit, which are not read."""
         self.number += number
         self._passed += number
         self.kinds["unread"] += number

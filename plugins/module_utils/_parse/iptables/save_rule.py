@@ -25,13 +25,13 @@ _WITH_VALUE = ("-m", "-j", "-g", "-s", "-d", "-i", "-o", "-p",
                "--comment", "--log-prefix", "--nflog-prefix", "--ulog-prefix", "--string", "--name")
 
 
-# With these matches the second copy of a rule has an effect: it counts, draws or limits again.
+# With these matches the second copy of a rule has an effect: it counts, draws a random number or limits again.
 _COUNTING = frozenset(("connlimit", "hashlimit", "limit", "nfacct", "quota", "quota2", "rateest", "recent",
                        "statistic"))
 
 
 class Words:
-    """What a rule consists of; see Rule for the fields."""
+    """The parts of a rule; see Rule for the fields."""
 
     __slots__ = ("chain", "options", "matches", "comment", "target", "goto", "arguments")
 
@@ -49,7 +49,7 @@ def tokens(text):
     """Words of a rule, quotes kept; None where a quote is not closed or a quoted word is not followed by a blank."""
     if '"' not in text:
         return _WORD.findall(text)
-    # What the words leave over must be blanks.
+    # Only blanks may remain outside of the words.
     return _TOKEN.findall(text) if not _TOKEN.sub("", text).strip(" \t") else None
 
 
@@ -84,8 +84,8 @@ def read_rule(text):
 
 
 def repeats_with_reason(words):
-    """True for a rule (`Words`, None if it cannot be parsed) whose second copy has an effect of its own; one without a
-    target only counts."""
+    """True for a rule (`Words`, None if it cannot be parsed) whose second copy has an effect of its own; a rule without
+    a target only counts packets."""
     return words is None or words.target is None or any(match in _COUNTING for match, _options in words.matches)
 
 
@@ -99,7 +99,7 @@ class _Reading:
         self.negated = False    # a "!" stands before the next option
 
     def take(self, words, index):
-        """Index behind the option or value at `index`, or None where that cannot be."""
+        """Index after the option or value at `index`, or None if the word is not allowed there."""
         word = words[index]
         if word == "!":
             self.negated = True
@@ -108,7 +108,7 @@ class _Reading:
             return self._more_values(plain(word), index)
         if word not in _WITH_VALUE:
             return self._option(word, [], index + 1)
-        # Up to 1.4.2 the mark stood behind the option: -s ! 10.0.0.0/8.
+        # Up to 1.4.2 the `!` followed the option: -s ! 10.0.0.0/8.
         if index + 1 < len(words) and words[index + 1] == "!":
             self.negated, index = True, index + 1
         return self._option(word, [plain(words[index + 1])], index + 2) if index + 1 < len(words) else None

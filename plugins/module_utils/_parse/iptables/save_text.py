@@ -6,9 +6,9 @@
 
 class SaveText:
     """`table` (None: not known), `policies` [(chain, policy, packets, bytes)], `chains` names of user chains, `rules`
-    lines from `-A` on, `unread` lines that are rules and cannot be put into words, `whole`: nothing of the table is
-    missing, `doubts` sentences: what the listing does not print of rules it shows, `family`: that of its addresses,
-    None where the rules have to tell, `declared`: the listing names all chains before the first rule."""
+    lines from `-A` on, `unread` lines with rules that cannot be translated, `whole`: nothing of the table is missing,
+    `doubts` sentences about details that the listing does not print, `family` of its addresses, None if the rules have
+    to show it, `declared`: the listing names all chains before the first rule."""
 
     def __init__(self, table, policies, chains, rules, unread=(), whole=False, doubts=(), family=None, declared=False):
         self.table = table

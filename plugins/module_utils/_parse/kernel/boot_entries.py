@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What boot loaders are told to boot: grub.cfg, grubenv, Boot Loader Specification entries. PRIVATE to the collection.
+"""The kernels that boot loaders are configured to boot: grub.cfg, grubenv, Boot Loader Specification entries. PRIVATE
+to the collection.
 
 Samples:
     menuentry 'Debian GNU/Linux' --class os $menuentry_id_option 'gnulinux-simple-1' {
@@ -72,7 +73,7 @@ def parse_grub_cfg(text):
 
 
 def find_entry(menu, wanted):
-    """The entry that GRUB takes for a `default` value such as `0`, `1>2`, a title or an id; None if there is none."""
+    """The entry that GRUB takes for a `default` value such as `0`, `1>2`, a title or an id; None without a match."""
     parts = wanted.split(">")
     for entry in menu["entries"]:
         if len(entry["where"]) == len(parts) and all(
@@ -83,7 +84,7 @@ def find_entry(menu, wanted):
 
 
 def parse_loader_entry(text):
-    """{key: value} of a Boot Loader Specification entry; the first of a key counts."""
+    """{key: value} of a Boot Loader Specification entry; the first value of a key counts."""
     entry = {}
     for line in text.splitlines():
         words = line.split(None, 1)

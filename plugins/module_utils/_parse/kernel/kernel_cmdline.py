@@ -4,12 +4,12 @@
 """The kernel's command line. PRIVATE to the collection.
 
 Sample: `root=/dev/vda1 ro modprobe.blacklist=ip_vs,ip_tables modules_load=br_netfilter`
-Grammar: kernel lib/cmdline.c next_arg(): blanks divide, double quotes hold together.
+Grammar: kernel lib/cmdline.c next_arg(): blanks separate words, double quotes keep a word together.
 """
 
 
 def parse_kernel_cmdline(text):
-    """[(key, value)] in order; the value is None for a bare word. Words behind `--` belong to init and are left out."""
+    """[(key, value)] in order; a bare word has the value None. Words after `--` belong to init and are left out."""
     pairs = []
     for word in _words(text):
         if word == "--":

@@ -20,7 +20,7 @@ _WHOLE = re.compile(r"^# Linux/\S+ \S+ Kernel Configuration$", re.M)
 def parse_kernel_config(text):
     """(`{symbol: y | m | n | value}`, whether this is a whole configuration).
 
-    Symbols carry no `CONFIG_`. In a fragment a symbol that is not named says nothing.
+    Symbols carry no `CONFIG_`. A symbol that a fragment does not name is unknown.
     """
     symbols = {}
     for name, value, unset in _SYMBOL.findall(text):
@@ -29,5 +29,5 @@ def parse_kernel_config(text):
 
 
 def is_whole(text):
-    """Whether this is a whole configuration and no fragment."""
+    """Whether this is a whole configuration, not a fragment."""
     return bool(_WHOLE.search(text[:4096]))

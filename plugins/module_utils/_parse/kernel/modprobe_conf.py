@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""modprobe.d: what the administrator says about loading modules. PRIVATE to the collection.
+"""modprobe.d: the administrator's settings for loading modules. PRIVATE to the collection.
 
 Sample:
     # a comment
@@ -9,8 +9,8 @@ Sample:
     install ip_vs /bin/true
     alias ipt_comment off
     options nf_conntrack hashsize=65536
-Grammar: kmod libkmod/libkmod-config.c kmod_config_parse(), shared/util.c freadline_wrapped(): one directive a line, a
-line may go on behind a backslash, only blanks and tabs divide words, a zero byte ends what is seen of a line.
+Grammar: kmod libkmod/libkmod-config.c kmod_config_parse(), shared/util.c freadline_wrapped(): one directive per line, a
+backslash continues a line, only blanks and tabs separate words, the rest of a line after a zero byte is ignored.
 """
 
 import re
@@ -23,7 +23,7 @@ _WITHOUT_EFFECT = ("include", "config")
 
 
 class Directive:
-    """One directive: `keyword`, `name` (kmod's spelling), `rest` (the words behind, unsplit), `line` number and
+    """One directive: `keyword`, `name` (kmod's spelling), `rest` (the words after it, unsplit), `line` number and
     `text`."""
 
     def __init__(self, keyword, name, rest, line, text):
@@ -38,11 +38,11 @@ def parse_modprobe_conf(text):
     """([Directive], [(line number, text) that could not be read])."""
     directives, unread = [], []
     for number, line in _joined(text):
-        # What stands behind a backslash is taken as it is.
+        # A character after a backslash is taken as it is.
         words = re.split("[ \t]+", re.sub(r"\\(.)", r"\1", line.partition("\0")[0]).strip(" \t"), maxsplit=2)
         if not line.strip() or words[0].startswith("#"):
             continue
-        # The carriage return of a DOS file becomes part of the last word, so that the name matches no module.
+        # The carriage return of a DOS file becomes part of the final word, so that the name matches no module.
         if len(words) >= _LEAST_WORDS.get(words[0], 4) and not words[1].endswith("\r"):
             rest = words[2] if len(words) > 2 else ""
             directives.append(Directive(words[0], _names.normalise(words[1]), rest, number, line.strip()))
@@ -52,14 +52,14 @@ def parse_modprobe_conf(text):
 
 
 def soft_dependencies(rest):
-    """Modules that the words behind `softdep NAME` name; those before the first `pre:` or `post:` are passed over."""
+    """Modules that the words after `softdep NAME` name; words before the first `pre:` or `post:` are skipped."""
     words = rest.split()
     labels = [index for index, word in enumerate(words) if word in ("pre:", "post:")]
     return [_names.normalise(word) for word in words[labels[0]:] if word not in ("pre:", "post:")] if labels else []
 
 
 def _joined(text):
-    """(number of the first line, text) with continued lines made one."""
+    """(number of the first line, text) with continued lines joined."""
     start, parts = 0, []
     for number, line in enumerate(text.split("\n"), 1):
         start = start or number

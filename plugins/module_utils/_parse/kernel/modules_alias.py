@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""modules.alias: further names under which modules are asked for. PRIVATE to the collection.
+"""modules.alias: further names under which modules are requested. PRIVATE to the collection.
 
 Sample: `alias ipt_MASQUERADE xt_MASQUERADE`. The file has tens of thousands of lines, nearly all of them
 patterns of hardware buses, so it is searched for one name and not turned into a table.

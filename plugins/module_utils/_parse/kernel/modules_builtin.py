@@ -1,9 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""modules.builtin: what is compiled into a kernel although it could be a module. PRIVATE to the collection.
+"""modules.builtin: the modules that are built into a kernel. PRIVATE to the collection.
 
-Sample: `kernel/net/bridge/bridge.ko`. The path is a name, no file (kernel Documentation/kbuild/kbuild.rst).
+Sample: `kernel/net/bridge/bridge.ko`. The path is a name, there is no such file (kernel
+Documentation/kbuild/kbuild.rst).
 """
 
 from ... import _names

@@ -11,9 +11,9 @@ import re
 
 from ... import _names
 
-# Characters of garbage only, or ones that system calls (NUL) or some locales (anything but ASCII) do not accept.
+# Characters that occur only in garbage, or that system calls (NUL) or some locales (anything but ASCII) do not accept.
 _NO_PATH = re.compile("[^ -~\n]")
-# A sound index has thousands of such lines and every look reads it, so one expression parses them all.
+# A valid index has thousands of such lines and every look reads it, so one expression parses all of them.
 _LINE = re.compile(r"^([^:\n]*?([^:/\n]+)\.ko(?:\.gz|\.xz|\.zst)?):(.*)$", re.M)
 
 
@@ -35,5 +35,5 @@ def parse_modules_dep(text):
 
 
 def dependencies_of(needs):
-    """Names of the hard dependencies that the index lists behind the colon, in its order."""
+    """Names of the hard dependencies that the index lists after the colon, in its order."""
     return [name for name in map(_names.of_file, needs.split()) if name]

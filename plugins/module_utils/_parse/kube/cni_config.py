@@ -12,8 +12,8 @@ import json
 # flannel writes the configuration of these two plugins itself and runs them (flannel-io/cni-plugin, flannel_linux.go).
 _FLANNEL_RUNS = ("bridge", "host-local")
 
-# `name` of the network or None, `plugins` types in order, `programs` all that are run for them, `problem` why a runtime
-# refuses the file or None, `entries` the settings of each plugin.
+# `name` of the network or None; `plugins`: their types in order; `programs`: all programs that run for them; `problem`:
+# why a runtime rejects the file, or None; `entries`: the settings of each plugin.
 CniConfig = collections.namedtuple("CniConfig", "name plugins programs problem entries")
 
 

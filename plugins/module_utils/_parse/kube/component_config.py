@@ -7,8 +7,8 @@ Sample:
     apiVersion: kubeproxy.config.k8s.io/v1alpha1
     kind: KubeProxyConfiguration
     conntrack: {maxPerCore: 0}
-Kept are the fields and those of a block, and not what is deeper. A field has to have the type of its field in Go: a
-number in quotes is no number, and the component does not start with it (kubernetes apimachinery
+The fields of the file and of its blocks are kept, deeper levels are not. A value must have the type of its field in Go:
+a number in quotes is not a number, and the component does not start with it (kubernetes apimachinery
 pkg/runtime/serializer/json, strict about types).
 """
 
@@ -16,14 +16,14 @@ import collections
 
 from ..yaml.parse_yaml import parse_yaml, plain_value
 
-# `fields` is a dict, or None with the `problem` why there is none.
+# `fields` is a dict, or None; then `problem` is the reason.
 ComponentConfig = collections.namedtuple("ComponentConfig", "fields problem")
 _LEVELS = 2
 
 
 def parse_component_config(text, kind):
-    """`ComponentConfig` of the first document of that kind. The documents before it must be readable too: one that is
-    not may be of that kind."""
+    """`ComponentConfig` of the first document of that kind. The documents before it must be readable too: an unreadable
+    one may be of that kind."""
     # Files given by mistake are mostly of another format and need not be parsed.
     for document in parse_yaml(text) if kind in text else ():
         if document.problem:

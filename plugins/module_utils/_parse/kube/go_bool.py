@@ -11,5 +11,5 @@ _WORDS = dict([(word, True) for word in ("1", "t", "T", "true", "TRUE", "True")]
 
 
 def parse_go_bool(text):
-    """True or False; None for any other text, with which no program of Go starts."""
+    """True or False; None for any other text, with which a Go program does not start."""
     return _WORDS.get(text)

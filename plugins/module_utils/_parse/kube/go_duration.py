@@ -13,7 +13,7 @@ _PIECE = re.compile(u"([0-9]{1,12}(?:\\.[0-9]{0,9})?|\\.[0-9]{1,9})(ms|us|\u00b5
 
 
 def parse_go_duration(text):
-    """Whole seconds, as a conversion to an integer leaves them; None if it is no duration."""
+    """Whole seconds, truncated like a conversion to an integer; None if the text is not a duration."""
     if re.match(r"[+-]?0\Z", text):
         return 0
     sign, rest = (-1, text[1:]) if text[:1] == "-" else (1, text.lstrip("+"))

@@ -10,17 +10,17 @@ containernetworking/plugins plugins/ipam/host-local/backend/allocator, config.go
 import collections
 import ipaddress
 
-# What the plugin of Calico replaces by the podCIDR of the node (projectcalico/calico cni-plugin utils.go).
+# Words that Calico's plugin replaces with the podCIDR of the node (projectcalico/calico cni-plugin utils.go).
 POD_NETWORKS = ("usePodCidr", "usePodCidrIPv6")
 SETS_LIMIT, RANGES_LIMIT = 8, 64
 
-# Addresses from `first` to `last` of one family (4 or 6); the gateway among them is not given to pods.
+# Addresses from `first` to `last` of one family (4 or 6); pods do not get the `gateway`.
 Range = collections.namedtuple("Range", "family first last gateway")
 
 
 def parse_range_sets(ipam, pod_networks):
-    """[(ranges, problem)] of each range set, from each of which a pod gets an address; `ranges` is None where they
-    are not known. `pod_networks` is `{word: network or None}` for those of `POD_NETWORKS`."""
+    """[(ranges, problem)], one for each range set; a pod gets an address from each set. Unknown `ranges` are None.
+    `pod_networks` is `{word: network or None}` for the words of `POD_NETWORKS`."""
     sets = ipam.get("ranges") or []
     if not isinstance(sets, list):
         return [(None, "ranges is not a list")]
@@ -29,12 +29,12 @@ def parse_range_sets(ipam, pod_networks):
 
 
 def addresses_of(ranges):
-    """How many addresses pods can get of a range set."""
+    """How many addresses pods can get from a range set."""
     return sum(each.last - each.first + 1 - (each.first <= each.gateway <= each.last) for each in ranges)
 
 
 def is_in(ranges, address):
-    """Whether a pod can have got the `ipaddress` address of a range set."""
+    """Whether a pod can have got this address (an object of `ipaddress`) from a range set."""
     return any(each.family == address.version and each.first <= int(address) <= each.last for each in ranges)
 
 
@@ -54,7 +54,7 @@ def _range_set(rows, pod_networks):
 
 
 def _range(row, subnet):
-    """Raises ValueError for what host-local refuses."""
+    """Raises ValueError for a range that host-local rejects."""
     network = ipaddress.ip_network(_text(subnet))
     if "/" not in subnet or network.prefixlen > network.max_prefixlen - 2:
         raise ValueError(subnet)
@@ -62,7 +62,7 @@ def _range(row, subnet):
     begin, end = _address(row.get("rangeStart"), first), _address(row.get("rangeEnd"), last)
     if not int(network.network_address) <= begin <= end <= int(network.broadcast_address):
         raise ValueError(subnet)
-    # Older versions take a gateway of any network.
+    # Older versions accept a gateway of any network.
     return Range(network.version, begin, end, _address(row.get("gateway"), first))
 
 
@@ -71,7 +71,7 @@ def _address(text, default):
 
 
 def _text(value):
-    """ipaddress takes numbers as well."""
+    """Raises ValueError for anything but text: ipaddress accepts numbers as well."""
     if not isinstance(value, str):
         raise ValueError(value)
     return value

@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a configuration of k3s or RKE2 says about chosen options. PRIVATE to the collection.
+"""The values of chosen options in a configuration file of k3s or RKE2. PRIVATE to the collection.
 
 Sample:
     token: secret
     kubelet-arg+:
       - "port=10260"
-Nothing else of the file is kept: it holds the token of the cluster. Format: k3s pkg/configfilearg/parser.go, which
+The rest of the file is not kept: it holds the token of the cluster. Format: k3s pkg/configfilearg/parser.go, which
 reads it with yaml.v2.
 """
 
@@ -15,9 +15,9 @@ from ..yaml.parse_yaml import LIST, MAP, NOTHING, SCALAR, parse_yaml, plain_valu
 
 
 def parse_k3s_config(text, options):
-    """({option: ([text], whether they are added to those of files ahead)} of those of the `options` that are there,
-    None), or (None, the problem why it cannot be read). Of several documents the first counts. A number or a boolean is
-    the text that k3s makes of it."""
+    """({option: ([text], whether they are added to the values of earlier files)} for the `options` that are present,
+    None), or (None, the reason why the text cannot be read). Of several documents the first counts. A number or a
+    boolean becomes the text that k3s makes of it."""
     documents = parse_yaml(text)
     root, problem = documents[0] if documents else (NOTHING, None)
     if problem or root.kind not in (MAP, SCALAR) or root.kind == SCALAR and root.value:
@@ -45,6 +45,6 @@ def _text(entry):
 
 
 def passed_on(texts):
-    """Arguments of a component from those of an option such as `kubelet-arg`; an argument without a value means `true`
-    (k3s pkg/daemons/config GetArgs)."""
+    """Arguments of a component, from the values of an option such as `kubelet-arg`; an argument without a value means
+    `true` (k3s pkg/daemons/config GetArgs)."""
     return ["--" + text.lstrip("-") + ("" if "=" in text else "=true") for text in texts]

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Responses of kube-proxy at /healthz, /livez and /configz. PRIVATE to the collection.
 
-Source: kubernetes pkg/proxy/healthcheck/proxier_health.go. Up to 1.32 the times are those of Go (time.Time.String()),
-from 1.33 on RFC 3339, and each family has a state of its own.
+Source: kubernetes pkg/proxy/healthcheck/proxier_health.go. Up to 1.32 times have the format of Go's time.Time.String();
+from 1.33 on it is RFC 3339, and each family has its own state.
 """
 
 import calendar
@@ -29,7 +29,7 @@ def split_answer(text):
 
 
 def parse_healthz(text):
-    """`{"node_eligible", "healthy" {family: bool}, "now"}` of the body of /healthz or /livez; None where it is no such
+    """`{"node_eligible", "healthy" {family: bool}, "now"}` of the body of /healthz or /livez; None for any other
     body."""
     body = _json(text)
     if body is None or "currentTime" not in body:
@@ -43,10 +43,10 @@ def parse_healthz(text):
 
 
 def parse_configz(text):
-    """`{"mode", "sync_period_seconds"}` of the body of /configz; None where it is none.
+    """`{"mode", "sync_period_seconds"}` of the body of /configz; None for any other body.
 
-    Up to 1.34 the names are those of Go's fields, from about 1.31 on the period stands beside the modes, from 1.36 on
-    it is a KubeProxyConfiguration (seen with 1.30.5, 1.34.9 and 1.36.3).
+    Up to 1.34 the keys are the names of the Go fields, from about 1.31 on the period is beside the modes, from 1.36 on
+    the body is a KubeProxyConfiguration (seen with 1.30.5, 1.34.9 and 1.36.3).
     """
     body = _lower((_json(text) or {}).get("kubeproxy.config.k8s.io"))
     if not body:

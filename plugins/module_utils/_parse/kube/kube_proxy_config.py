@@ -16,7 +16,7 @@ Fields: kubeproxy.config.k8s.io/v1alpha1.
 from .component_config import ComponentConfig, parse_component_config
 from .kube_proxy_conntrack import TYPES
 
-# (block or empty, key) -> what the value is called here, its type.
+# (block or empty, key) -> name of the value here, its type.
 FIELDS = {
     ("", "mode"): ("mode", str), ("ipvs", "scheduler"): ("scheduler", str),
     ("", "metricsBindAddress"): ("metrics", str), ("", "healthzBindAddress"): ("healthz", str),
@@ -27,8 +27,8 @@ FIELDS = {
 
 
 def parse_kube_proxy_config(text):
-    """`ComponentConfig` with the values of FIELDS as a flag would have them, empty where the file leaves the default,
-    and those of the block `conntrack` as {key: text}, empty for one of another type."""
+    """`ComponentConfig` with the values of FIELDS in the form of a flag, empty where the file keeps the default, and
+    the values of the block `conntrack` as {key: text}, empty for a value of another type."""
     found = parse_component_config(text, "KubeProxyConfiguration")
     if found.fields is None:
         return found

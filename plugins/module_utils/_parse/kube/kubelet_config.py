@@ -7,7 +7,7 @@ Sample:
     kind: KubeletConfiguration
     port: 10250
     makeIPTablesUtilChains: false
-Of everything else in it, tokens and paths of keys among them, nothing is kept. Fields: kubelet.config.k8s.io/v1beta1.
+Its other fields, such as tokens and paths of keys, are not kept. Fields: kubelet.config.k8s.io/v1beta1.
 """
 
 import re
@@ -18,7 +18,7 @@ from .go_bool import parse_go_bool
 _HAIRPIN = ("promiscuous-bridge", "hairpin-veth", "none")
 _LARGEST = 99999
 
-# Name here, which is the flag's with underscores -> (field, its type or the words it may be).
+# Name here (that of the flag, with underscores) -> (field, its type or its allowed words).
 FIELDS = {
     "port": ("port", int), "read_only_port": ("readOnlyPort", int), "healthz_port": ("healthzPort", int),
     "make_iptables_util_chains": ("makeIPTablesUtilChains", bool),
@@ -28,14 +28,13 @@ FIELDS = {
 # Defaults of kubelet (kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go).
 DEFAULTS = {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_iptables_util_chains": True,
             "iptables_masquerade_bit": 14, "iptables_drop_bit": 15, "hairpin_mode": "promiscuous-bridge"}
-# With flags and without a configuration file kubelet leaves it open (applyLegacyDefaults of kubernetes
-# cmd/kubelet/app/options/options.go).
+# With flags and without a configuration file, kubelet opens its read-only port by default (applyLegacyDefaults of
+# kubernetes cmd/kubelet/app/options/options.go).
 READ_ONLY_PORT_OF_FLAGS = 10255
 
 
 def parse_kubelet_config(text):
-    """`ComponentConfig` with {name of FIELDS: value} of the fields that are there, None for a value that makes no
-    sense."""
+    """`ComponentConfig` with {name of FIELDS: value} of the fields that are there, None for an invalid value."""
     found = parse_component_config(text, "KubeletConfiguration")
     if found.fields is None:
         return found
@@ -45,7 +44,7 @@ def parse_kubelet_config(text):
 
 
 def flag_value(name, text):
-    """The value of a flag for that name of FIELDS; None where it makes no sense."""
+    """The value of a flag for that name of FIELDS; None for an invalid value."""
     kind = FIELDS[name][1]
     if kind is bool:
         return parse_go_bool(text)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kubelet logs of the one time it sets its chains up. PRIVATE to the collection.
+"""The messages that kubelet logs when it creates its chains, which it does once. PRIVATE to the collection.
 
 Samples, from kubernetes pkg/kubelet/kubelet_network_linux.go; 1.20, the releases before 1.24, and 1.24 on:
     W1121 10:00:00.000000     812 kubelet_network_linux.go:75] Failed to initialize IPv4 iptables rules; some
@@ -14,7 +14,7 @@ quotes.
 
 import re
 
-# What to look for in the journal; all in small letters, on which journalctl does not tell capitals apart.
+# Pattern for the journal, all in lower case: journalctl then ignores case.
 PATTERN = "(failed to initialize|initialized) .*iptables rules"
 
 _LINE = re.compile(
@@ -25,7 +25,8 @@ _FAMILIES = {"IPv4": "ipv4", "IPv6": "ipv6"}
 
 
 def parse_kubelet_log(text):
-    """`{family: (failed, line)}`: what was said last of each family, and the matching part of that line."""
+    """`{family: (failed, line)}`: the last result that was logged for each family, and the matching part of its
+    line."""
     found = {}
     for match in _LINE.finditer(text):
         family = _FAMILIES.get(match.group(2) or match.group(3))

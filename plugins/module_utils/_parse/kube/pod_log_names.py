@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Names of pods and containers, as kubelet writes them into names of log files. PRIVATE to the collection.
 
-No name of a pod, a namespace or a container holds an underscore, which therefore parts them (kubernetes
+No name of a pod, a namespace or a container contains an underscore, so underscores separate the names (kubernetes
 pkg/kubelet/kuberuntime/legacy.go and helpers.go, and of containers of Docker pkg/kubelet/dockershim/naming.go).
 """
 

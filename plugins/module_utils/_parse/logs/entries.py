@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 from .line import LONGEST, parse_line
 
-# Lines of one entry; the longest that an agent of a real node wrote had nine.
+# Limit of lines of one entry; the longest entry of an agent on a real node had nine.
 MOST_LINES = 40
-# How a line of a value begins, and its last one. journalctl prints eight spaces for a TAB (output_mode short).
+# Beginnings of the lines of a value, and of its last line. journalctl prints eight spaces for a TAB (output_mode
+# short).
 CONTINUED = ("\t", " " * 8, " >")
 
 
 class Entry(NamedTuple):
-    """One message. `time` is null where its line has none, `count` is above one where the carrier counted."""
+    """One message. `time`: null if its line has no time; `count`: above one if the carrier counted repetitions."""
 
     text: str
     time: "str | None"
@@ -22,10 +23,11 @@ class Entry(NamedTuple):
 
 
 def parse_entries(lines):
-    """Yield the entries of `lines` (any iterable of texts) in their order.
+    """A generator of the entries of `lines` (any iterable of texts), in their order.
 
-    Joined are the parts of a CRI line, and what klog writes below a value that ends with `=<`: lines that begin with a
-    TAB, then ` >` and further keys (klog keyvalues.go). What a journal carries for several programs stays apart.
+    The parts of a CRI line are joined, and so are the lines that klog writes below a line that ends with `=<`: lines
+    that begin with a TAB, then ` >` and further keys (klog keyvalues.go). Lines of different programs in a journal are
+    not joined.
     """
     parts, opened = {}, {}
     for line in lines:

@@ -1,9 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One line of a log without what its writer and carriers put before the message. PRIVATE to the collection.
+"""One line of a log without the prefixes that its writer and carriers put before the message. PRIVATE to the
+collection.
 
-Known are klog (text and JSON), CRI files, json-file of Docker, the journal (short and JSON), syslog and dmesg.
+Known formats: klog (text and JSON), CRI files, json-file of Docker, the journal (short and JSON), syslog and dmesg.
 """
 
 import json
@@ -11,7 +12,7 @@ import re
 import time
 from typing import NamedTuple
 
-# A longer line is cut; no line that a cause knows is half as long.
+# A longer line is cut; no line that matches a cause is half as long.
 LONGEST = 8192
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 # containerd, internal/cri/io/logger.go: time, stream, P for a part and F for the end of a line.
@@ -29,8 +30,8 @@ _REPEATED = re.compile(r"message repeated (\d{1,9}) times: \[ ?(.*?)\]?\Z", re.D
 
 
 class Line(NamedTuple):
-    """`writer` tells streams of one file apart, `whole` is false for a part of a line, `count` is above one where the
-    carrier counted. `time` is null or as exact as the line has it: the year is missing in klog and syslog."""
+    """`writer` separates the streams of one file, `whole` is false for a part of a line, `count` is above one if the
+    carrier counted repetitions. `time` is null, or as exact as in the line: klog and syslog print no year."""
 
     text: str
     time: "str | None" = None
@@ -114,7 +115,7 @@ def _message(value):
 
 
 def _time_of(value, per_second):
-    """The UTC time of a number of parts of seconds since 1970, or None."""
+    """The UTC time of `value` in units of 1/`per_second` seconds since 1970, or None."""
     try:
         seconds = int(value) // per_second
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

@@ -10,14 +10,15 @@ from .entries import CONTINUED, MOST_LINES
 from .line import LONGEST, parse_line
 
 _WORDS = tuple(word.encode("ascii") for word in WORDS)
-# What is left of a block for its first search: characters that make the words shortest and still tell them from what
-# agents write all the time. Times, addresses and identifiers nearly vanish, so a block becomes a quarter of its size.
+# Characters that stay in a block for its first search: they make the words shortest and still distinguish them from the
+# lines that agents write all the time. Times, addresses and identifiers nearly vanish, so a block becomes a quarter of
+# its size.
 _KEPT = b"\n 'CEIKMNTilnostuy"
 _LEFT_OUT = bytes(set(range(256)) - set(_KEPT))
 _RESTS = tuple((word, word.translate(None, _LEFT_OUT)) for word in _WORDS)
-# What a line that opens a value ends with, and how JSON of Go writes it.
+# End of a line that opens a value, as text and as Go writes it in JSON.
 _OPENING = (b"=<", b"=\\u003c")
-# What may wait for the block before it; a message is not longer.
+# Limit of bytes that wait for the block before them; no message is longer.
 _MOST_REST = MOST_LINES * LONGEST
 
 
@@ -32,7 +33,7 @@ class Newest:
         self._begun = b""
 
     def feed(self, chunk):
-        """Takes a block. Of a line that is longer than a message may be the beginning is kept."""
+        """Takes a block. Of a line that is longer than the longest message, only the beginning is kept."""
         data = self._begun + chunk
         end = data.rfind(b"\n") + 1
         self._found += self._search.messages(data[:end], 0, self._most)
@@ -46,7 +47,8 @@ class Newest:
 
 
 class FromEnd:
-    """Takes the blocks of a log from its end on, and keeps its last `most` messages with a candidate line."""
+    """Takes the blocks of a log from its end to its beginning, and keeps its last `most` messages with a candidate
+    line."""
 
     def __init__(self, most):
         self._search = _Search()
@@ -55,7 +57,8 @@ class FromEnd:
         self._rest = b""
 
     def feed(self, chunk, is_first):
-        """Takes the block before the last one; `is_first` where the log begins with it. True when there are enough."""
+        """Takes the block that precedes the previous one; `is_first`: the log begins with it. True when there are
+        enough messages."""
         data = chunk + (self._rest or b"\n")
         begin = 0 if is_first else _first_message(data)
         self._rest = data[:begin]
@@ -72,9 +75,9 @@ class FromEnd:
 class _Search:
     """Finds the messages of a block that have a candidate line.
 
-    A block is searched for one word after the other: far cheaper than a look at each line. What is searched first is
-    the block without most of its characters, for the words without the same characters: where such a rest is missing,
-    so is the word. Agents repeat the same few lines; of their rests each is searched once.
+    A block is searched for one word after the other, which is far cheaper than a check of each line. First the block is
+    searched without most of its characters, for the words without the same characters: if such a shortened word is
+    missing, so is the word. Agents repeat the same few lines; each shortened line is searched only once.
     """
 
     def __init__(self):
@@ -97,7 +100,7 @@ class _Search:
                 at = data.rfind(word, begin, before)
                 if at < 0:
                     break
-                # The line break stays in what is searched next, so a line is found once for each word.
+                # The line break stays in the part that is searched next, so a line is found once for each word.
                 before = max(data.rfind(b"\n", begin, at) + 1, begin)
                 starts.add(before)
         return starts
@@ -126,7 +129,7 @@ def _message(data, start):
     """(text, where it ends) of the line at `start` with the lines of its value, where it opens one."""
     stop = data.find(b"\n", start)
     if not any(data.find(sign, start, stop) >= 0 for sign in _OPENING):
-        return _line(data, start, stop), stop + 1  # Of nearly all lines: to parse each one costs most of the search.
+        return _line(data, start, stop), stop + 1  # Nearly all lines: parsing each would dominate the cost.
     lines = []
     while start < len(data) and len(lines) < MOST_LINES:
         stop = data.find(b"\n", start)
@@ -145,5 +148,5 @@ def _line(data, start, stop):
 
 
 def _text(data, start, stop):
-    """What the writer of a line wrote, without what its carriers put before it."""
+    """The text of the writer of a line, without the prefixes of its carriers."""
     return parse_line(_line(data, start, stop)).text

@@ -6,14 +6,14 @@
 Sample:
     elements = { 10.96.0.23 . tcp . 80 comment "default/empty" : goto reject-chain,
                  192.0.2.7 timeout 3h expires 2h59m56s }
-nft breaks lines behind commas only (nftables src/expression.c); comments hold no quotation mark, and may hold anything
-else.
+nft breaks lines only after commas (nftables src/expression.c); a comment may contain any character except a quotation
+mark.
 """
 
 import collections
 import re
 
-# key: the words between the dots. verdict: goto, jump, drop, accept, ..., of a set or map without verdicts None.
+# key: the words between the dots. verdict: goto, jump, drop, accept, ..., or None in a set or map without verdicts.
 # target: the chain.
 Element = collections.namedtuple("Element", "key verdict target comment")
 
@@ -23,7 +23,7 @@ _VERDICT = re.compile(r"^(goto|jump) (\S+)$|^(drop|accept|return|continue)$")
 
 
 def parse_element(text):
-    """The `Element`, or None. The value of a map without verdicts is passed over."""
+    """The `Element`, or None. The value of a map without verdicts is ignored."""
     comment = _COMMENT.search(text)
     if comment:
         text = text[:comment.start()] + text[comment.end():]
@@ -39,7 +39,7 @@ def parse_element(text):
 
 
 class ElementReader:
-    """Takes what stands behind `elements = {` line by line, gives each Element to `take`, and is `done` at the closing
+    """Takes the text after `elements = {` line by line, passes each Element to `take`, and is `done` at the closing
     brace."""
 
     def __init__(self, take):
@@ -47,7 +47,7 @@ class ElementReader:
         self._take = take
 
     def line(self, text):
-        """The texts that are no element."""
+        """Takes a line; returns the texts that are not elements."""
         *pieces, last = split_at_commas(text.rstrip())
         self.done = last.endswith("}")
         unread = []
@@ -61,7 +61,7 @@ class ElementReader:
 
 
 def split_at_commas(text):
-    """The parts between commas that stand in no quoted comment; at least one."""
+    """The parts between commas outside of quoted comments; at least one."""
     if '"' not in text:
         return text.split(",")
     parts, current = [], []

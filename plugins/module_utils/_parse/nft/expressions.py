@@ -15,8 +15,8 @@ _STATEMENTS = {"masq": "masquerade", "redir": "redirect", "reject": "reject", "n
 
 
 def rule_text(expressions, attributes_of):
-    """The words of a rule; `expressions` [(name, {attribute: bytes})], `attributes_of(bytes)` gives the attributes of a
-    nested one."""
+    """The words of a rule; `expressions` [(name, {attribute: bytes})], `attributes_of(bytes)` returns the attributes of
+    a nested one."""
     words = [_words(name, attributes, attributes_of) for name, attributes in expressions]
     return " ".join(word for word in words if word)
 
@@ -31,7 +31,7 @@ def _words(name, attributes, attributes_of):
     if name == "nat":
         return "dnat" if _number(attributes.get(1)) == 1 else "snat"
     if name == "lookup":
-        # NFTA_LOOKUP_DREG is register 0, the verdict, of a verdict map.
+        # For a verdict map, NFTA_LOOKUP_DREG is register 0, the verdict.
         text = attributes.get(1, b"").rstrip(b"\0").decode("utf-8", "replace")
         return ("vmap @%s" if _number(attributes.get(3)) == 0 else "@%s") % text
     if name == "immediate":

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `nft -j list ruleset` prints, in the words of `nft list ruleset`. PRIVATE to the collection.
+"""The output of `nft -j list ruleset`, translated into the text of `nft list ruleset`. PRIVATE to the collection.
 
 Sample:
     {"nftables": [{"metainfo": {"version": "1.0.6", "json_schema_version": 1}}, {"table": {"family": "ip", "name":
@@ -9,7 +9,7 @@ Sample:
      {"chain": {"family": "ip", "table": "kube-proxy", "name": "services"}},
      {"rule": {"family": "ip", "table": "kube-proxy", "chain": "services", "expr": [{"counter": null}, {"jump":
      {"target": "a"}}]}}]}
-Format: libnftables-json(5). What is not in it here becomes a line that no reader takes for a rule.
+Format: libnftables-json(5). An object that is not handled here becomes a line that no reader takes for a rule.
 """
 
 import json
@@ -25,8 +25,8 @@ class _Unknown(ValueError):
 
 
 def find_ruleset(text):
-    """The text of nft that the first JSON rule set in `text` stands for, None without one. Of one that is cut the whole
-    objects are taken, and the tables stay open, as in a listing that breaks off."""
+    """The first JSON rule set in `text` as nft prints it without `-j`, None without one. Of a truncated rule set the
+    complete objects are taken, and the tables stay open, as in a truncated listing."""
     start = _START.search(text)
     if not start:
         return None
@@ -128,7 +128,7 @@ def _rule(what):
 
 
 def _known(found):
-    """A statement; an unknown one becomes a word that no reader understands, so that the statements behind it are still
+    """A statement; an unknown one becomes a word that no reader understands, so that the statements after it are still
     read."""
     try:
         return _statement(found)
@@ -234,7 +234,7 @@ _EXPRESSIONS = {
 
 
 def _word(found):
-    """A name or a number; a text that could end a line or a block is refused."""
+    """A name or a number; a text that could end a line or a block is rejected."""
     text = str(found)
     if found is None or isinstance(found, (dict, list)) or re.search(r'[\s{};"]', text):
         raise _Unknown(text[:80])

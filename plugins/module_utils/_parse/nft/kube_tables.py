@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which `nft list` commands show what kube-proxy's nftables mode programmed, and what their output says. PRIVATE to the
-collection.
+"""The `nft list` commands that show the tables of kube-proxy's nftables mode, and the reader of their output. PRIVATE
+to the collection.
 
     reader = KubeTablesReader(deep=False)
     for arguments in reader.commands():
@@ -10,14 +10,14 @@ collection.
         reader.end(done.status, done.rc, done.err)
     tables = reader.close()
 
-Each `arguments` is a list without the program; what comes next depends on what was read before. Only for a node where
-nf_tables is in the kernel already: nft loads it otherwise. `nft list ruleset` and `list tables` are not among them:
-they read everything of everybody. Measured with nft 1.0.6 and 5000 Services of 2 endpoints, which are 15,000 chains of
-1.30 or 5000 of 1.36: `list chains` 0.05 s and 20 MB, `list map` 0.07 s and 13 MB, `list table` 1.2 s and 120 MB or 0.9
-s and 52 MB, with `-j` 1.8 s and 265 MB or 1.0 s and 102 MB. Of `list table` 0.7 s are the kernel's, which looks for the
-map of each Service in a list of all maps; it does so for two tables at the same time on two processors (next_table()).
-Rules of a chain that the caller has over netlink (_host/netlink.py) may take the place of `list chain`: feed() the
-listing without the line of the base chain.
+Each `arguments` is a list without the program; the next command depends on the output of earlier ones. Only for a node
+where nf_tables is already loaded or built in: nft loads it otherwise. `nft list ruleset` and `list tables` are not
+used: they read the tables of all programs. Measured with nft 1.0.6 and 5000 Services of 2 endpoints, which are 15,000
+chains of 1.30 or 5000 of 1.36: `list chains` 0.05 s and 20 MB, `list map` 0.07 s and 13 MB, `list table` 1.2 s and 120
+MB or 0.9 s and 52 MB, with `-j` 1.8 s and 265 MB or 1.0 s and 102 MB. Of `list table`, 0.7 s are spent in the kernel,
+which searches a list of all maps for the map of each Service; two processors can do this for two tables at the same
+time (next_table()). The caller may replace `list chain` with rules of the chain that it reads over netlink
+(_host/netlink.py): it passes a listing without the line of the base chain to feed().
 """
 
 from .listing import ListingReader
@@ -31,21 +31,20 @@ SETS = (("set", "cluster-ips"), ("map", "service-ips"), ("map", "no-endpoint-ser
         ("set", "hairpin-connections"))
 # The first three of them hold the same ClusterIPs.
 LOST_IN = 3
-# Whose rules are looked at without `deep`: everything goes through these two, and `nft flush table` leaves chains and
-# maps as they are. Where the kernel can be asked for single chains (`single`), those of all chains that belong to no
-# Service are.
+# Chains whose rules are read without `deep`: all traffic passes through these two, and `nft flush table` keeps chains
+# and maps. If the kernel can list single chains (`single`), the rules of all chains that belong to no Service are read.
 PROBES = ("nat-prerouting", "services")
-# Above this number of chains the probes are left to `deep`, or to `single`.
+# Above this number of chains the probes are read only with `deep` or `single`.
 PROBED_CHAINS = 25000
-# Whole tables are always read up to so many chains, of both families together: 5000 Services of two endpoints in both
-# have 30,000.
+# Whole tables are always read up to this many chains of both families together: 5000 Services with two endpoints in
+# both families have 30,000.
 WHOLE_CHAINS = 40000
-# And up to so many chains of a table that balance: the kernel looks for the map of each in a list of all maps
-# (net/netfilter/nf_tables_api.c nft_set_lookup()), so that time grows with their square: 5000 take one second, 7000
-# two.
+# And up to this many balancing chains of a table: the kernel searches a list of all maps for the map of each
+# (net/netfilter/nf_tables_api.c nft_set_lookup()), so the time grows with the square of their number: 5000 take one
+# second, 7000 two.
 WHOLE_BALANCING = 7000
 BALANCING = ("service-", "local-")
-# At most so many chains are read one by one; kube-proxy has 20 of its own.
+# At most this many chains are read one by one; kube-proxy has 20 of its own.
 SINGLE_CHAINS = 100
 NOT_DEEP = "the table has %d chains, %d of them of Services with endpoints, which are read only with deep: true"
 
@@ -53,11 +52,11 @@ OK, ABSENT, DENIED, UNPARSED = "ok", "absent", "denied", "unparsed"
 
 
 class KubeTables:
-    """What was found. `tables` {"ipv4": listing.Table, "ipv6": ...}: the tables `kube-proxy` that exist.
+    """The result. `tables` {"ipv4": listing.Table, "ipv6": ...}: the tables `kube-proxy` that exist.
 
-    `status`: ok, absent (no nft, or neither table), denied, timeout, unparsed. `looked`: True where a table that was
-    not found does not exist. `unread` {(family, name of a set): status}: it may or may not exist. `deep` {family: None,
-    or why the rules of all chains are not known}. `ipv6`: whether the node has IPv6, None where that is not known.
+    `status`: ok, absent (no nft, or neither table), denied, timeout, unparsed. `looked`: True if a table that was not
+    found does not exist. `unread` {(family, name of a set): status}: it may or may not exist. `deep` {family: None, or
+    why the rules of all chains are not known}. `ipv6`: whether the node has IPv6, None where that is not known.
     `others`: (family as nft names it, name) of all other tables. `notices` {kind: count}, `examples`.
     """
 
@@ -71,7 +70,7 @@ class KubeTables:
 
 
 class KubeTablesReader:
-    """See above. One `feed`* and `end` for each of `commands()`, then `close()`.
+    """See above. Call `feed` (any number of times) and `end` for each of `commands()`, then `close()`.
 
     Tables of up to `whole_chains` chains together are read as with `deep`. `single`: asking for one chain costs next to
     nothing.
@@ -84,7 +83,7 @@ class KubeTablesReader:
         self._waiting = []
 
     def commands(self):
-        """Yields the arguments of nft."""
+        """A generator of the arguments of nft, one list for each command."""
         yield self._begin(FIRST)
         whole_families = self._read_whole()
         self._waiting = [["list", "table", name, NAME] for name in whole_families]
@@ -104,7 +103,8 @@ class KubeTablesReader:
                 for kind, of_set in SETS[:LOST_IN]:
                     yield self._begin(["list", kind, name, NAME, of_set])
         if any(leads_nowhere(table) for table in self._found.tables.values()):
-            # kube-proxy may have added the chain together with the element since: several listings are not one look.
+            # kube-proxy may have added the chain together with the element in the meantime: several listings are not
+            # one snapshot.
             yield self._begin(FIRST)
 
     def next_table(self):
@@ -113,8 +113,8 @@ class KubeTablesReader:
         return self._waiting[0] if self._waiting else None
 
     def _read_whole(self):
-        """Sorted families, as nft names them, whose table is read completely: the smaller one first where both together
-        are too many."""
+        """Sorted families, as nft names them, whose table is read completely: the smaller one first if both together
+        are too large."""
         whole, left = [], self._whole_chains
         for name in sorted(self._families(), key=lambda name: len(self._found.tables[FAMILIES[name]].chains)):
             chains = self._found.tables[FAMILIES[name]].chains
@@ -237,8 +237,8 @@ def leads_nowhere(table):
 
 
 def lost_addresses(table):
-    """Sorted ClusterIPs in use that no map knows: kube-proxy puts each into the set, and each of its ports into one of
-    the maps."""
+    """Sorted ClusterIPs in use that no map contains: kube-proxy puts each into the set, and each of its ports into one
+    of the maps."""
     sets = table.sets
     if any(name not in sets or not sets[name].complete for _kind, name in SETS[:LOST_IN]):
         return []
@@ -247,7 +247,7 @@ def lost_addresses(table):
 
 
 def read_kube_tables(answer, *how):
-    """The `KubeTables` of saved outputs: `answer(arguments)` gives the output of a command, None where nft would not
+    """The `KubeTables` of saved outputs: `answer(arguments)` returns the output of a command, None where nft would not
     find the object."""
     reader = KubeTablesReader(*how)
     for arguments in reader.commands():

@@ -17,8 +17,8 @@ Sample:
             jump services
         }
     }
-All five print the same blocks; `list chains` leaves the rules out (nftables src/rule.c, src/set.c). Of a rule only what
-it leads to is kept, so that a table of 100,000 rules needs little memory.
+All five print the same blocks; `list chains` leaves the rules out (nftables src/rule.c, src/set.c). Of a rule only its
+targets are kept, so that a table of 100,000 rules needs little memory.
 """
 
 import re
@@ -27,16 +27,16 @@ from .elements import ElementReader
 from .rules import balances, base_chain, leads_to, share_of, without_quoted
 
 LINE_LIMIT = 4 * 1024 * 1024
-# A rule may have so many lines.
+# Limit of lines of one rule.
 WRAPS_LIMIT = 10000
-# So many rule texts of a chain are kept; of chains of Services only texts of rules that end a packet.
+# This many rule texts of a chain are kept; of chains of Services only texts of rules that decide on a packet.
 TEXTS_LIMIT = 50
 EXAMPLES_LIMIT = 5
 EXAMPLE_LENGTH = 200
 
 _ENDING = re.compile("(?:^| )(?:accept|drop|reject|return|redirect|notrack|queue)(?: |$)")
 _AFFINITY = re.compile(r"@(affinity-[^\s{}]+)")
-# Before it there are only addresses and a port. A map with anything else is read by the general parser.
+# Only addresses and a port may precede the jump or map. A map with other content is read by the general parser.
 _COMMON = re.compile(
     r"(?:ip6? [sd]addr (?:!= )?[^\s@{}]+ |(?:tcp|udp|sctp) dport \d+ )*(?:(?:jump|goto) ([^\s,;{}]+)"
     r"|meta l4proto \w+ dnat to (\[[^\]\s]+\]:\d+|[\d.]+:\d+)"
@@ -53,10 +53,10 @@ class Chain:
     """`type`, `hook`, `priority` (a number), `policy`: None of a regular chain. `rules`: their number, None where they
     were not listed.
 
-    `targets`: names its rules jump or go to. `otherwise`: where a rule without any match goes to. `endpoints`:
-    addresses with port its rules translate to. `share`: (modulus, number of elements) of the map that balances, None
-    without one. `texts`: the first rules. `affinity`: names of the sets of clients (sessionAffinity) its rules look
-    into or write to.
+    `targets`: names of chains that its rules jump or go to. `otherwise`: the target of a `goto` without any match.
+    `endpoints`: addresses with ports that its rules translate to. `share`: (modulus, number of elements) of the map
+    that balances, None without one. `texts`: the first rules. `affinity`: names of the sets of clients
+    (sessionAffinity) that its rules read or write.
     """
 
     __slots__ = ("name", "type", "hook", "priority", "policy", "rules", "targets", "otherwise", "endpoints", "share",
@@ -101,9 +101,9 @@ class Table:
 class ListingReader:
     """`feed(bytes)` as often as there is output, then `close()`: {(family, name): Table}.
 
-    `whole(family, name)` tells which tables are wanted with all they hold; of others only the base chains are kept.
-    `rules` says whether this listing shows rules, `texts` how many of a chain are kept and how long. `notices` {kind:
-    count} and `examples` [(kind, line number, text)] tell what was not understood.
+    `whole(family, name)` returns whether a table is wanted with all its content; of other tables only the base chains
+    are kept. `rules`: whether this listing prints rules; `texts`: how many rule texts of a chain are kept, and their
+    length. `notices` {kind: count} and `examples` [(kind, line number, text)] list what was not understood.
     """
 
     def __init__(self, whole=lambda family, name: True, rules=True, texts=(TEXTS_LIMIT, EXAMPLE_LENGTH)):
@@ -199,7 +199,7 @@ class ListingReader:
             self._rule_part(line)
 
     def _rule_part(self, line):
-        """A line of a rule: the last one, unless a set that was opened continues."""
+        """Takes a line of a rule: its last line, unless an opened set continues."""
         if "{" not in line and not self._open_rule:
             self._rule(line)
             return
@@ -277,7 +277,7 @@ def _take_common(chain, line):
 
 
 def _extended(some, more):
-    """`some` and `more` behind it; a tuple is taken over as it is, a list grows in place."""
+    """`some`, followed by `more`; a tuple is returned as it is, a list grows in place."""
     if not more or not some:
         return more or some
     some = some if isinstance(some, list) else list(some)

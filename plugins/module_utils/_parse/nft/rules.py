@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What single lines of a chain of `nft list` say: where it is hooked in, where its rules lead. PRIVATE to the
+"""Parsers of single lines of a chain in `nft list`: the hook of the chain, the targets of its rules. PRIVATE to the
 collection.
 
 Samples:
@@ -27,8 +27,8 @@ _MANY = re.compile(r" : (\S+) \. (\d+)")
 
 
 def base_chain(line):
-    """(type, hook, priority, policy) of the line a base chain begins with; None if it is none. A priority without a
-    number is None."""
+    """(type, hook, priority, policy) of the first line of a base chain; None for any other line. An unknown name of a
+    priority becomes None."""
     found = _BASE.match(line)
     if not found:
         return None
@@ -43,12 +43,13 @@ def base_chain(line):
 
 
 def without_quoted(line):
-    """The rule without what stands in quotation marks: comments, log prefixes, names of interfaces."""
+    """The rule without the texts in quotation marks: comments, log prefixes, names of interfaces."""
     return _QUOTED.sub('""', line) if '"' in line else line
 
 
 def leads_to(plain):
-    """(names of chains it jumps or goes to, addresses with port it translates to) of a rule without quoted parts."""
+    """(names of chains that it jumps or goes to, addresses with ports that it translates to) of a rule without quoted
+    parts."""
     targets = tuple(_TARGET.findall(plain)) if "jump " in plain or "goto " in plain else ()
     if " dnat " not in " " + plain:
         return targets, ()

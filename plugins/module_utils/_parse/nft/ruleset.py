@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tables of the iptables nft backend in what `nft list ruleset` prints, as lines of iptables-save. PRIVATE to the
-collection.
+"""Tables of the iptables nft backend in the output of `nft list ruleset`, translated into lines of iptables-save.
+PRIVATE to the collection.
 
 Sample:
     table ip nat {
@@ -14,8 +14,8 @@ Sample:
             meta random & 2147483647 < 1073741824 counter packets 3 bytes 180 jump KUBE-SEP-EMZT26ULR4E3WUQT
         }
     }
-Grammar: nft(8), what libxtables translates for nft (iptables extensions/*.txlate). nft prints no comment of iptables,
-and of a match it does not know only the name: what that costs is told in `doubts`, or the rule counts as unread.
+Grammar: nft(8), and the translations of libxtables for nft (iptables extensions/*.txlate). nft prints no comment of
+iptables, and only the name of a match that it does not know: `doubts` lists such a loss, or the rule counts as unread.
 """
 
 import re
@@ -31,7 +31,7 @@ _QUOTED = re.compile('"[^"]*"')
 _MASK = 0xffffffff
 # 2^31: xt_statistic compares a number of 31 bits (Linux net/netfilter/xt_statistic.c).
 _CHANCES = 1 << 31
-# Matches without which the rest of a rule still says what it says; recent keeps a client at its endpoint.
+# Matches without which the rest of a rule keeps its meaning; recent keeps a client at its endpoint.
 _BESIDE = {"statistic": "-m statistic", "limit": "-m limit", "recent": None}
 
 
@@ -203,7 +203,7 @@ def _save_text(family, name, chains, ended):
 
 
 def _rule(chain, text, doubts):
-    """One rule in words of iptables-save; adds to `doubts` what nft does not print of it. Raises _Unprinted."""
+    """One rule as iptables-save prints it; adds details that nft does not print to `doubts`. Raises _Unprinted."""
     rest, parts, target, lost = text.strip(), [], None, []
     while rest:
         found = _XT.match(rest)
@@ -241,8 +241,8 @@ def _phrase(rest):
 
 
 def _lost_match(name, parts, target, text, doubts):
-    """What stands for a match of which nft prints only the name; raises _Unprinted where the rule says nothing without
-    it."""
+    """The replacement for a match of which nft prints only the name; raises _Unprinted if the rule has no meaning
+    without it."""
     protocol = next((part[3:] for part in parts if part.startswith("-p ")), None)
     if name == "comment" or (name == protocol and (target or "").startswith("-j DNAT")):
         return None

@@ -1,20 +1,21 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A rule of `nft list table` taken apart: what it looks at, and what it does. PRIVATE to the collection.
+"""A rule of `nft list table`, split into its conditions and its statements. PRIVATE to the collection.
 
 Samples:
     iifname != "lo" ip daddr 10.96.0.0/12 tcp dport { 80, 443 } counter packets 0 bytes 0 drop
     ct state vmap { established : accept, invalid : drop }
     ip saddr . tcp dport @blocked log prefix "blocked: " reject with icmpx admin-prohibited
-Grammar: nft(8). What is not known becomes a condition without a key: whether it holds cannot be judged.
+Grammar: nft(8). An unknown expression becomes a condition without a key: whether it holds is unknown.
 """
 
 import collections
 import re
 
 # keys: ("ip daddr", "tcp dport"), empty where it was not understood. values: [(word for each key)], or the name of a
-# set with @. The key "limit" stands for what holds for some packets of any connection: rates, counts, TCP flags.
+# set with @. The key "limit" stands for conditions that hold for some packets of any connection: rates, counts, TCP
+# flags.
 Condition = collections.namedtuple("Condition", "keys negated values")
 # action: accept, drop, reject, return, continue, jump, goto, dnat, redirect, notrack, queue, mark, vmap. argument:
 # chain, expression, or the (keys, [(values, verdict, chain)] or the name of a map) of vmap.
@@ -46,7 +47,7 @@ _BLOCK = re.compile(r"^\{ (.*) \}$")
 
 
 def parse_rule(text):
-    """[Rule] of one line: one for each statement that does something."""
+    """[Rule] of one line: one for each statement that has an effect."""
     rest, conditions, rules = text.strip(), [], []
     while rest:
         passed, limit, mark, mapped, action = (form.match(rest)

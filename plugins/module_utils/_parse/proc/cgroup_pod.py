@@ -1,15 +1,17 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which pod and container a process belongs to, by /proc/PID/cgroup. PRIVATE to the collection.
+"""The pod and the container of a process, by /proc/PID/cgroup. PRIVATE to the collection.
 
-kubelet names the group of a pod after its UID (kubernetes pkg/kubelet/cm/pod_container_manager_linux.go), the runtime
-the group below it after the container:
+kubelet names the cgroup of a pod after its UID (kubernetes pkg/kubelet/cm/pod_container_manager_linux.go), the runtime
+names the cgroup below it after the container:
 
     /kubepods/burstable/pod<UID>/<ID>                                       cgroupfs driver, any runtime
-    /kubepods.slice/kubepods-pod<UID>.slice/cri-containerd-<ID>.scope       systemd driver; crio-<ID>, docker-<ID>; '_'
-    for '-' in the UID /system.slice/containerd.service/kubepods-pod<UID>.slice:cri-containerd:<ID>   containerd told
-    apart from kubelet /docker/<ID>, /system.slice/docker-<ID>.scope, /machine.slice/libpod-<ID>.scope   no pod
+    /kubepods.slice/kubepods-pod<UID>.slice/cri-containerd-<ID>.scope       systemd driver; crio-<ID>, docker-<ID>;
+                                                                            '_' for '-' in the UID
+    /system.slice/containerd.service/kubepods-pod<UID>.slice:cri-containerd:<ID>
+                                                                            containerd and kubelet use different drivers
+    /docker/<ID>, /system.slice/docker-<ID>.scope, /machine.slice/libpod-<ID>.scope                         no pod
 """
 
 import collections

@@ -11,17 +11,17 @@ import re
 Lock = collections.namedtuple("Lock", "number waits kind mode pid device inode")
 
 # ID: [-> ]KIND  STATE MODE PID MAJ:MIN:INODE START END, device numbers in hex and the inode in decimal (fs/locks.c
-# lock_get_status). A waiter has the ID of its holder, and one more blank before the arrow the deeper it waits.
+# lock_get_status). A waiter has the ID of its holder, and one more blank before the arrow for each level of waiting.
 _LINE = re.compile(r"(\d+): *(-> ?)?(\w+) +(\*?\w+\*?) +(\w+) +(-?\d+) (?:([0-9a-f]+):([0-9a-f]+):(\d+)|<none>:0) "
                    r"(\d+) (\d+|EOF) *\Z", re.ASCII)
 
 
 def parse_proc_locks(text, inode=None):
-    """([Lock] in the order of the file, [lines that are no lock]); of `inode` only, where it is given."""
+    """([Lock] in the order of the file, [lines that are not locks]); only locks of `inode`, if it is given."""
     locks, unread = [], []
     mark = "" if inode is None else ":%d " % inode
     for line in text.splitlines():
-        # Databases hold thousands of locks and a sample reads the list again and again.
+        # Databases hold thousands of locks, and a sample reads the list again and again.
         if mark not in line or not line.strip():
             continue
         match = _LINE.match(line)

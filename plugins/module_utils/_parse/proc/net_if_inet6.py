@@ -13,6 +13,6 @@ _LINE = re.compile(r"^([0-9a-f]{32})(?: [0-9a-f]{2,8}){4} +(\S+)$", re.MULTILINE
 
 
 def parse_proc_net_if_inet6(text):
-    """{address: name of its interface}; link-local addresses, of which several interfaces may have the same, keep
-    one."""
+    """{address: name of its interface}; several interfaces may have the same link-local address, which then keeps one
+    of them."""
     return {str(ipaddress.IPv6Address(int(found.group(1), 16))): found.group(2) for found in _LINE.finditer(text)}

@@ -3,14 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """/proc/net/ip_vs: the virtual servers of IPVS and their real servers. PRIVATE to the collection.
 
-Sample, behind three lines of heading::
+Sample, after three lines of heading::
 
     TCP  0A600001:01BB rr persistent 10800000 FFFFFFFF
       -> C0A80002:192B      Masq    1      0          0
     UDP  [fd00:0010:0096:0000:0000:0000:0000:000a]:0035 rr
     FWM  00000001 wlc ops
 
-Addresses, ports and marks are hexadecimal in the order they are written in; the time of `persistent` is counted in
+Addresses, ports and marks are hexadecimal, with the digits in their usual order; the time of `persistent` is counted in
 jiffies. Format: net/netfilter/ipvs/ip_vs_ctl.c ip_vs_info_seq_show().
 """
 
@@ -18,7 +18,7 @@ import collections
 import ipaddress
 import re
 
-# address and port are None for a server that is known by its firewall mark, which is None for all others.
+# A server with a firewall mark has no address and port (None); any other server has no mark (None).
 VirtualServer = collections.namedtuple("VirtualServer",
                                        "family address port protocol mark scheduler persistent one_packet real_servers")
 RealServer = collections.namedtuple("RealServer", "address port forward weight")
@@ -26,7 +26,7 @@ RealServer = collections.namedtuple("RealServer", "address port forward weight")
 _HEADING = ("IP Virtual Server version ", "Prot LocalAddress:Port ", "  -> RemoteAddress:Port ")
 _PLACE = r"(?:([0-9A-F]{8})|\[([0-9a-f:]{39})\]):([0-9A-F]{4})"
 _ROW = re.compile("[^\n]+")
-# One blank or two between them, and one behind: it differs by family (see the format strings).
+# One or two blanks between them and one after them: this differs by family (see the format strings).
 _FLAGS = r"(?: +(ops))? *(?: (persistent) -?\d+ [0-9A-F]{8})? *\Z"
 _SERVER = re.compile(r"(\w+) +" + _PLACE + r" (\S+)" + _FLAGS)
 _MARK = re.compile(r"FWM +([0-9A-F]{8}) (\S+)" + _FLAGS)
@@ -70,7 +70,7 @@ def _server(line):
 
 
 def _place(four, six, port):
-    """(family, address as people write it, port); the address is None where it is none."""
+    """(family, address in its usual notation, port); address and port are None if the address is invalid."""
     if four:
         number = int(four, 16)
         return "ipv4", "%d.%d.%d.%d" % (number >> 24, number >> 16 & 255, number >> 8 & 255,

@@ -1,13 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""/proc/net/route and /proc/net/ipv6_route: which networks are right behind which interface. PRIVATE to the collection.
+"""/proc/net/route and /proc/net/ipv6_route: the networks directly behind each interface. PRIVATE to the collection.
 
 Samples, of which the first has tabs:
-    eth0 0002A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0 fd000000000000000000000000000000 40
-    00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001 eth0
-The first file prints addresses as numbers of the machine's own byte order, those of the main table only, and a star in
-place of the interface of a route that refuses. Formats: net/ipv4/fib_trie.c fib_route_seq_show(), net/ipv6/route.c
+    eth0 0002A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0
+    fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000
+        00000100 00000001 00000000 00000001 eth0
+The first file prints addresses as numbers in the byte order of the machine, only routes of the main table, and a star
+instead of the interface of a reject route. Formats: net/ipv4/fib_trie.c fib_route_seq_show(), net/ipv6/route.c
 rt6_info_route(); flags: include/uapi/linux/route.h and ipv6_route.h.
 """
 
@@ -26,14 +27,14 @@ _OF_IPV6 = re.compile(r"^([0-9a-f]{32}) ([0-9a-f]{2}) [0-9a-f]{32} [0-9a-f]{2} [
 
 
 def parse_proc_net_route(text):
-    """[Route] of IPv4 without those through a gateway to a single network, in the order of the file."""
+    """[Route] of IPv4 in the order of the file, without routes through a gateway to a single network."""
     rows = ((_number(network), _length(_number(mask)), int(flags, 16), interface)
             for interface, network, flags, mask in _OF_IPV4.findall(text))
     return _routes(ipaddress.IPv4Network, rows)
 
 
 def parse_proc_net_ipv6_route(text):
-    """The same of IPv6, without those to addresses of the machine itself."""
+    """The same for IPv6, without routes to addresses of the machine itself."""
     rows = ((int(network, 16), int(length, 16), int(flags, 16), interface)
             for network, length, flags, interface in _OF_IPV6.findall(text))
     return _routes(ipaddress.IPv6Network, (row for row in rows if row[1] <= 128))
@@ -42,7 +43,7 @@ def parse_proc_net_ipv6_route(text):
 def _routes(kind, rows):
     found = []
     for number, length, flags, interface in rows:
-        # A node may have thousands of routes to other nodes' pods, which are through a gateway.
+        # A node may have thousands of routes to other nodes' pods, which go through a gateway.
         if length is None or flags & (_REJECT | _OF_THE_MACHINE) or (length and flags & _GATEWAY):
             continue
         found.append(Route(str(kind((number, length), strict=False)) if length else None, interface))
@@ -55,6 +56,6 @@ def _number(text):
 
 
 def _length(mask):
-    """Bits of a mask without holes, None of any other."""
+    """Number of bits of a contiguous mask, None for any other."""
     length = bin(mask).count("1")
     return length if mask == (0xFFFFFFFF << (32 - length)) & 0xFFFFFFFF else None

@@ -20,7 +20,7 @@ _STATES = {"01": "ESTABLISHED", "02": "SYN_SENT", "0A": "LISTEN"}
 
 
 def parse_net_tcp(text):
-    """[Socket] of the whole lines of a text; lines that are none of such a file are passed over."""
+    """[Socket] of the complete lines of a text; other lines are skipped."""
     found = []
     for line in text.split("\n")[1:-1]:
         fields = line.split()

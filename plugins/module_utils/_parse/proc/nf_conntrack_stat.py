@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counters of connection tracking. PRIVATE to the collection.
+"""Counters of conntrack. PRIVATE to the collection.
 
 Sample (/proc/net/stat/nf_conntrack, all numbers hexadecimal, one line for each possible CPU; columns differ by kernel):
     entries  clashres found new invalid ignore delete chainlength insert insert_failed drop early_drop icmp_error ...
@@ -13,7 +13,7 @@ _TOTAL = "entries"
 
 
 def parse_nf_conntrack_stat(text):
-    """`{column: sum over all CPUs}`, `entries` once; None if it is no such table."""
+    """`{column: sum over all CPUs}`, `entries` once; None for any other text."""
     lines = text.splitlines()
     columns = lines[0].split() if lines else []
     if columns[:1] != [_TOTAL] or len(lines) < 2:

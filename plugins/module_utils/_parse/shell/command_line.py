@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Masks the secrets in a command line and shortens it for display. PRIVATE to the collection.
 
-Whatever looks like a secret is masked: values of options and headers named like one, credentials of a URL, and every
-value of an environment variable. In doubt too much is masked.
+Everything that looks like a secret is masked: values of options and headers with such a name, credentials of a URL, and
+every value of an environment variable. In doubt, more than necessary is masked.
 """
 
 import re
@@ -19,7 +19,7 @@ _JOINED = re.compile(r"-p(?!-)[^=]+\Z")
 _ASSIGNMENT = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
 _NAMED_SECRET = re.compile(r"-{0,2}%s\Z" % _SECRET, re.IGNORECASE)
-# Inside of a script or a header: what is behind a colon is masked to the end of its quotes, else one word is.
+# Inside a script or a header: after a colon, the text up to the end of its quotes is masked, otherwise one word.
 _BEHIND_NAME = re.compile(
     r"((?<![\w-])-{0,2}(?:%s)[\"']?\s*)(:[^\"']*|(?:=\s*|\s+)(?:\"[^\"]*\"|'[^']*'|[^\s\"']+))" % _SECRET,
     re.IGNORECASE)
@@ -28,10 +28,10 @@ _SET_IN_TEXT = re.compile(r"(?<![\w-])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|\S+
 
 def masked_command(arguments, limit=LIMIT):
     """The arguments as one line of at most `limit` characters, secrets replaced by `***`, the program without its
-    folder."""
+    directory."""
     words, hide = [], False
     for argument in arguments:
-        # A process may hold megabytes of arguments; what is behind the first ones is never shown.
+        # A process may have megabytes of arguments; only the first ones are shown.
         if sum(map(len, words)) > limit:
             break
         words.append(MASK if hide else _masked(argument[:limit * 10]))

@@ -16,7 +16,7 @@ from .command_line import masked_command
 LIMIT = 200
 REST = "..."
 # Divides a text into pieces; a brace divides only where it is a word (ip{,6}tables is one word), quotes only where they
-# hold more than one.
+# hold more than one word.
 _DIVIDER = re.compile(r"""(\|\|?|&&?|;;?|\$?\(|\)|`|(?<!\S)[{}](?=[\s;])|\\?["'](?:\\?["'])*)""")
 _ONE_WORD = re.compile(r"""(?<![^\s(=])(["'])([^\s"'|&;()`\\]*)\1(?![^\s);=])""")
 # Placeholders for the quotes of such a word.
@@ -45,7 +45,7 @@ _COMMENT_OPTION = re.compile(r"(--comment[\s=]+)(?:\"[^\"]*\"?|'[^']*'?|\S+)")
 
 
 def masked_text(command, limit=LIMIT):
-    """The command on one line of at most `limit` characters, secrets and what might be one left out."""
+    """The command on one line of at most `limit` characters, without secrets and possible secrets."""
     text = " ".join(_QUOTES_IN_TEXT.sub("", _COMMENT.sub("", command[:limit * 20])).split())
     text = _HERE.sub(lambda found: "%s %s" % (found.group(1) or found.group(2), REST),
                      _COMMENT_OPTION.sub(r"\1%s" % MASK, text))
@@ -67,7 +67,7 @@ def masked_text(command, limit=LIMIT):
 
 
 def _piece(piece, starts, alone=False):
-    """What is shown of the words between two dividers; `starts`: a command begins with them; `alone`: they are the
+    """The visible form of the words between two dividers; `starts`: a command begins with them; `alone`: they are the
     whole command."""
     words = piece.split()
     if not words:
@@ -75,7 +75,7 @@ def _piece(piece, starts, alone=False):
     bare = [word.strip("".join(_QUOTES)) for word in words]
     tool = next((number for number, word in enumerate(bare) if _TOOL.match(word)), len(words))
     if alone and _VARIABLE.match(bare[0]):
-        # It was found because of the value of the variable: a tool of the firewall.
+        # The command was found because the value of its variable is a tool of the firewall.
         tool = 0
     before = [_word(word, starts and not number) for number, word in enumerate(words[:tool])]
     if starts and tool == len(words) and words[0] in _FILTERS:

@@ -9,8 +9,8 @@ Sample:
     [ -f "$SAVED" ] && iptables-restore < "$SAVED" || cat <<EOF
     nothing saved
     EOF
-Grammar: POSIX.1-2017 Shell Command Language 2.7 to 2.10, and what bash and ksh add. What cannot be read is left out up
-to the end of its line, and the tree is not `whole`.
+Grammar: POSIX.1-2017 Shell Command Language 2.7 to 2.10, and what bash and ksh add. A part that cannot be read is left
+out up to the end of its line; then the tree is not `whole`.
 """
 
 import functools
@@ -29,7 +29,8 @@ _IN = re.compile(r"in(?=[ \t\r\n]|\\\r?\n|\Z)")
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}"))
 
 
-# Files that many scripts source are parsed for each of them; a few texts are cached, and large ones are not kept.
+# Files that many scripts source are parsed for each of them; a few parsed texts are cached, so few that large ones do
+# not stay.
 @functools.lru_cache(maxsize=8)
 def parse_shell(text):
     """A ShellText; never fails."""
@@ -37,7 +38,7 @@ def parse_shell(text):
 
 
 class ShellText(SimpleReader):
-    """`nodes`, what the text consists of; `whole`: all of it could be read."""
+    """`nodes`: the commands of the text; `whole`: all of it could be read."""
 
     def __init__(self, text):
         SimpleReader.__init__(self, text)
@@ -63,12 +64,12 @@ class ShellText(SimpleReader):
         return nodes
 
     def _commands(self, stops, nodes):
-        """Take commands up to one of `stops`, at which `pos` stays, or to the end of the text."""
+        """Read commands up to one of `stops`, where `pos` stays, or to the end of the text."""
         text = self.text
         while True:
             self._skip()
             if self.pos >= self.end:
-                # What a backquote holds ends with it, and so does a text.
+                # Commands in backquotes end with them; other commands end with the text.
                 self.whole = self.whole and not stops
                 return
             found = _RESERVED.match(text, self.pos, self.end) or _BREAKS.match(text, self.pos, self.end)
@@ -84,7 +85,7 @@ class ShellText(SimpleReader):
             nodes.append(self._and_or())
 
     def _skip(self):
-        """Pass over blanks, comments, ends of lines and single separators."""
+        """Skip blanks, comments, line ends and single separators."""
         while self.pos < self.end:
             self.blanks()
             character = self.text[self.pos:min(self.pos + 1, self.end)]
@@ -207,7 +208,7 @@ class ShellText(SimpleReader):
         return Compound("if", start, self.pos, clauses)
 
     def _body(self):
-        """`do ... done`, or the braces that bash takes as well."""
+        """`do ... done`, or the braces that bash accepts as well."""
         self._skip()
         braces = self.text.startswith("{", self.pos)
         self._expect("{" if braces else "do")

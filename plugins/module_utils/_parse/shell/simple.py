@@ -23,7 +23,8 @@ _DECLARERS = frozenset(("local", "declare", "typeset", "export", "readonly"))
 
 
 class SimpleReader(WordReader):
-    """`here_documents`: Redirects, and where they start; `assigned`: {name of a variable: how often it is set}."""
+    """`here_documents`: Redirects; `here_starts`: where they start; `assigned`: {name of a variable: how often it is
+    set}."""
 
     def __init__(self, text):
         WordReader.__init__(self, text)
@@ -36,7 +37,7 @@ class SimpleReader(WordReader):
             self.pos = blank.end() if blank else self.pos
 
     def lines(self):
-        """Pass over blanks, comments and ends of lines, where a command goes on behind them."""
+        """Skip blanks, comments and line ends where a command continues after them."""
         while True:
             self.blanks()
             character = self.text[self.pos:min(self.pos + 1, self.end)]
@@ -54,7 +55,7 @@ class SimpleReader(WordReader):
             self._here_document(redirect)
 
     def _here_document(self, redirect):
-        """Pass over the lines up to the one that ends a here-document."""
+        """Skip the lines up to the one that ends a here-document."""
         last = "".join(part for part in redirect.word.parts if isinstance(part, str))
         start = position = self.pos
         while position < self.end:
@@ -100,14 +101,15 @@ class SimpleReader(WordReader):
         redirect = Redirect(found.start(), found.group(1) or "", found.group(2) or found.group(3), self.word())
         if redirect.operator in ("<<", "<<-"):
             self.awaited.append(redirect)
-            # Here-documents of a substitution in another one's body are read with it, after those below it.
+            # A here-document in a substitution inside another here-document's body is read with that body, after the
+            # here-documents below.
             place = bisect.bisect(self.here_starts, redirect.start)
             self.here_documents.insert(place, redirect)
             self.here_starts.insert(place, redirect.start)
         return redirect
 
     def test(self, start):
-        """`[[ ... ]]`, in which operators of commands mean something else."""
+        """`[[ ... ]]`, where the operators of commands have another meaning."""
         words = [Word(start, start + 2, ["[["], False)]
         while True:
             self.lines()

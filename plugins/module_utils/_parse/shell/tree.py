@@ -5,9 +5,10 @@
 
 
 class Word:
-    """`parts`: texts, Variables and Substitutions in a row; `text` is the word where it is only text, else None.
+    """`parts`: texts, Variables and Substitutions in a row; `text` is the word if it consists only of text, otherwise
+    None.
 
-    `quoted` is true if any of it was quoted, so that it is no reserved word and no braces in it expand.
+    `quoted` is true if any of it was quoted, so that it is not a reserved word and its braces do not expand.
     """
 
     __slots__ = ("start", "end", "parts", "quoted", "text")
@@ -21,8 +22,8 @@ class Word:
 
 
 class Variable:
-    """`$name`, `${name}`, `${name:-default}`: `operator` and the `rest` behind it, parts of a word. `index`: that of an
-    array, or None."""
+    """`$name`, `${name}`, `${name:-default}`: `operator` and the `rest` after it (parts of a word). `index`: index of
+    an array, or None."""
 
     __slots__ = ("name", "index", "operator", "rest", "quoted")
 
@@ -31,8 +32,8 @@ class Variable:
 
 
 class Substitution:
-    """What `nodes`, or the commands of `text` where they had to be unescaped, print. `process`: `<(...)`, which is a
-    file's name."""
+    """The output of `nodes`, or of the commands of `text` if they had to be unescaped. `process`: `<(...)`, which
+    becomes a file name."""
 
     __slots__ = ("nodes", "text", "quoted", "process")
 
@@ -41,7 +42,7 @@ class Substitution:
 
 
 class Assignment:
-    """`name=word`, `name+=word`, `name=(words)`. Of `word` and `words` one is None."""
+    """`name=word`, `name+=word`, `name=(words)`. One of `word` and `words` has a value, the other stays None."""
 
     __slots__ = ("name", "appends", "word", "words")
 
@@ -50,8 +51,8 @@ class Assignment:
 
 
 class Redirect:
-    """`operator` and `word`; of a here-document `word` is what ends it, `body` its (start, end), `last` the end of the
-    line behind it."""
+    """`operator` and `word`; for a here-document `word` is its delimiter, `body` its (start, end), `last` the end of
+    the delimiter line."""
 
     __slots__ = ("start", "descriptor", "operator", "word", "body", "last")
 
@@ -70,11 +71,11 @@ class Simple:
 
 
 class Compound:
-    """Everything that holds other commands. `kind` says what is where:
+    """A command that contains other commands. The meaning of the fields depends on `kind`:
 
     pipeline            clauses [(None, [node])]; name "!" where it is negated
     and_or              clauses [(None, && or ||, [node])]
-    if, while, until    clauses [(condition or None for else, nodes)]
+    if, while, until    clauses [(condition, nodes)]; condition None: the branch after false conditions
     for                 name, words (None for "$@"), clauses [(None, nodes)]
     case                words [subject], clauses [(patterns, nodes)]
     group, subshell     clauses [(None, nodes)]

@@ -5,8 +5,9 @@
 
 Sample:
     "$DIR"/iptables${V:-6} -t 'nat' $(which x) `which \\`echo y\\`` $'a\\tb' <(echo z)
-Grammar: POSIX.1-2017 Shell Command Language 2.2 to 2.6, and what bash adds. Everything is read once from left to right,
-so the time grows with the text; what is never closed ends with the text and makes it not `whole`.
+Grammar: POSIX.1-2017 Shell Command Language 2.2 to 2.6, and what bash adds. The text is read once from left to right,
+so the time is proportional to its length. A quote or bracket that is never closed ends with the text; then the text is
+not `whole`.
 """
 
 import re
@@ -15,10 +16,9 @@ from .tree import Substitution, Variable, Word
 
 # Deeper than any script is written, and shallow enough for Python's stack.
 DEPTH_LIMIT = 30
-# After so many searches for the end of a ((...)) without success no more is tried; each costs a walk to the end of the
-# text.
+# After this many failed searches for the end of a ((...)) no more are tried; each one reads up to the end of the text.
 VAIN_LIMIT = 20
-# A CR is a blank, so that files of Windows read as they are meant.
+# A CR is a blank, so that files with Windows line ends are read correctly.
 _PLAIN = re.compile(r"[^ \t\r\n;&|<>()\"'\\$`]+")
 _IN_QUOTES = re.compile(r"[^\"\\$`]+")
 _IN_BRACES = re.compile(r"[^}\"'\\$`]+")
@@ -52,7 +52,7 @@ class WordReader:
             raise Unreadable("too deep")
 
     def word(self):
-        """The word at `pos`, an empty one where there is none."""
+        """The word at `pos`, empty if there is no word."""
         text, start = self.text, self.pos
         plain = _PLAIN.match(text, start, self.end)
         if plain:
@@ -89,7 +89,7 @@ class WordReader:
         return Word(start, self.pos, parts, quoted)
 
     def parts_between(self, start, end):
-        """The parts of a here-document: only `$`, backquotes and backslashes count in it."""
+        """The parts of a here-document: only `$`, backquotes and backslashes are special in it."""
         self.pos, self.end, self.depth, parts = start, end, 0, []
         try:
             self._until(parts, _STRAIGHT, None, True)
@@ -105,7 +105,7 @@ class WordReader:
         self.pos = min(end + 1, self.end)
 
     def _until(self, parts, plain, closing, quoted):
-        """Take parts up to `closing`, which is passed over."""
+        """Read parts up to `closing`, and skip it."""
         text = self.text
         while self.pos < self.end:
             found = plain.match(text, self.pos, self.end)
@@ -200,7 +200,7 @@ class WordReader:
         raise NotImplementedError
 
     def _closing(self, quote, start):
-        """Where the quote that was opened before `start` is closed; a backslash hides the character behind it."""
+        """Where the quote that was opened before `start` is closed; a backslash escapes the character after it."""
         stop, pos = _STOPS[quote], start
         while True:
             found = stop.search(self.text, pos, self.end)
@@ -212,7 +212,7 @@ class WordReader:
             pos = found.end() + 1
 
     def arithmetic(self, start):
-        """Pass over `((...))` at `start`, true if it is one; commands in it are not looked for."""
+        """Skip `((...))` at `start`; true if it is one. Commands in it are not read."""
         end = self._balanced(start, 1)
         if not self.text.startswith(")", end):
             return False
@@ -226,7 +226,7 @@ class WordReader:
         self.pos = end
 
     def _balanced(self, start, wanted):
-        """The place behind the parenthesis that closes all open ones but `wanted`."""
+        """The place after the parenthesis that closes all open ones but `wanted`."""
         depth = 0
         if self.vain < VAIN_LIMIT:
             for found in _PARENTHESES.finditer(self.text, start, self.end):

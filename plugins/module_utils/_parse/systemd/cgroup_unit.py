@@ -1,13 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""/proc/PID/cgroup: which service of systemd a process belongs to. PRIVATE to the collection.
+"""/proc/PID/cgroup: the systemd service of a process. PRIVATE to the collection.
 
 Sample:
     1:name=systemd:/system.slice/kubelet.service
     0::/system.slice/k3s.service
-systemd keeps its units in the hierarchy of its name, or in the unified one where there is no other (man 7 cgroups).
-Below `.slice` folders the first folder is the unit; what a unit with Delegate= puts below is its own.
+systemd keeps its units in the hierarchy of its name, or in the unified hierarchy if there is no other (man 7 cgroups).
+Below the `.slice` directories the first directory is the unit; a unit with Delegate= manages the directories below it
+itself.
 """
 
 import re

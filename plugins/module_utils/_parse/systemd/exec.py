@@ -5,7 +5,7 @@
 
 Sample: `-/bin/sh -c 'iptables -F; iptables -X' ; /bin/true "a b"`
 Grammar: systemd src/core/load-fragment.c config_parse_exec(), src/basic/extract-word.c extract_first_word(), man
-systemd.service "Command lines". It is no shell: no pipes, no redirection; `;` as a word of its own divides commands.
+systemd.service "Command lines". It is not a shell: no pipes, no redirection; `;` as a separate word separates commands.
 """
 
 import re
@@ -16,7 +16,7 @@ from .name import parse_unit_name
 _PIECE = r"""[^\s"'\\]|\\.|\\\Z|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"""
 _WORD = re.compile(r"[ \t\n\r]*((?:%s)+)(?=[ \t\n\r]|\Z)" % _PIECE.replace(r"\s", r" \t\n\r"), re.DOTALL)
 _PARTS = re.compile(r"""((?:[^"'\\]|\\.|\\\Z)+)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'""", re.DOTALL)
-# src/basic/escape.c cunescape_one(); a backslash before anything else stays.
+# src/basic/escape.c cunescape_one(); a backslash before any other character stays.
 _ESCAPE = re.compile(
     r"""\\(?:([abfnrtv\\"'s])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))""")
 _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "s": " "}
@@ -24,7 +24,7 @@ _PREFIXES = re.compile(r"[-@:+!]*")
 
 
 class ExecLine:
-    """One command: `key` (ExecStart), `prefixes` of its program (`-@:+!`), `text` as written behind them, `path` and
+    """One command: `key` (ExecStart), `prefixes` of its program (`-@:+!`), `text` as written after them, `path` and
     `line` of its value."""
 
     def __init__(self, key, prefixes, text, path, line, unit):
@@ -36,8 +36,8 @@ class ExecLine:
         self._unit = unit
 
     def argv(self):
-        """The words without quotes, specifiers of the unit's name filled in, `$$` made `$` as systemd does before it
-        starts the program.
+        """The words without quotes, specifiers of the unit's name filled in, `$$` replaced with `$`, as systemd does
+        before it starts the program.
 
         With the prefix `@` the second word is argv[0] of the program. Variables (`${NAME}`) stay.
         """
@@ -46,13 +46,13 @@ class ExecLine:
 
 
 def parse_exec(key, value, unit):
-    """[ExecLine] of one value of a unit called `unit`; ` ; ` divides commands."""
+    """[ExecLine] of one value of a unit called `unit`; ` ; ` separates commands."""
     return [ExecLine(key, prefixes, text, value.path, value.line, unit)
             for prefixes, text in split_commands(value.text)]
 
 
 def filled_specifiers(text, unit):
-    """`text` with those specifiers filled in that the unit's name decides, or that are the same on every system (man
+    """`text` with the specifiers filled in that depend only on the unit's name, or are the same on every system (man
     systemd.unit)."""
     if "%" not in text:
         return text
@@ -88,8 +88,8 @@ def _without_prefixes(command):
 
 
 def split_arguments(text):
-    """The words of one command without their quotes. What follows an unbalanced quote is lost, as systemd refuses such
-    a line."""
+    """The words of one command without their quotes. The text after an unbalanced quote is lost: systemd rejects such a
+    line."""
     return [";" if text[begin:end] == "\\;" else _unquoted(text[begin:end]) for begin, end in _words(text)]
 
 

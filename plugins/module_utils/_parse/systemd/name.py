@@ -17,7 +17,7 @@ _LONGEST = 255
 
 
 class UnitName:
-    """`prefix`, `instance` (None of a plain name, empty of a template) and `kind` (the type) of a unit's name."""
+    """`prefix`, `instance` (None for a plain name, empty for a template) and `kind` (the type) of a unit's name."""
 
     def __init__(self, prefix, instance, kind):
         self.prefix = prefix
@@ -26,7 +26,7 @@ class UnitName:
 
     @property
     def template(self):
-        """Name of the template that an instance is made from, else None."""
+        """Name of the template of an instance, otherwise None."""
         return "%s@.%s" % (self.prefix, self.kind) if self.instance else None
 
     def with_instance(self, instance):
@@ -35,7 +35,7 @@ class UnitName:
 
 @functools.lru_cache(maxsize=4096)
 def parse_unit_name(name):
-    """`UnitName`, or None of what is no name of a unit."""
+    """`UnitName`, or None if `name` is not the name of a unit."""
     found = _NAME.match(name) if len(name) <= _LONGEST else None
     if found is None:
         return None
@@ -51,16 +51,17 @@ def filled_in(name, instance):
 
 @functools.lru_cache(maxsize=4096)
 def names_for_drop_ins(name):
-    """Names whose `.d`, `.wants` and `.requires` directories count for a unit, its own first (man systemd.unit).
+    """Names whose `.d`, `.wants` and `.requires` directories apply to a unit, its own name first (man systemd.unit).
 
-    Those of `foo-bar@x.service` are itself, `foo-bar@.service`, `foo-.service`, `foo-@x.service`, `foo-@.service`:
-    systemd src/shared/dropin.c unit_file_find_dirs(). What counts for a whole type (`service.d`) is not among them.
+    For `foo-bar@x.service` these are the name itself, `foo-bar@.service`, `foo-.service`, `foo-@x.service`,
+    `foo-@.service`: systemd src/shared/dropin.c unit_file_find_dirs(). Directories for a whole type (`service.d`) are
+    not included.
     """
     parts = parse_unit_name(name)
     names = (name,)
     if parts.template:
         names += names_for_drop_ins(parts.template)
-    # The next shorter prefix ends at a dash, and a prefix that ends in one is not its own.
+    # The next shorter prefix ends at a dash, and a prefix that ends in a dash is not its own shorter prefix.
     dash = (parts.prefix[:-1] if parts.prefix.endswith("-") else parts.prefix).rfind("-")
     if dash > 0:
         shorter = UnitName(parts.prefix[:dash + 1], parts.instance, parts.kind)

@@ -19,9 +19,9 @@ import collections
 import re
 
 _BLANKS = " \t\n\r"
-# Each of these ends a line, and one of each kind in a row ends one only.
+# Each of these ends a line, and one of each kind in a row ends only one line.
 _LINE_END = re.compile("\n\r?\0?|\r\n?\0?|\0")
-# Bytes that are no UTF-8 (as Python's surrogateescape hands them on), and what Unicode calls no character.
+# Bytes that are not UTF-8 (as Python's surrogateescape encodes them), and noncharacters of Unicode.
 _NO_TEXT = re.compile("[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _BEYOND_ASCII = re.compile(b"[\x80-\xff]")
 _UNSAFE = re.compile("[\x00-\x1f\x7f\"'\\\\]")
@@ -31,7 +31,7 @@ Assignment.__doc__ = "One `key=text` below `[section]`; `line` is where it begin
 
 
 class UnitText:
-    """What a file says: `assignments` in order; `broken` is the line systemd gives up at, or None."""
+    """The content of a file: `assignments` in order; `broken` is the line at which systemd stops reading, or None."""
 
     def __init__(self, assignments, broken):
         self.assignments = assignments
@@ -39,8 +39,8 @@ class UnitText:
 
 
 def parse_unit(data):
-    """`UnitText` of the bytes of a file. A line that is no assignment is passed over; one that is no UTF-8, or no
-    section, ends it."""
+    """`UnitText` of the bytes of a file. A line that is not an assignment is skipped; a line that is not UTF-8, or an
+    invalid section line, ends the reading."""
     ascii_only = _BEYOND_ASCII.search(data) is None
     text = data.decode("utf-8", "surrogateescape")
     text = text[1:] if text.startswith("\ufeff") else text
@@ -65,8 +65,8 @@ def parse_unit(data):
 
 
 def _joined(text):
-    """(number of the first line, text) with continued lines made one; the backslash becomes a blank, comments between
-    them go."""
+    """(number of the first line, text) with continued lines joined; the backslash becomes a blank, comments between the
+    lines are removed."""
     start, parts = 0, []
     for number, line in enumerate(_LINE_END.split(text), 1):
         if line.lstrip(_BLANKS)[:1] in ("#", ";"):

@@ -23,12 +23,13 @@ _ALIAS = re.compile(r"\*([A-Za-z0-9_-]+)(?=[ \t\n,\]}]|\Z)")
 _LINE_BREAK = re.compile(r"[ \t]*\n[ \t\n]*")
 _TAIL = re.compile(r"[ \t]*(?:\n|\Z)|[ \t]+#")
 
-# The node, the number of the line it ends on, and where that is in the text.
+# The node, the number of its last line, and its end in the text.
 Flow = collections.namedtuple("Flow", "node line end")
 
 
 def parse_flow(text, at, line, notes):
-    """`Flow` of what begins with a bracket at `at`, in line `line`; doubts go to `notes`. Raises `Unreadable`."""
+    """`Flow` of the node that begins with a bracket at `at`, in line `line`; doubts go to `notes`. Raises
+    `Unreadable`."""
     reader = _Reader(text, at, line, notes)
     node = reader.value(0)
     notes.doubt(reader.line, "text follows a closing bracket", not _TAIL.match(text, reader.at))
@@ -41,19 +42,19 @@ class _Reader:
         self._text, self.at, self.line, self._notes = text, at, line, notes
 
     def _move(self, end):
-        """Go on at `end`; returns what lies before it."""
+        """Continue at `end`; returns the text before it."""
         passed = self._text[self.at:end]
         self.line += passed.count("\n")
         self.at = end
         return passed
 
     def _next(self):
-        """The next character that says something, empty at the end."""
+        """The next significant character, empty at the end."""
         self._move(_GAP.match(self._text, self.at).end())
         return self._text[self.at:self.at + 1]
 
     def value(self, depth):
-        """What begins at the next character."""
+        """The node that begins at the next character."""
         start, line, tags, anchors = self._next(), self.line, [], []
         found = _PROPERTY.match(self._text, self.at)
         while found:
@@ -100,7 +101,7 @@ class _Reader:
         return Node(SCALAR, line, unquoted(inner, quote), False, False)
 
     def _ends(self, closing):
-        """Whether the collection ends here, passing its bracket."""
+        """Whether the collection ends here; skips its bracket."""
         if self._next() != closing:
             return False
         self._move(self.at + 1)
@@ -142,7 +143,7 @@ class _Reader:
             return False
         if self.line != line or ended != line or node.kind != SCALAR:
             raise Unreadable(self.line, "a key is not a text of one line")
-        # Only behind quotes a colon needs no blank.
+        # A colon needs no blank only after a key in quotes.
         glued = self._text[self.at + 1:self.at + 2] in (",", "[", "]", "{", "}")
         self._notes.doubt(line, "a colon is next to a bracket", node.plain and glued)
         return True

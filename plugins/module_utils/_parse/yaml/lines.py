@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One document of YAML, line by line. PRIVATE to the collection.
 
-A line that fits nowhere is passed over, and noted as a doubt. Grammar: YAML 1.2.2, chapters 6 to 9.
+A line that fits nowhere is skipped, and recorded as a doubt. Grammar: YAML 1.2.2, chapters 6 to 9.
 """
 
 import re
@@ -25,8 +25,7 @@ _BELONGS_NOWHERE = "its indentation fits no line above"
 
 
 def parse_lines(lines, offset):
-    """(`Node`, what is in doubt or None) of a document, the first of whose lines is that behind line `offset` of the
-    file."""
+    """(`Node`, the first doubt or None) of a document; its first line follows line `offset` of the file."""
     reader = _Reader(lines, offset)
     return reader.document(), reader.notes.problem
 
@@ -55,7 +54,7 @@ class _Reader:
         return not line or line[0] == "#"
 
     def _indent(self):
-        """Indentation of the next line that says something; -1 at the end."""
+        """Indentation of the next line with content; -1 at the end."""
         while self._at < len(self._lines) and self._is_blank(self._at):
             self._at += 1
         if self._at >= len(self._lines):
@@ -65,8 +64,8 @@ class _Reader:
         return indent
 
     def _block(self, least, parent, depth):
-        """What begins on the next line, if that is indented by at least `least`; `parent` is the indentation of what it
-        belongs to."""
+        """The node that begins on the next line, if the line is indented by at least `least`; `parent` is the
+        indentation of the node above."""
         indent = self._indent()
         if indent < least or depth > _DEPTH:
             self._doubt("it is nested deeper than %d levels" % _DEPTH, depth > _DEPTH)
@@ -85,7 +84,7 @@ class _Reader:
             inner = rest.lstrip(" \t")
             if _is_item(inner) or _key_of(inner):
                 self._doubt("a tab is in the indentation", "\t" in rest[:len(rest) - len(inner)])
-                # A list or mapping that begins behind the dash goes on at that column.
+                # A list or mapping that begins after the dash continues at that column.
                 self._lines[number] = self._lines[number][:indent] + " " + rest
                 items.append(self._block(indent + 1, indent, depth + 1))
             else:
@@ -109,13 +108,14 @@ class _Reader:
         return Node(MAP, self._number(first), self.notes.merged(pairs, self._number(first)), False, False)
 
     def _pass_over(self, indent):
-        """Skip lines that are indented deeper than the block they are in: they belong to nothing."""
+        """Skip lines that are indented deeper than the block they are in: they belong to no node."""
         while self._indent() > indent:
             self._doubt(_BELONGS_NOWHERE)
             self._at += 1
 
     def _value(self, text, indent, depth, least=None):
-        """What `text`, the rest of the present line, begins; its further lines are indented by more than `indent`."""
+        """The node that begins with `text`, the rest of the current line; its further lines are indented by more than
+        `indent`."""
         line, tags, anchors = self._number(self._at), [], []
         for _number in range(_PROPERTIES):
             found = _PROPERTY.match(text)
@@ -190,7 +190,7 @@ class _Reader:
         return Node(SCALAR, self._number(number), unquoted(inner, quote), False, False)
 
     def _flow(self, text):
-        """What begins with a bracket; it ends where the bracket is closed, however its lines are indented."""
+        """The node that begins with a bracket; it ends where the bracket is closed, regardless of indentation."""
         if self._text is None:
             self._text, self._starts, start = "\n".join(self._lines), [], 0
             for line in self._lines:
@@ -241,7 +241,7 @@ def _is_item(line):
 
 
 def _key_of(line):
-    """(key, rest behind the colon) of a line of a mapping, else None."""
+    """(key, rest after the colon) of a line of a mapping, otherwise None."""
     if line[:1] and line[0] in QUOTES:
         end = end_of_quote(line, line[0], 1)
         rest = line[end + 1:].lstrip(" \t") if end > 0 else ""

@@ -8,11 +8,11 @@ import collections
 SCALAR, LIST, MAP = "scalar", "list", "map"
 BINARY = "binary"  # A scalar in base64: `!!binary`.
 # `value`: a text, [Node] or [(key, Node)]. `exact`: line N of the text is line `line + N - 1` of the file. `plain`: a
-# text that is not in quotes and no block, which may be a number as well.
+# text without quotes that is not a block; it may be a number as well.
 Node = collections.namedtuple("Node", "kind line value exact plain")
 NOTHING = Node(SCALAR, 0, "", False, True)
-MERGE = object()  # Stands where a merge key stood: https://yaml.org/type/merge.html.
-# At most so many keys may come from merges in one document: aliases multiply text.
+MERGE = object()  # Replaces a merge key: https://yaml.org/type/merge.html.
+# At most this many keys may come from merges in one document: aliases multiply text.
 MERGED_LIMIT = 2000
 _TAG_OF_BINARY = "!!binary"
 
@@ -22,8 +22,7 @@ class Unreadable(Exception):
 
 
 class Notes:
-    """What is noted while a document is read: its anchors, and the first thing that may mean something else than this
-    reader takes it for."""
+    """The anchors of a document, and the first problem: a text that other readers may understand differently."""
 
     def __init__(self):
         self.problem = None
@@ -35,12 +34,12 @@ class Notes:
             self.problem = "line %d: %s" % (line, why)
 
     def anchored(self, name, line):
-        """The node an alias stands for."""
+        """The node that an alias refers to."""
         self.doubt(line, "an alias has no anchor", name not in self._anchors)
         return self._anchors.get(name, NOTHING)
 
     def with_properties(self, node, line, tags, anchors):
-        """The node with its tags taken into account, and known by its anchors."""
+        """The node with its tags applied; its anchors are recorded."""
         if node.kind == SCALAR and _TAG_OF_BINARY in tags:
             node = node._replace(kind=BINARY)
         # An unknown tag may change the type of the value.
@@ -49,7 +48,7 @@ class Notes:
         return node
 
     def merged(self, pairs, line):
-        """The pairs of a mapping with what its merge keys bring ahead of its own, which count before them."""
+        """The pairs of a mapping: the pairs of its merge keys come first, its own pairs override them."""
         if not any(key is MERGE for key, _value in pairs):
             return pairs
         brought, own, before, merges = [], [], set(), set()
@@ -59,7 +58,7 @@ class Notes:
                 before.add(key)
                 continue
             found = self._of_merge(value, line)
-            # yaml.v2 lets a merge key overrule what stands ahead of it, other readers do not.
+            # In yaml.v2 a merge key overrides the keys before it, in other readers it does not.
             self.doubt(line, "a merge key follows a key that it also sets",
                        any(name in before for name, _node in found))
             # Of two merge keys some readers take the first one's value and others the last one's.
@@ -81,5 +80,5 @@ class Notes:
 
 
 def merge_or_key(node):
-    """What the key of a mapping is: its text, or MERGE."""
+    """The key of a mapping: its text, or MERGE."""
     return MERGE if node.plain and node.value == "<<" else node.value

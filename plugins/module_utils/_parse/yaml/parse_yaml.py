@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The reader of YAML, of which JSON is a part, with the line of every value. PRIVATE to the collection.
+"""Parser of YAML, and so of JSON, with the line of every value. PRIVATE to the collection.
 
 Sample:
     runcmd:
@@ -9,9 +9,9 @@ Sample:
       - [ sh, -c, "iptables -F" ]
       - |
         iptables -X
-The standard library reads no YAML. Read are documents of blocks and brackets, scalars of all styles, comments, anchors,
-aliases and merge keys. Whatever else YAML has (tags, keys behind a question mark), and what its readers do not agree
-on, makes a document one with a `problem`. Grammar: YAML 1.2.2, chapters 6 to 9.
+The standard library has no YAML parser. This one reads documents of blocks and brackets, scalars of all styles,
+comments, anchors, aliases and merge keys. A document with other features of YAML (tags, keys after a question mark), or
+with text on which YAML readers do not agree, has a `problem`. Grammar: YAML 1.2.2, chapters 6 to 9.
 """
 
 import collections
@@ -23,27 +23,27 @@ from .scalars import typed
 
 __all__ = ["BINARY", "LIST", "MAP", "NOTHING", "SCALAR", "item", "parse_yaml", "plain_value"]
 
-# `root` is its Node; `problem` says with its line what of it may mean something else than `root` does, None where
-# nothing does.
+# `root` is its Node; `problem` names the line and the reason why the text may mean something different from `root`, or
+# None.
 Document = collections.namedtuple("Document", "root problem")
 
-# Characters, lines and documents of one file: a second's work. Configurations have some hundred lines; files in base64
-# make long ones.
+# Limits of characters, lines and documents of one file, for one second of work. Configurations have a few hundred
+# lines; embedded files in base64 make long lines.
 LIMIT, LINES_LIMIT, DOCUMENTS_LIMIT = 1024 * 1024, 20000, 100
 _MARK = re.compile(r"(---|\.\.\.)(?=[ \t]|\Z)")
-# Line breaks that are none here, and what no document may hold (YAML 1.2.2, 5.1).
+# Line breaks that do not count here, and characters that no document may contain (YAML 1.2.2, 5.1).
 _FOREIGN = re.compile(u"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
 
 
 def parse_yaml(text):
-    """[`Document`]; none where nothing is written. What cannot be read has a problem and what could be made of it,
-    never an exception."""
+    """[`Document`]; empty for a text without content. A document that cannot be read has a problem and the part that
+    could be read; there is never an exception."""
     foreign = _FOREIGN.search(text)
     problem = ("line %d: a character that YAML does not allow" % (text.count("\n", 0, foreign.start()) + 1)
                if foreign else None)
     if len(text) > LIMIT:
         text, problem = text[:LIMIT], "it is longer than %d characters" % LIMIT
-    # An empty text behind the last line break is not a line.
+    # An empty text after the final line break is not a line.
     lines = [line.rstrip("\r") for line in re.sub(r"\n\Z", "", text.lstrip(u"\ufeff")).split("\n", LINES_LIMIT)]
     if len(lines) > LINES_LIMIT:
         del lines[LINES_LIMIT:]
@@ -59,7 +59,7 @@ def parse_yaml(text):
 
 
 def _bounds(lines):
-    """(first line, line behind it, problem or None) of each document; the mark in front of one is blanked in
+    """(first line, line after the last, problem or None) of each document; the mark before a document is blanked in
     `lines`."""
     start, has_content, marked, odd = 0, False, False, None
     for number, line in enumerate(lines):
@@ -89,8 +89,8 @@ def item(node, key):
 
 
 def plain_value(node, levels):
-    """Dictionaries, lists and scalars with the types that Kubernetes gives them, down to so many levels; what is
-    deeper, which aliases may make as large as they like, is an empty dictionary or list."""
+    """Dictionaries, lists and scalars with the types that Kubernetes gives them, down to `levels` levels. Deeper
+    dictionaries and lists become empty ones: aliases can make them arbitrarily large."""
     if node.kind == MAP:
         return {key: plain_value(value, levels - 1) for key, value in node.value} if levels else {}
     if node.kind == LIST:

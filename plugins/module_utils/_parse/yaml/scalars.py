@@ -8,7 +8,7 @@ Grammar: YAML 1.2.2, 5.7 (escapes), 6.5 (line folding), 7.3 (quoted), 8.1.3 (fol
 
 import re
 
-# What stands before the quote that ends a scalar; nothing in it can be read in two ways.
+# The text before the quote that ends a scalar; these patterns are unambiguous.
 _INSIDE = {'"': re.compile(r'[^"\\]*(?:\\.[^"\\]*)*\\?', re.DOTALL), "'": re.compile(r"[^']*(?:''[^']*)*")}
 QUOTES = tuple(_INSIDE)
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00[01][0-9a-fA-F]{5}|\n|.)", re.DOTALL)
@@ -16,7 +16,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "e
             "N": "\x85", "_": "\xa0", "L": u"\u2028", "P": u"\u2029"}
 _THEMSELVES = tuple(" \"/\\\t\n")
 # kubelet, kube-proxy and k3s read YAML with yaml.v2, which has the types of YAML 1.1 with its own rules (resolve.go of
-# gopkg.in/yaml.v2, which sigs.k8s.io/yaml uses): y and n are booleans too, and there is no number to the base of 60.
+# gopkg.in/yaml.v2, which sigs.k8s.io/yaml uses): y and n are booleans too, and there are no numbers to the base of 60.
 _WORDS = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
 _WORDS.update((form, value) for value, words in ((True, "y yes true on"), (False, "n no false off"))
               for word in words.split() for form in (word, word.capitalize(), word.upper()))
@@ -27,7 +27,7 @@ _DIGITS = 300  # No number in a configuration has more digits; int() is slow for
 
 
 def typed(text):
-    """What a plain scalar is: None, a boolean, a number or the text itself."""
+    """The value of a plain scalar: None, a boolean, a number or the text itself."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789" or len(text) > _DIGITS:
@@ -44,14 +44,13 @@ def typed(text):
 
 
 def end_of_quote(line, quote, start=0):
-    """Where in `line` the quote ends that is open at `start`, as the place of the closing mark; -1 if it goes on in the
-    next line."""
+    """Index in `line` of the mark that closes the quote open at `start`; -1 if the quote continues on the next line."""
     end = _INSIDE[quote].match(line, start).end()
     return end if end < len(line) else -1
 
 
 def unquoted(inner, quote):
-    """The value of what stands between two quotes."""
+    """The value of the text between two quotes."""
     if quote == "'":
         return "".join(_folded_lines(inner.split("\n"), False)).replace("''", "'")
     return _ESCAPE.sub(_escaped, "".join(_folded_lines(inner.split("\n"), True)))
@@ -90,7 +89,7 @@ def folded(lines):
 
 def _folded_lines(lines, escapes):
     """Pieces of a quoted scalar: its lines are joined by blanks, an empty one is a line break; where there are
-    `escapes`, a backslash at the end joins without.
+    `escapes`, a backslash at the end of a line joins it without a blank.
     """
     yield lines[0] if len(lines) == 1 else lines[0].rstrip(" \t")
     before, blanks = lines[0], 0

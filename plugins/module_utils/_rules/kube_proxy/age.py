@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether kube-proxy is of a version before 1.20, which wrote other jumps and rules. PRIVATE to the collection.
+"""Whether kube-proxy is older than 1.20; older versions write other jumps and rules. PRIVATE to the collection.
 
-Where the version is not known the rules decide: only kube-proxy up to 1.19 leads INPUT to KUBE-SERVICES, and only up to
-1.18 one rule of KUBE-POSTROUTING both looks for the mark and masquerades (kubernetes pkg/proxy/iptables/proxier.go,
+Where the version is not known the rules decide: only kube-proxy up to 1.19 jumps from INPUT to KUBE-SERVICES, and only
+up to 1.18 one rule of KUBE-POSTROUTING both matches the mark and masquerades (kubernetes pkg/proxy/iptables/proxier.go,
 pkg/proxy/ipvs/proxier.go).
 """
 
@@ -12,13 +12,13 @@ from ..rules import uses
 from ..setting import proxy_since
 from ..tables import table_of
 
-# What only newer versions make: a jump that stayed behind after an upgrade tells nothing beside it.
+# Chains that only newer versions create: beside them a jump that remained after an upgrade proves nothing.
 _NEWER = (("filter", ("KUBE-NODEPORTS", "KUBE-PROXY-FIREWALL", "KUBE-NODE-PORT")), ("nat", ("KUBE-EXT-", "KUBE-SVL-")))
 _1_20 = (1, 20)
 
 
 def is_before_1_20(rule_set, setting):
-    """True if it certainly is, by the version or by the rules; False if it is not known."""
+    """True if the version or the rules prove it; False if it is not known."""
     newer = proxy_since(setting, _1_20)
     return not newer if newer is not None else _looks_old(rule_set)
 

@@ -5,7 +5,7 @@
 collection.
 
 Source: the jump tables of kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go, 1.16 to 1.30.
-`since`: the first version that has it for certain, None for all; `until`: the first that has it no more.
+`since`: the first version that has it for certain, None for all; `until`: the first version that no longer has it.
 """
 
 import collections
@@ -46,20 +46,19 @@ ANCHORS = {
     ),
 }
 
-# kubelet's, in every version, wherever it has made the chain (makeIPTablesUtilChains).
+# The jumps of kubelet, in every version, wherever it has created the chain (makeIPTablesUtilChains).
 KUBELET = _anchors("filter", "KUBE-FIREWALL", None, "INPUT", "OUTPUT")
 
-# What is missing without a jump to it, from what breaks most: what leads to all Services and back, NodePorts, one
-# Service (any other chain of nat), what a DROP policy of FORWARD would refuse, what filter refuses of Services. In
-# other tables all are alike.
+# Targets in the order of the damage if no rule jumps to them, worst first: chains for all Services and their replies,
+# NodePorts, one Service (any other chain of nat), packets that a DROP policy of FORWARD would drop, packets to Services
+# that filter refuses. In other tables all targets rank alike.
 _NAT = ("KUBE-SERVICES", "KUBE-POSTROUTING", "KUBE-NODEPORTS")
 _FILTER = ("KUBE-FORWARD", "KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-NODE-PORT", "KUBE-EXTERNAL-SERVICES",
            "KUBE-PROXY-FIREWALL")
 
 
 def breakage(table, chain, text):
-    """The rank of a missing anchor in that order, 0 for what breaks most; `text` is the rule that is missing, or
-    nothing."""
+    """The rank of a missing anchor in that order, 0 for the worst; `text` is the missing rule, or empty."""
     target = text.rpartition(" -j ")[2] or chain
     known = _NAT if table == "nat" else _FILTER
     return (table == "filter") * 10 + (known.index(target) if target in known else len(known))
@@ -69,6 +68,7 @@ def breakage(table, chain, text):
 CANARY, CANARY_SINCE = "KUBE-PROXY-CANARY", (1, 17)
 CANARY_TABLES = ("mangle", "nat", "filter")
 
-# Of kubelet, in mangle: the chain by which others tell its backend (kubernetes enhancement 3178), and its own canary.
+# Of kubelet, in mangle: the chain by which other programs detect its backend (kubernetes enhancement 3178), and its own
+# canary.
 HINT, HINT_SINCE = "KUBE-IPTABLES-HINT", (1, 24)
 KUBELET_CANARY = "KUBE-KUBELET-CANARY"

@@ -4,7 +4,7 @@
 """Jumps and chains without which no packet reaches kube-proxy's rules. PRIVATE to the collection.
 
 Two groups of questions: of one rule set (`ask_anchors`) and of all rule sets of a node (`ask_presence`, `ask_hint`),
-because a family may be unused and kubelet may write to the other backend than kube-proxy.
+because a family may be unused and kubelet may write to another backend than kube-proxy.
 """
 
 from ..endings import takes_all
@@ -30,7 +30,7 @@ def ask_anchors(rule_set, setting):
 
 
 def ask_presence(rule_sets, setting_by):
-    """chains_missing, once: kube-proxy runs and neither family nor backend has a single chain of it."""
+    """chains_missing, once: kube-proxy runs, but no family and no backend has a single chain of it."""
     modes = [setting_by(rule_set).mode for rule_set in rule_sets]
     if not rule_sets or any(mode not in ANCHORS
                             for mode in modes) or any(has_proxy(rule_set) for rule_set in rule_sets):
@@ -44,8 +44,8 @@ def ask_presence(rule_sets, setting_by):
 
 
 def ask_hint(rule_sets, setting_by):
-    """hint_missing of each family: no backend holds kubelet's chain for others. IPv6 counts where kubelet or kube-proxy
-    uses it."""
+    """hint_missing of each family: no backend has the chain by which other programs detect kubelet's backend. IPv6
+    counts where kubelet or kube-proxy uses it."""
     for family in sorted({rule_set.family for rule_set in rule_sets if rule_set.family}):
         mine = [rule_set for rule_set in rule_sets if rule_set.family == family]
         setting = setting_by(mine[0])
@@ -62,8 +62,8 @@ def ask_hint(rule_sets, setting_by):
 
 
 def _expected(rule_set, setting):
-    """The anchors this node must have: those of its version; without a version those that all versions have and those
-    its own chains require."""
+    """The anchors this node must have: the anchors of its version. If the version is not known: the anchors that all
+    versions have, and the anchors that the node's own chains require."""
     found = []
     for anchor in ANCHORS.get(setting.mode, ()):
         table = table_of(rule_set, anchor.table)
@@ -88,8 +88,8 @@ def _missing(rule_set, expected):
 
 
 def _leads(rule, anchor):
-    """Some jumps are limited to new connections, which is all kube-proxy needs; one limited further does not lead all
-    traffic there."""
+    """True if the rule is the anchor. A jump may be limited to new connections, which is all that kube-proxy needs; a
+    jump with further limits does not carry all traffic."""
     if rule.target != anchor.target:
         return False
     return not rule.has_match or (not rule.options
@@ -102,8 +102,8 @@ def _rules(chains, chain):
 
 
 def _node_ports(rule_set, setting):
-    """The last rule of KUBE-SERVICES leads to the NodePorts; where no address of the node serves them
-    (nodePortAddresses) there is none."""
+    """The last rule of KUBE-SERVICES jumps to the NodePorts; it does not exist where no address of the node serves them
+    (nodePortAddresses)."""
     chains = chains_of(rule_set, "nat")
     if setting.mode != "iptables" or not chains or not rule_set.tables["nat"].rule_counts().get(_NODE_PORTS):
         return
@@ -113,7 +113,7 @@ def _node_ports(rule_set, setting):
 
 
 def _shadowed(rule_set, expected):
-    """The first rule of a chain that no packet gets past, if all anchors stand behind it."""
+    """The first rule of a chain that no packet gets past, if anchors stand only behind it."""
     for place in sorted({(anchor.table, anchor.chain) for anchor in expected}):
         table = table_of(rule_set, place[0])
         rules = _rules(table.chains, place[1]) if table is not None else []

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Chains of kube-proxy that always hold rules and have lost all or some of them. PRIVATE to the collection.
 
-iptables -F of one chain, or of a table whose Services a partial sync has brought back since; or single rules were
-deleted. Source: kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go; KUBE-FIREWALL is empty on some
-nodes, see guards.py.
+The cause is `iptables -F` of one chain, or of a table whose Services a partial sync has restored since, or single rules
+were deleted. Source: kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go; KUBE-FIREWALL is empty on
+some nodes, see guards.py.
 """
 
 from ..observation import observe
@@ -14,13 +14,13 @@ from ..tables import chains_of
 from .age import is_before_1_20, masquerades_by_mark
 from .proxy import PORTALS, has_proxy
 
-# (table, chain, target of its rules, how many it has at least, what is missing).
+# (table, chain, target of its rules, minimum number of such rules, the problem if there are fewer).
 _BOTH = (("nat", "KUBE-POSTROUTING", "MASQUERADE", 1, "none of its rules masquerades"),
          ("nat", "KUBE-POSTROUTING", "MARK", 1, "none of its rules clears the mark"),
          ("nat", "KUBE-MARK-MASQ", "MARK", 1, "none of its rules sets the mark"),
          ("filter", "KUBE-FORWARD", "ACCEPT", 2, "one of its rules that accept marked packets and replies is missing"))
 _ALWAYS = {"iptables": _BOTH, "ipvs": _BOTH + (("nat", "KUBE-SERVICES", None, 1, ""),)}
-# What the chains in the middle lead to.
+# The chains that these two chains jump to.
 _BEHIND = {"KUBE-SERVICES": ("KUBE-SVC-", "KUBE-SVL-"), "KUBE-NODEPORTS": ("KUBE-EXT-", "KUBE-XLB-")}
 _GONE = "the chain exists, but it has lost all its rules"
 
@@ -43,8 +43,8 @@ def ask_emptied(rule_set, setting):
 
 
 def _of_old(rule_set, setting, rules, target):
-    """True for what is not missing in versions before 1.20: up to 1.18 no rule takes the mark away, and without a range
-    of pods KUBE-FORWARD accepts marked packets only."""
+    """True for a rule that versions before 1.20 do not write: up to 1.18 no rule clears the mark, and without a range
+    of pods KUBE-FORWARD accepts only marked packets."""
     if target == "MARK":
         return any(masquerades_by_mark(rule) for rule in rules)
     return target == "ACCEPT" and any(rule.target == target and uses(rule, "mark")
@@ -60,8 +60,8 @@ def _of_services(rule_set, setting):
         yield observe("emptied_chain", rule_set, "nat", external[0], "", len(external),
                       "the chains for external traffic to a Service are empty")
     for portal in PORTALS if setting.mode == "iptables" else ():
-        # Without a NodePort KUBE-NODEPORTS is empty, and with nodePortAddresses and without a Service KUBE-SERVICES may
-        # be.
+        # KUBE-NODEPORTS is empty without a NodePort. KUBE-SERVICES may be empty with nodePortAddresses and without a
+        # Service.
         if portal in table.chains and not counts.get(portal):
             targets = table.targets(endpoints=False)
             lost = [chain for chain in table.chains

@@ -5,7 +5,7 @@
 
 Whatever the families of the cluster, kube-proxy makes 12 or 13 chains in each family that iptables can write to (seen
 with 1.21, 1.30 and 1.36; kubernetes cmd/kube-proxy/app/server_linux.go createProxier(), which both modes share). Up to
-1.20 it is the cluster's family alone.
+1.20 it creates them in the cluster's family only.
 """
 
 from ..backends import FAMILIES
@@ -15,7 +15,7 @@ from ..tables import chains_of, table_of
 from .proxy import has_proxy, proxy_chains
 
 _SINCE = (1, 21)
-# Of table filter: only versions that write to both families make these.
+# Chains of table filter that only versions which write to both families create.
 _NEWER = ("KUBE-NODEPORTS", "KUBE-NODE-PORT", "KUBE-PROXY-FIREWALL")
 _TABLES = ("mangle", "nat", "filter")
 _TITLES = {"ipv4": "IPv4", "ipv6": "IPv6"}
@@ -46,6 +46,6 @@ def _writes_both(rule_set, setting):
 
 def _is_usable(rule_set, setting):
     """True where kube-proxy can write: table nat exists, or no table exists at all because nft deleted them. Without
-    IPv6 in the kernel it has none either. A legacy table exists as long as its kernel module is loaded."""
+    IPv6 in the kernel no IPv6 table exists either. A legacy table exists as long as its kernel module is loaded."""
     return "nat" in rule_set.tables or (rule_set.backend == "nft" and rule_set.source == "live" and not rule_set.tables
                                         and (rule_set.family == "ipv4" or setting.ipv6 is True))

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Missing DROP rules by which kube-proxy and kubelet protect Services and the node. PRIVATE to the collection.
 
-Source: kubernetes pkg/proxy/iptables/proxier.go: from 1.25 on KUBE-PROXY-FIREWALL drops what a KUBE-FW chain did not
-accept, before that the chain marked it for kubelet's KUBE-FIREWALL to drop. KUBE-FIREWALL protects addresses of the
-loopback interface, for which a node with route_localnet accepts packets from its neighbours
+Source: kubernetes pkg/proxy/iptables/proxier.go: from 1.25 on KUBE-PROXY-FIREWALL drops the packets that a KUBE-FW
+chain did not accept. Before 1.25 the KUBE-FW chain marked them, and kubelet's KUBE-FIREWALL dropped them. KUBE-FIREWALL
+protects addresses of the loopback interface, for which a node with route_localnet accepts packets from its neighbours
 (pkg/kubelet/kubelet_network_linux.go; kube-proxy's own copy from 1.27 on).
 """
 
@@ -84,7 +84,7 @@ def _unguarded(rule_set, setting, nat, filters):
 
 
 def _serves_localhost(nat):
-    """True where NodePorts are served on 127.0.0.1 too (localhostNodePorts): the jump to them does not leave it out."""
+    """True where NodePorts are served on 127.0.0.1 too (localhostNodePorts): the jump to them does not exclude it."""
     rules = nat["KUBE-SERVICES"].rules if "KUBE-SERVICES" in nat else ()
     return any(rule.target == "KUBE-NODEPORTS" and to_local(rule) and not rule.options for rule in rules)
 
@@ -92,8 +92,9 @@ def _serves_localhost(nat):
 def ask_invalid(rule_sets, setting_by):
     """emptied_chain of KUBE-FORWARD without its rule against INVALID packets.
 
-    It is not written where nf_conntrack_tcp_be_liberal was set when kube-proxy started; both families start together,
-    so that where nobody can read that, one that has the rule tells of the other.
+    kube-proxy does not write it where nf_conntrack_tcp_be_liberal was set when kube-proxy started. It starts both
+    families together. So where that setting cannot be read, a family that has the rule proves that the other family
+    lost it.
     """
     forwards = [(rule_set, _forward(rule_set)) for rule_set in rule_sets
                 if setting_by(rule_set).mode == "iptables" and has_proxy(rule_set)]
@@ -112,5 +113,6 @@ def _forward(rule_set):
 
 
 def _drops(rules):
-    """A DROP that has lost its match is told as that."""
+    """True if a rule drops INVALID packets, or all of them: a DROP that has lost its match is reported as
+    lost_match."""
     return any(rule.target == "DROP" and (not rule.has_match or "INVALID" in states(rule)) for rule in rules)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chains of kube-proxy in which one of the rules is missing that it writes together. PRIVATE to the collection.
+"""Chains that lack one of the rules that kube-proxy writes together. PRIVATE to the collection.
 
 After one rule is deleted all chains still exist and are jumped to; the other rules of the same Service, or those of all
 other Services, show that it is missing. Source: kubernetes pkg/proxy/iptables/proxier.go writeServicePortChains from
@@ -17,7 +17,7 @@ from .proxy import SERVICE_CHAIN, has_proxy
 _MARKING = "KUBE-MARK-MASQ"
 _OF_SERVICE = frozenset(("KUBE-SVC-", "KUBE-SVL-"))
 _ENTRIES = _OF_SERVICE | frozenset(("KUBE-EXT-", "KUBE-XLB-"))
-# What is not reached where one of these chains has rules and no rule jumps to it.
+# The addresses that are not reached where one of these chains has rules and no rule jumps to it.
 _UNREACHED = {"SVC": "the ClusterIP of the Service is", "SVL": "the ClusterIP of the Service is",
               "EXT": "NodePort and external addresses of the Service are",
               "FW": "load balancer addresses of the Service are"}
@@ -49,17 +49,18 @@ def _of_services(rule_set, nat, filters):
     chains = [chain for chain in direct if chain and chain[:9] in _OF_SERVICE and counts.get(chain)]
     bare = [chain for chain in chains if chain not in table.services.masquerading
             and not any(rule.target == _MARKING for rule in nat[chain].rules)]
-    # None has the rule where nothing tells what is local (detectLocalMode); of many chains a few cannot lack it.
+    # No chain has the rule where kube-proxy cannot detect local traffic (detectLocalMode). Where most chains have it,
+    # the other ones lost it.
     if bare and 2 * len(bare) < len(chains):
         yield observe("emptied_chain", rule_set, "nat", min(bare), "", len(bare),
                       "its rule to %s is missing; the chains of all other Services have one" % _MARKING)
 
 
 def _unreached(rule_set, table, filters, direct):
-    """anchor_missing of each Service whose ClusterIP no rule leads to while external traffic has a way, or that no rule
-    leads to at all.
+    """anchor_missing of each Service whose ClusterIP no rule leads to while external traffic reaches it, or that no
+    rule leads to at all.
 
-    A Service that was deleted leaves no chain with rules, but for a while in a large cluster.
+    A deleted Service leaves no chain with rules, except for a while in a large cluster.
     """
     entries = {jump[4] for jump in table.services.jumps if jump[0] == "KUBE-NODEPORTS" or jump[4][:9] == "KUBE-EXT-"}
     lost = sorted(chain for chain in entries if chain[:9] in _ENTRIES and chain in table.chains
@@ -75,15 +76,15 @@ def _unreached(rule_set, table, filters, direct):
     for chain in sorted(chain for chain, count in counts.items()
                         if count and chain not in targets and SERVICE_CHAIN.match(chain)):
         where = _UNREACHED.get(chain.split("-")[1])
-        # Beside the chain of all endpoints that of the local ones is for external traffic alone.
+        # Where the chain of all endpoints exists, the chain of the local endpoints is for external traffic only.
         if where and not (chain[:9] == "KUBE-SVL-" and "KUBE-SVC-" + chain[9:] in counts):
             yield observe("anchor_missing", rule_set, "nat", chain,
                           detail="no rule jumps to it: %s not reached" % where)
 
 
 def _lack(rules):
-    """What a KUBE-EXT chain lacks: all traffic is masqueraded and led on, or with a Local policy only what the node
-    itself sends."""
+    """The rule that a KUBE-EXT chain lacks, or None. It masquerades all traffic and sends it to the Service; with a
+    Local policy it does so only for packets of the node itself."""
     marks = [rule for rule in rules if rule.target == _MARKING]
     last = [rule for rule in rules if (rule.target or "")[:9] in _OF_SERVICE and not rule.has_match]
     if any(rule.target[:9] == "KUBE-SVC-" for rule in last):
@@ -109,7 +110,7 @@ def _names(table):
 
 
 def _of_sets(rule_set, nat, filters):
-    """Of ipvs mode: what ends these chains is always there, with whatever sets before it."""
+    """For ipvs mode: the last rule of each of these chains always exists, whatever rules with sets precede it."""
     for table, chains, chain, target, why in (
             ("nat", nat, "KUBE-SERVICES", "KUBE-NODE-PORT", "none of its rules jumps to KUBE-NODE-PORT"),
             ("nat", nat, "KUBE-LOAD-BALANCER", _MARKING, "its rule to %s is missing" % _MARKING),

@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kubelet's set-up of its chains left behind, family by family. PRIVATE to the collection.
+"""The chains that show whether kubelet set up its rules, for each family. PRIVATE to the collection.
 
-kubelet creates its chains once, at its start. Only where that went well it makes its canary in three tables and watches
-the one in mangle; what of them is gone it makes anew within a minute. Where it went wrong it never tries again for that
-family (kubernetes pkg/kubelet/kubelet_network_linux.go, pkg/util/iptables/iptables.go). Since 1.28 the hint comes
-first, so it may be there all the same.
+kubelet creates its chains once, at its start. Only if that succeeds it creates its canary in three tables and watches
+the one in mangle; it recreates deleted canaries within a minute. If it fails, kubelet never tries again for that family
+(kubernetes pkg/kubelet/kubelet_network_linux.go, pkg/util/iptables/iptables.go). Since 1.28 kubelet creates the hint
+first, so the hint may exist after a failure too.
 """
 
 import collections
@@ -16,8 +16,8 @@ from .anchor_table import CANARY_TABLES, HINT, KUBELET_CANARY
 from .proxy import has_proxy
 
 # hint: True, False, or None where not all of mangle could be read. canary: the same for the canary in mangle. others:
-# the other tables that hold a canary. used: whether the family is needed; IPv6 chains are made wherever ip6tables
-# works.
+# the other tables that hold a canary. used: whether the family is needed; kubelet creates IPv6 chains wherever
+# ip6tables works.
 Marks = collections.namedtuple("Marks", ("hint", "canary", "others", "used"))
 
 

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules that have lost the match of their canonical form. PRIVATE to the collection.
 
-An iptables of 1.8.7 prints rules of 1.8.9 without their marks and ports, and writes back what it printed. That the
-comment is still there proves nothing. Built-in chains are not judged: a rule without a match may be intended there, and
-a native nft rule prints as one.
+iptables 1.8.7 prints rules of 1.8.9 without their marks and ports, and restores the rules as it printed them. A comment
+that is still there proves nothing. Built-in chains are not judged: a rule without a match may be intended there, and a
+native nft rule prints as one.
 """
 
 import itertools
@@ -18,13 +18,13 @@ from ..targets import VERDICTS
 from .match_table import ADDRESS_FORMS, FORMS, JUMP_FORMS, MARKING, MARK_ARGUMENTS, PORT_FORMS, SET_CHAINS
 from .proxy import PORTALS, SERVICE_CHAIN, is_portal
 
-# What nft shows of a rule that iptables-save prints with its other matches.
+# A match that nft shows, of a rule that iptables-save prints with its other matches.
 NO_PORT, NO_SET = "the destination port is missing", "the match of the ipset is missing"
 _HINT = {"nft": "; nft list table may show a match that this iptables-save does not"}
 
 
 def ask_lost_match(rule_set, setting):
-    """lost_match of one rule set, whatever runs here: whose chain it is decides what is canonical.
+    """lost_match of one rule set, whatever mode runs here: the owner of a chain decides which rules are canonical.
 
     A verdict in the chain of a Service is reported as unexpected_drop; it is found here because this is the only pass
     over all chains.
@@ -68,7 +68,7 @@ def _of_chain(table, chain, rules, setting):
 
 
 def _first_of(is_one, rules):
-    """(the first of the rules that is one, or None; how many are)."""
+    """(the first rule for which `is_one` holds, or None; the number of such rules)."""
     first, count = None, 0
     for rule in rules:
         if is_one(rule):
@@ -93,8 +93,8 @@ def _of_service(services, chain, rules, setting):
     first, count = _first_of(lambda rule: rule.target in VERDICTS, rules)
     if not first or setting.mode not in (None, "iptables"):
         return
-    # Balancing and translation stand behind all else that was folded. Without any of both it is the chain of a Local
-    # policy up to 1.24, which refuses.
+    # Balancing and translation stand behind all other folded rules. A chain without both is the chain of a Local policy
+    # up to 1.24, which refuses packets.
     if chain.startswith("KUBE-SEP-") and not first.has_match:
         return  # An endpoint without a DNAT, which is reported as unsound_endpoint.
     folded = (chain in services.balancing
@@ -106,8 +106,8 @@ def _of_service(services, chain, rules, setting):
 
 
 def _early_jump(rules):
-    """A jump without a match that is not the last of a chain of external traffic: only the last one leads on whatever
-    is left."""
+    """A jump without a match that is not the last jump of a chain for external traffic: only the last jump takes all
+    remaining packets."""
     last = None
     for rule in rules:
         last = rule if SERVICE_CHAIN.match(rule.target or "") else last
@@ -136,15 +136,15 @@ def lost_rules(table, chain, rules, setting):
 
 
 def _of_unmarked(rule):
-    """True for the RETURN of what kube-proxy has not marked, be it without its match."""
+    """True for the RETURN of packets that kube-proxy has not marked, even if the RETURN has lost its match."""
     marks = match_options(rule, "mark")
     return not rule.has_match or not marks or any(negated for _option, _values, negated in marks)
 
 
 def _added(table, chain, rules, setting):
-    """Targets of rules without a match beside the canonical rule: they were added, no match was lost."""
+    """Targets of rules without a match that were added beside the canonical rule: these rules have not lost a match."""
     if (table, chain) == ("filter", "KUBE-SERVICES"):
-        return ("DROP",)  # kube-proxy rejects there.
+        return ("DROP",)  # kube-proxy writes REJECT there.
     if (table, chain) == ("filter", "KUBE-FORWARD") and any(rule.target == "DROP" and rule.has_match for rule in rules):
         return ("DROP",)
     return VERDICTS if table == "nat" and chain in PORTALS and is_portal(rules, setting) else ()
@@ -155,14 +155,16 @@ def _targets(rows, table, chain):
 
 
 def _lacks_port(rule, targets):
-    """True for a rule that has to name a port and does not; one with matches of another sort is somebody else's."""
+    """True for a rule that has to name a port and does not; a rule with matches of another sort belongs to another
+    program."""
     return (rule.has_match and rule.target is not None and any(target.match(rule.target) for target in targets)
             and port_ranges(rule) is None
             and not any(uses(rule, name) for name in ("set", "mark", "addrtype", "conntrack")))
 
 
 def _refuses_all_ports(rule, targets):
-    """True for what is left of a refusal of one port: without it a NodePort without endpoints closes the whole node."""
+    """True for a refusal that has lost its port: the refusal of a NodePort without endpoints then closes the whole
+    node."""
     return (rule.has_match and any(target.match(rule.target or "") for target in targets) and port_ranges(rule) is None
             and bool(plain_value(rule, "-d") or to_local(rule))
             and not any(uses(rule, name) for name in ("set", "mark", "conntrack")))
@@ -183,7 +185,8 @@ def _lacks_address(rule):
 
 
 def _lacks_source(rule):
-    """True for the rest of the rule against packets to loopback addresses from elsewhere."""
+    """True for the rule against packets from other hosts to loopback addresses, if it has lost its source or its
+    state."""
     if rule.target != "DROP" or not (plain_value(rule, "-d") or "").startswith(("127.", "::1")):
         return False
     return not rule.options.get("-s", ("", False))[1] or not any(match_options(rule, match)
@@ -191,8 +194,8 @@ def _lacks_source(rule):
 
 
 def _lacks_set(rule):
-    """True for what is left of a rule of ipvs mode: who is not masqueraded, or the protocol, but not for which
-    addresses."""
+    """True for a rule of ipvs mode that has lost its set: it names the sources that are not masqueraded, or the
+    protocol, but no destination addresses."""
     if rule.target != "KUBE-MARK-MASQ" or not rule.has_match or rule.matches:
         return False
     return all(negated or option == "-p" for option, (_value, negated) in rule.options.items())

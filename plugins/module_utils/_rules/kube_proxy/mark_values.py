@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Marks of packets as rules write them. PRIVATE to the collection.
 
-Arithmetic: Linux net/netfilter/xt_mark.c. iptables-save prints all the ways to set a mark as `--set-xmark value/mask`.
+Arithmetic: Linux net/netfilter/xt_mark.c. iptables-save prints every option that sets a mark as `--set-xmark
+value/mask`.
 """
 
 import re
@@ -19,7 +20,7 @@ def mark_value(values):
 
 
 def changed_mark(mark, rule):
-    """The mark of a packet behind a rule with the target MARK; None where that cannot be told."""
+    """The mark of a packet behind a rule with the target MARK; None where it cannot be computed."""
     for option, values, _negated in rule.arguments:
         found = mark_value(values)
         if found is None:
@@ -35,8 +36,8 @@ def changed_mark(mark, rule):
 
 
 def has_bits(bits, values):
-    """True if a packet of which only the `bits` that are set are known has a mark such as `0x4000/0x4000`, False if
-    not, None if other bits decide."""
+    """Whether a packet has a mark such as `0x4000/0x4000`, if only the `bits` that are set in it are known: True,
+    False, or None if other bits decide."""
     found = mark_value(values)
     if found is None:
         return None

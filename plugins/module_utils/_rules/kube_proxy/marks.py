@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the mark that kube-proxy's rules set is the one they look for. PRIVATE to the collection.
+"""Whether kube-proxy's rules match the same mark that they set. PRIVATE to the collection.
 
-The bit is configurable (masqueradeBit of kube-proxy, iptablesMasqueradeBit of kubelet up to 1.27), so any is right as
-long as it is the same everywhere. Both programs may set one of their own, then a packet carries both.
+The bit is configurable (masqueradeBit of kube-proxy, iptablesMasqueradeBit of kubelet up to 1.27), so any bit is right
+as long as it is the same everywhere. Each of the two programs may set a bit of its own; a packet then carries both.
 """
 
 from ..observation import observe
@@ -15,8 +15,8 @@ from .proxy import has_proxy
 
 
 def ask_marks(rule_set, setting):
-    """mark_mismatch of one rule set: what KUBE-MARK-MASQ marks is not masqueraded in KUBE-POSTROUTING, or not accepted
-    in KUBE-FORWARD."""
+    """mark_mismatch of one rule set: packets that KUBE-MARK-MASQ marks are not masqueraded in KUBE-POSTROUTING, or not
+    accepted in KUBE-FORWARD."""
     nat, mark = chains_of(rule_set, "nat"), service_mark(rule_set)
     if setting.mode not in (None, "iptables", "ipvs") or mark is None or not has_proxy(rule_set):
         return
@@ -38,7 +38,8 @@ def service_mark(rule_set):
 
 
 def _marked(rules):
-    """The mark a packet without one has behind these rules; None where it cannot be told, or where none sets it."""
+    """The mark of an unmarked packet after these rules; None where it cannot be computed, or where no rule sets a
+    mark."""
     mark = 0 if any(rule.target == "MARK" for rule in rules) else None
     for rule in rules:
         if rule.target == "MARK":
@@ -47,8 +48,8 @@ def _marked(rules):
 
 
 def _unmasqueraded(rules, mark):
-    """The rule of KUBE-POSTROUTING by which a packet with this mark leaves it as it is; None if there is none, or that
-    is not certain."""
+    """The rule of KUBE-POSTROUTING that prevents masquerading of a packet with this mark; None if there is no such
+    rule, or if it is not certain."""
     missed = None
     for rule in rules:
         fits = _fits(rule, mark)
@@ -59,7 +60,7 @@ def _unmasqueraded(rules, mark):
         elif rule.target == "RETURN" and fits is not False:
             return rule if fits and rule.has_match else None
         elif rule.target == "MARK" and fits is not False:
-            # kube-proxy takes the mark away here, behind the RETURN of what has none.
+            # kube-proxy clears the mark here, behind the RETURN for unmarked packets.
             mark = changed_mark(mark, rule) if fits else None
         if mark is None or rule.target not in ("MARK", "MASQUERADE", "RETURN", None):
             return None
@@ -73,7 +74,8 @@ def _unaccepted(rules, mark):
 
 
 def _fits(rule, mark):
-    """True if the rule is for packets with this mark, None if it looks at something else too."""
+    """True if the rule matches all packets with this mark, False if it matches none of them, None if it has other
+    matches too."""
     for _option, values, negated in match_options(rule, "mark"):
         found = mark_value(values)
         if found is not None and (mark & found[1] == found[0]) is negated:

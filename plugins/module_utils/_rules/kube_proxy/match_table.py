@@ -1,14 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that never go without a match in their chain, by chain and target. PRIVATE to the collection.
+"""Rules that always have a match in their chain, by chain and target. PRIVATE to the collection.
 
 Read from kubernetes pkg/proxy/{iptables,ipvs}, pkg/kubelet; calico felix/rules; cilium pkg/datapath/iptables;
 kube-router pkg/controllers/netpol; weave prog/weave-npc and net/; azure-container-networking
-npm/pkg/dataplane/policies; amazon-vpc-cni-k8s pkg/networkutils; containernetworking plugins; flannel pkg/trafficmngr.
-What is not listed may be bare, for instance the DROP of KUBE-SOURCE-RANGES-FIREWALL, the jump to KUBE-MARK-MASQ of
-KUBE-LOAD-BALANCER, nearly all of nat KUBE-FIREWALL (ipvs), the last DROP of Calico's endpoint and dispatch chains,
-cali-wl-to-host, AZURE-NPM-ACCEPT, CNI-HOSTPORT-SETMARK, DOCKER-USER's RETURN.
+npm/pkg/dataplane/policies; amazon-vpc-cni-k8s pkg/networkutils; containernetworking plugins; flannel pkg/trafficmngr. A
+rule that is not listed may have no match, for instance the DROP of KUBE-SOURCE-RANGES-FIREWALL, the jump to
+KUBE-MARK-MASQ of KUBE-LOAD-BALANCER, nearly all of nat KUBE-FIREWALL (ipvs), the last DROP of Calico's endpoint and
+dispatch chains, cali-wl-to-host, AZURE-NPM-ACCEPT, CNI-HOSTPORT-SETMARK, DOCKER-USER's RETURN.
 """
 
 import collections
@@ -33,7 +33,7 @@ FORMS = (
     _form("nat", "KUBE-(SERVICES|NODEPORTS|NODE-PORT)", VERDICTS | TRANSLATIONS),
     _form("nat", "KUBE-(POSTROUTING|MARK-MASQ)", VERDICTS),
     _form("nat", "KUBE-LOAD-BALANCER", ("RETURN", "ACCEPT")),
-    # The mark of a packet that a policy let pass is 0x10000, the REJECT is for those without it.
+    # The mark of a packet that a policy let pass is 0x10000, the REJECT is for packets without it.
     _form("filter", "KUBE-POD-FW-%s" % _HASH, VERDICTS),
     _form("filter", "KUBE-NWPLCY-(%s|DEFAULT|COMMON)" % _HASH, VERDICTS),
     _form("filter", "KUBE-ROUTER-(INPUT|FORWARD|OUTPUT|SERVICES)", VERDICTS),
@@ -71,21 +71,21 @@ PORT_FORMS = _jumps(
 # Refusals of a virtual address, or on every address of the node, that always name a port.
 ADDRESS_FORMS = _jumps(("filter", "KUBE-(SERVICES|EXTERNAL-SERVICES|PROXY-FIREWALL)$", "(DROP|REJECT)$"))
 
-# Jumps that never go without a match: table, chain, target. Where all traffic of a Service is masqueraded, its chain
-# still names the address and the port. In KUBE-EXT, KUBE-FW, KUBE-XLB and KUBE-LOAD-BALANCER the bare jump to
-# KUBE-MARK-MASQ is canonical.
+# Jumps that always have a match: table, chain, target. Where all traffic of a Service is masqueraded, its chain still
+# names the address and the port. In KUBE-EXT, KUBE-FW, KUBE-XLB and KUBE-LOAD-BALANCER the bare jump to KUBE-MARK-MASQ
+# is canonical.
 JUMP_FORMS = _jumps(
     ("nat", "KUBE-(SERVICES|NODEPORTS)$", "KUBE-(SVC|SVL|EXT|FW|XLB)-"),
     ("nat", "KUBE-(SERVICES|NODEPORTS|NODE-PORT)$", "KUBE-MARK-MASQ$"),
     ("nat", "KUBE-SERVICES$", "KUBE-NODEPORTS$"),
-    # For the interfaces of pods; what gets there by another one is dropped.
+    # For the interfaces of pods; packets of other interfaces that get there are dropped.
     ("filter", "cali-FORWARD$", "cali-(from|to)-wl-dispatch$"),
     ("filter", "cali-INPUT$", "cali-wl-to-host$"),
 )
 
-# What ipvs mode masquerades is in sets.
+# Chains in which ipvs mode masquerades by sets.
 SET_CHAINS = ("KUBE-SERVICES", "KUBE-NODE-PORT")
 
-# What a rule with the target MARK has to say, or it marks nothing.
+# A rule with the target MARK needs one of these options; without them it marks nothing.
 MARK_ARGUMENTS = ("--set-xmark", "--set-mark", "--or-mark", "--and-mark", "--xor-mark")
 MARKING = ("KUBE-MARK-MASQ", "KUBE-MARK-DROP", "KUBE-POSTROUTING")

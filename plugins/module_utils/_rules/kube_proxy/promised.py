@@ -62,7 +62,7 @@ def compare_rules(families, readings, waiting):
 
 
 def _row(family, table, promised, readings, waiting):
-    # One series for both families holds what was synced last.
+    # A single series for both families holds the number of the family that was synced last.
     read = [row for name in sorted(readings) if family in (name, "all") for row in readings[name]]
     found = [row.get(table, (0, 0)) for row in read if row is not None and row.get(table, ()) is not None]
     row = {"family": family, "table": table, "promised": promised, "in_kernel": None, "state": "unknown", "because": ""}

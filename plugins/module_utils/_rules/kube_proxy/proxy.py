@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The chains that only kube-proxy makes, without those that kubelet makes too. PRIVATE to the collection."""
+"""The chains that only kube-proxy creates, without the chains that kubelet creates too. PRIVATE to the collection."""
 
 import re
 
@@ -9,14 +9,14 @@ from ..others.owners import owner_of
 from ..rules import match_options, uses
 from ..tables import readable, table_of
 
-# kubelet up to 1.27 makes these two as well (kubernetes pkg/kubelet/kubelet_network_linux.go): they do not tell of
-# kube-proxy.
+# kubelet up to 1.27 makes these two as well (kubernetes pkg/kubelet/kubelet_network_linux.go): they do not prove that
+# kube-proxy runs.
 SHARED = ("KUBE-MARK-MASQ", "KUBE-POSTROUTING")
 
 # One of its chains for each service or endpoint.
 SERVICE_CHAIN = re.compile(r"KUBE-(SVC|SVL|EXT|FW|XLB|SEP)-")
 
-# Of table nat: what leads to the chains of Services.
+# The chains of table nat that jump to the chains of Services.
 PORTALS = ("KUBE-SERVICES", "KUBE-NODEPORTS")
 
 
@@ -41,7 +41,7 @@ def proxy_chains(rule_set):
 
 
 def has_proxy(rule_set):
-    """True if kube-proxy has chains there; its chains alone, emptied, are enough."""
+    """True if kube-proxy has chains there; empty chains are enough."""
     return any(chain not in SHARED and owner_of(chain, name) == "kube_proxy" for name, table in readable(rule_set)
                for chain in table.chains)
 

@@ -4,7 +4,7 @@
 """Nodes whose rules were flushed and only partly restored. PRIVATE to the collection.
 
 kube-proxy looks at its canary in mangle only. After `iptables -t nat -F` the next changed Service refills KUBE-SERVICES
-and its own chains; those of all other Services stay empty and no jump comes back, while /healthz returns 200
+and its own chains; the chains of all other Services stay empty and no jump is restored, while /healthz returns 200
 (kubernetes pkg/util/iptables Monitor; partial syncs since 1.26).
 """
 
@@ -16,8 +16,8 @@ _JUMPING = ("PREROUTING", "OUTPUT")
 
 
 def ask_repaired(rule_set, setting):
-    """half_repaired: the mangle canary is alive, and most service chains are empty, or some are and nothing leads to
-    any."""
+    """half_repaired: the canary in mangle exists, and most service chains are empty, or some are empty and no rule
+    jumps to KUBE-SERVICES."""
     mangle, nat = chains_of(rule_set, "mangle"), chains_of(rule_set, "nat")
     if setting.mode not in (None,
                             "iptables") or not mangle or CANARY not in mangle or not nat or "KUBE-SERVICES" not in nat:

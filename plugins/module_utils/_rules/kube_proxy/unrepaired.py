@@ -15,14 +15,14 @@ from ..tables import chains_of
 from .anchor_table import ANCHORS, CANARY
 
 _MODE = "iptables"
-# Jumps that no other program writes; kubelet writes those to KUBE-FIREWALL as well.
+# Jumps that no other program writes; kubelet also writes the jumps to KUBE-FIREWALL.
 _JUMPS = frozenset((anchor.table, "-A %s -j %s" % (anchor.chain, anchor.target)) for anchor in ANCHORS[_MODE]
                    if anchor.target != "KUBE-FIREWALL")
 _CHAINS = ("KUBE-FORWARD", "KUBE-MARK-MASQ", "KUBE-NODEPORTS", "KUBE-POSTROUTING", "KUBE-SERVICES")
 
 
 def ask_unrepaired(observations, rule_sets, setting_by):
-    """unrepaired of each rule set; `observations` are what is known to be wrong with them."""
+    """unrepaired of each rule set; `observations` are the problems found in them."""
     lost = collections.Counter((row["family"], row["backend"]) for row in observations if _is_lost(row))
     for rule_set in rule_sets:
         count = lost[rule_set.family, rule_set.backend]
@@ -32,7 +32,7 @@ def ask_unrepaired(observations, rule_sets, setting_by):
 
 
 def _is_lost(row):
-    """Whether an observation shows that rules of kube-proxy itself were deleted, rather than those of one Service."""
+    """Whether an observation shows that rules of kube-proxy itself were deleted, rather than rules of one Service."""
     kind = row["kind"]
     return (kind == "half_repaired" or (kind == "anchor_missing" and (row["table"], row["text"]) in _JUMPS)
             or (kind == "emptied_chain" and row["chain"] in _CHAINS))

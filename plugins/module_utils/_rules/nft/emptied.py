@@ -5,13 +5,13 @@
 
 Source: kubernetes pkg/proxy/nftables/proxier.go (setupNFTables) 1.30 to 1.36. Later versions write these chains at a
 full sync only. A chain that no rule leads to is reported by the missing jump, or is not in use: mark-for-masquerade
-stays behind empty for a while where 1.36 replaces an older version. So that one is judged only where the rules of all
-chains are known.
+remains empty for a while where 1.36 replaces an older version. So mark-for-masquerade is judged only where the rules of
+all chains are known.
 """
 
 import re
 
-# {chain: (words of a rule it always has, what does not work without that rule)}
+# {chain: (words of a rule that it always has, the effect of losing that rule)}
 _ALWAYS = {
     "service-endpoints-check": ("vmap @no-endpoint-services", "Services without endpoints are not refused"),
     "nodeport-endpoints-check": ("vmap @no-endpoint-nodeports", "NodePorts without endpoints are not refused"),
@@ -24,11 +24,11 @@ _ALL = re.compile(r"^(?:counter(?: packets \d+ bytes \d+)? )?masquerade(?: |$)")
 
 
 def emptied_chains(table):
-    """Yields (chain, detail); `table` is a listing.Table."""
+    """A generator of (chain, detail); `table` is a listing.Table."""
     for name in sorted(_ALWAYS):
         words, effect = _ALWAYS[name]
         chain = table.chains.get(name)
-        # Of a chain with very many rules only the first are kept.
+        # Only the first rules of a chain with very many rules are kept.
         if (chain is None or chain.rules is None or chain.rules > len(chain.texts)
                 or any(words in text for text in chain.texts)):
             continue
@@ -51,7 +51,7 @@ def masquerades_all(table):
 
 
 def unlisted_addresses(table):
-    """The ClusterIPs of service-ips where the set of ClusterIPs is empty: kube-proxy puts each into both."""
+    """The ClusterIPs of service-ips where the set of ClusterIPs is empty: kube-proxy adds each ClusterIP to both."""
     listed, served = table.sets.get("cluster-ips"), table.sets.get("service-ips")
     if listed is None or served is None or listed.elements or not listed.complete:
         return set()

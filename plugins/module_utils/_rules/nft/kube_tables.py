@@ -1,12 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with the tables of kube-proxy's nftables mode. PRIVATE to the collection.
+"""Problems of the tables of kube-proxy's nftables mode. PRIVATE to the collection.
 
-kube-proxy writes each family in one transaction, so none of this is ever half done by itself. It has no canary there:
-from 1.31 on it does not notice `nft flush ruleset` until a Service changes, and then repairs that family only (seen
-with 1.31 to 1.36). A chain it no longer needs it empties, and deletes with a later sync (kernels before 6.2 would
-refuse at once): emptied chains nobody refers to are normal, so whether a chain is an orphan only the rules tell.
+kube-proxy writes each family in one transaction, so a partial state never comes from kube-proxy itself. It has no
+canary in nftables mode: from 1.31 on it does not notice `nft flush ruleset` until a Service changes, and then repairs
+that family only (seen with 1.31 to 1.36). kube-proxy empties a chain that it no longer needs and deletes it with a
+later sync (kernels before 6.2 refuse to delete it at once). So empty chains that no rule refers to are normal, and only
+a chain that still has rules can be an orphan.
 """
 
 import collections
@@ -31,7 +32,7 @@ _BARE = re.compile(r"^(?:counter(?: packets \d+ bytes \d+)? )?(accept|drop|rejec
 def ask_nftables(found, setting):
     """All observations of `found`, the KubeTables of a node; `setting` gives the mode and the version.
 
-    Nothing where the tables could not be looked at. The caller sorts them (observation.merged).
+    Empty where the tables could not be read. The caller sorts them (observation.merged).
     """
     if not found.looked:
         return []
@@ -43,7 +44,7 @@ def ask_nftables(found, setting):
                               "a table of nftables mode, but kube-proxy runs in %s mode" % setting.mode))
             continue
         rows += _unjudged(found, family)
-        # A truncated dump may hold, behind its end, what the other tables lack.
+        # The lost part of a truncated dump may hold the objects that would be reported as missing.
         for question in _OF_ANY if family in found.cut else _OF_ANY + (_anchors, _emptied, _dangling, _service_chains,
                                                                        _addresses):
             rows += question(found, family, setting)
@@ -57,7 +58,7 @@ def _seen(kind, family, chain, text="", count=1, detail=""):
 def _missing_tables(found, setting):
     """anchor_missing: a whole table. kube-proxy makes one for each family that the node has, whatever the families of
     the cluster (cmd/kube-proxy/app/server_linux.go platformCheckSupported); after `nft flush ruleset` 1.31 and newer
-    bring back one of them."""
+    restore only one of them."""
     if setting.mode != "nftables":
         return
     for family, other in (("ipv4", "ipv6"), ("ipv6", "ipv4")):
@@ -98,7 +99,7 @@ def _anchors(found, family, setting):
 
 
 def _lost_jumps(table, layout):
-    """(chain, where no rule of it leads to) of chains whose rules are known."""
+    """(chain, target that none of its rules leads to) of chains whose rules are known."""
     for name in sorted(layout.jumps):
         chain = table.chains.get(name)
         if chain is not None and chain.rules is not None:
@@ -115,7 +116,7 @@ def _lost_jumps(table, layout):
 
 
 def _shadowed(found, family, setting):
-    """anchor_shadowed: a rule for all packets stands before the one that leads on."""
+    """anchor_shadowed: a rule for all packets stands before the rule that jumps to the next chain."""
     table = found.tables[family]
     wanted = {name: ["jump " + target for target in targets]
               for name, targets in layout_of(table, setting.kubernetes).jumps.items()}
@@ -132,7 +133,7 @@ def _shadowed(found, family, setting):
 
 
 def _refusals(found, family, _setting):
-    """unexpected_drop: a policy, a rule for all packets, or a Service that is served and refused at once."""
+    """unexpected_drop: a policy, a rule for all packets, or a Service that is both served and refused."""
     table = found.tables[family]
     for name in sorted(table.chains):
         chain = table.chains[name]

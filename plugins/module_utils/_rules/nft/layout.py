@@ -1,12 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a table `kube-proxy` of nftables mode consists of, whatever Services there are. PRIVATE to the collection.
+"""The objects of a table `kube-proxy` of nftables mode that do not depend on the Services. PRIVATE to the collection.
 
 Names and hooks: kubernetes pkg/proxy/nftables/proxier.go from 1.29 to 1.36. The base chains for filtering moved behind
-DNAT with kubernetes pull request 132456 (1.34), which patch releases of older ones took over: a table is compared with
-the layout it is nearest to, and the version decides only where the table itself does not tell. mark-for-masquerade
-(gone in 1.36) and hairpin-connections (new in 1.36) are no anchors: as long as a rule needs them the kernel keeps them.
+DNAT with kubernetes pull request 132456 (1.34), which patch releases of older versions adopted. So a table is compared
+with the layout that it is nearest to, and the version decides only where the table itself does not. mark-for-masquerade
+(gone in 1.36) and hairpin-connections (new in 1.36) are not anchors: the kernel keeps them as long as a rule needs
+them.
 """
 
 import collections
@@ -53,7 +54,7 @@ def layout_of(table, kubernetes):
     """The Layout a table (listing.Table) is to be compared with; `kubernetes` is (1, 34) or None."""
     candidates = [BEFORE_DNAT, BEHIND_DNAT]
     if kubernetes is not None and kubernetes >= (1, 34):
-        candidates.reverse()  # Of two that fit equally well max() takes the first.
+        candidates.reverse()  # max() takes the first of two layouts that fit equally well.
     nearest = max(candidates, key=lambda layout: _own_share(layout, table))
     if _own_share(nearest, table) > 0.5 or (kubernetes is not None and kubernetes >= (1, 31)):
         return nearest
@@ -61,7 +62,7 @@ def layout_of(table, kubernetes):
 
 
 def _own_share(layout, table):
-    """The share of this layout's own objects, those beyond the shared part, that exist."""
+    """The share of this layout's own objects, without the shared ones, that exist."""
     own = (set(layout.base) | set(layout.chains)
            | set(layout.sets)) - set(SHARED.base) - set(SHARED.chains) - set(SHARED.sets)
     return sum(name in table.chains or name in table.sets for name in own) / float(len(own))

@@ -4,14 +4,14 @@
 """Whether a condition of an nft rule holds for a packet of a Service: True, False, or None where that cannot be judged.
 PRIVATE to the collection.
 
-A packet is the first of a connection. What holds for some packets only (a rate, TCP flags), for other protocols or for
-an interface of somebody else's bridge, never refuses a Service as such.
+A packet is the first packet of a connection. A condition that holds only for some packets (a rate, TCP flags), for
+other protocols or for the interface of another program's bridge never refuses a whole Service.
 """
 
 import collections
 import ipaddress
 
-# address: an ipaddress object, None for an address of the node itself (NodePort). translated: behind kube-proxy's DNAT.
+# address: an ipaddress object, None for an address of the node itself (NodePort). translated: after kube-proxy's DNAT.
 Packet = collections.namedtuple("Packet", "family address port protocol translated")
 
 VALUES_LIMIT = 1000
@@ -25,8 +25,8 @@ _OF_OTHERS = ("icmp", "icmpv6", "igmp", "ether", "arp", "vlan", "rt", "ah", "esp
 
 
 class Judge:
-    """`sets`: those of the table. `sources`: addresses of pods, as many as are to be looked at. `own`: those of the
-    node, by family."""
+    """`sets`: the sets of the table. `sources`: the addresses of pods that are tried, by family. `own`: the addresses
+    of the node, by family."""
 
     def __init__(self, sets, sources, own):
         self._sets, self._sources, self._own = sets, sources, own
@@ -45,7 +45,7 @@ class Judge:
         return result
 
     def _names_it(self, rule, packet):
-        """Only interfaces are open, and the rule names the port or the address of this very packet."""
+        """True if only interfaces are not known, and the rule names the port or the address of this packet."""
         opened = [condition.keys for condition in rule.conditions if self.one(condition, packet, True) is None]
         named = [key for condition in rule.conditions if not condition.negated for key in condition.keys
                  if key.endswith((" daddr", " dport"))]
@@ -58,7 +58,7 @@ class Judge:
         if condition.keys[0] == "limit":
             return False if refuses else None
         if any(key.startswith(("ip ", "ip6 ")) and key.split(" ")[0] != packet.family for key in condition.keys):
-            return False  # Whatever is compared, the rule looks at packets of the other family only.
+            return False  # The rule matches only packets of the other family.
         values = self._values(condition)
         if values is None:
             return None
@@ -85,7 +85,7 @@ class Judge:
             return None
         values = [element.key for element in held.elements]
         if len(values) > VALUES_LIMIT and condition.keys in (("ip saddr",), ("ip6 saddr",)):
-            # A list of addresses to refuse: single ones are looked up.
+            # A list of addresses to refuse: only the single addresses that are among the sources are kept.
             sources = {str(address) for address in self._sources[condition.keys[0].split(" ")[0]]}
             values = [words for words in values if "/" in words[0] or "-" in words[0] or words[0] in sources]
         return values if len(values) <= VALUES_LIMIT else None
@@ -121,7 +121,7 @@ class Judge:
         return self._any_within(addresses, word)
 
     def _source(self, word, packet):
-        """Whether pods send from there."""
+        """Whether pods send packets from these addresses."""
         return self._any_within(self._sources[packet.family], word)
 
     def _any_within(self, addresses, word):

@@ -6,9 +6,9 @@ the collection.
 
 A packet passes the base chains of a hook in the order of their priorities, whatever their tables; an accept ends one
 base chain, a drop ends the packet (Linux net/netfilter/core.c nf_hook_slow()). The first address translation counts:
-prerouting and output at dstnat (-100) and before are in front of kube-proxy's chains, or beside them. Conntrack works
-at -200, so a notrack counts before that only. Behind the translation a packet goes to an endpoint and meets forward;
-NodePorts that an input chain refuses are those of no other node's pods.
+chains of prerouting and output with a priority of dstnat (-100) or lower run before kube-proxy's chains, or beside
+them. Conntrack works at -200, so only a notrack before that counts. After the translation a packet goes to an endpoint
+and passes forward; an input chain that refuses NodePorts does not affect the pods of any other node.
 """
 
 import ipaddress
@@ -19,7 +19,8 @@ from .meets import Judge, Packet
 DSTNAT, CONNTRACK, SRCNAT = -100, -200, 100
 # kube-proxy's mark for masquerading (masqueradeBit 14, the default).
 MASQUERADE_MARK = 0x4000
-# So many times a rule is put to a packet that differs in what the rule looks at, in one table.
+# The maximum number of tests of a rule with a packet in one table. Packets that do not differ in the properties that
+# the rule matches count as one.
 WORK_LIMIT = 50000
 SOURCES_LIMIT = 100
 _DEPTH = 16
@@ -38,10 +39,11 @@ class TooMuch(Exception):
 
 
 def judge_table(table, services, own=()):
-    """([(kind, chain, text, detail)], sentence why something could not be judged or None) of a listing.Table;
+    """([(kind, chain, text, detail)], the reason why a part could not be judged, or None) of a listing.Table;
     `services` [Service].
 
-    `own`: the addresses of the node, None where they are not known. What goes to an endpoint there is not forwarded.
+    `own`: the addresses of the node, None where they are not known. A packet to an endpoint on these addresses is not
+    forwarded.
     """
     walk = _Walk(table, services, own)
     for name in sorted(table.chains):
@@ -92,8 +94,8 @@ class _Walk:
             self._harmed("drop", chain, "policy drop", left, doubtful)
 
     def _input(self, chain):
-        """Closing the node's own ports is what input chains are for; only one that lets nothing pass is no
-        firewall's."""
+        """The purpose of an input chain is to close the node's own ports, so only a chain that lets no packet pass is
+        reported."""
         rules = self._rules(chain)
         if (chain.policy == "drop" and not rules) or (rules and not rules[0].conditions
                                                       and rules[0].statement.action in ("drop", "reject")):
@@ -112,7 +114,7 @@ class _Walk:
         return chain.rules is None or chain.rules > len(chain.texts)
 
     def _through(self, chain, packets, doubtful, depth):
-        """(packets, packets that perhaps arrive) at the end of a chain."""
+        """(packets that reach the end of a chain, packets that may reach it)."""
         returned, returned_doubtful = [], []
         for rule in [rule for packed in self._rules(chain) for rule in self._expanded(packed)]:
             action, harms = rule.statement.action, self._harms(rule.statement)
@@ -138,11 +140,12 @@ class _Walk:
                 returned, returned_doubtful = returned + yes, returned_doubtful + maybe
             packets, doubtful = no, perhaps
         packets, doubtful = packets + returned, doubtful + returned_doubtful
-        # Rules that were not read may have taken any of them.
+        # The rules that were not read may have taken any of these packets.
         return ([], packets + doubtful) if self._cut(chain) else (packets, doubtful)
 
     def _split(self, rule, packets, doubtful, harms):
-        """(met, perhaps met, not met, perhaps not met) of packets, some of which may have ended before."""
+        """(matched, perhaps matched, not matched, perhaps not matched) of packets. Packets of `doubtful` may have ended
+        before the rule."""
         if not rule.conditions:
             return packets, doubtful, [], []
         keys = [key for condition in rule.conditions for key in condition.keys]
@@ -178,7 +181,7 @@ class _Walk:
                               statement=Statement(verdict, target or "")) for words, verdict, target in elements]
 
     def _harms(self, statement):
-        """Whether what a rule does harms at this hook and priority."""
+        """Whether the action of a rule is harmful at this hook and priority."""
         if statement.action not in _KINDS:
             return False
         hook, priority = self._base.hook, self._base.priority
@@ -206,7 +209,8 @@ class _Walk:
                                % (text[:120], chain.name))
 
     def _may_be_own(self, packets, text):
-        """One address of a family may be the node's own where those are not known, unless the rule names it."""
+        """True if the only address of a family may be an address of the node: the node's addresses are not known, and
+        the rule does not name it."""
         ends = {(packet.family, str(packet.address)) for packet in packets if packet.translated}
         alone = len(ends) == len({family for family, _address in ends})
         return bool(ends) and alone and not self._own_known and not any(address in text for _family, address in ends)
@@ -218,7 +222,7 @@ class _Walk:
 
 
 def _clears(expression):
-    """Whether `meta mark set EXPRESSION` takes kube-proxy's mark away."""
+    """Whether `meta mark set EXPRESSION` clears kube-proxy's mark."""
     words = expression.replace("meta ", "").replace("and", "&").replace("or", "|").split(" ")
     numbers = [int(word, 0) for word in words if word[:1].isdigit()]
     if len(words) == 1 and numbers:

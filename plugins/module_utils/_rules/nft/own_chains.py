@@ -14,7 +14,7 @@ from ..._parse.nft.rules import without_quoted
 _ENDING = re.compile(r"(?:^| )(accept|drop|reject|return|redirect|dnat|notrack|queue)(?: |$)")
 _CLEARING = re.compile(r"(?:^| )mark set (?:0x[0-9a-f]+|\d+)(?: |$)")
 _KINDS = {"drop": "unexpected_drop", "reject": "unexpected_drop", "notrack": "untracked"}
-# What kube-proxy itself ends a packet with: chain, rule.
+# The rules by which kube-proxy itself ends a packet: chain, rule.
 _OWN = {
     "reject-chain": re.compile(r"reject( with|$)"),
     "cluster-ips-check": re.compile(r'@cluster-ips (counter .* )?reject|drop comment "Drop traffic to unallocated '
@@ -24,11 +24,12 @@ _OWN = {
 
 
 def foreign_rules(table):
-    """Yields (kind, chain, text, detail) of rules that are not kube-proxy's."""
+    """A generator of (kind, chain, text, detail) of rules that are not kube-proxy's."""
     for name in sorted(table.chains):
         if "/" in name and (name.startswith("firewall-")
                             or (name.startswith("endpoint-") and not table.chains[name].endpoints)):
-            # sourceRanges refuse, and an endpoint's chain without a translation is unsound, whatever it holds.
+            # Chains of sourceRanges refuse packets; an endpoint's chain without a translation is unsound, whatever
+            # rules it has.
             continue
         for text in table.chains[name].texts:
             plain = without_quoted(text).replace("ct status dnat", "")

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Problems in the chains of Services in nftables mode. PRIVATE to the collection.
 
-Names (kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36): KIND-HASH-NAMESPACE/NAME/PROTOCOL/PORT, of an endpoint
-with __ADDRESS/PORT behind it, in which IPv6 addresses have dots. A name that is too long ends in three dots. From 1.36
-on only Services with session affinity have chains of endpoints.
+Names (kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36): KIND-HASH-NAMESPACE/NAME/PROTOCOL/PORT; the chain of an
+endpoint has __ADDRESS/PORT after that, with dots in IPv6 addresses. A name that is too long ends in three dots. From
+1.36 on only Services with session affinity have chains of endpoints.
 """
 
 import re
@@ -15,19 +15,20 @@ from .services import name_of
 _NAME = re.compile(r"^(service|local|external|firewall|endpoint)-[A-Z2-7]{8}-(.+)$")
 _ENDPOINT = re.compile(r"^(.+)__([0-9a-f.]+)/(\d+)\Z")
 _TRANSLATED = re.compile(r"\[?([^\]]+)\]?:(\d+)\Z")
-# The maps without which Services are dead: (map, how the chains are called that it leads to, what is dead).
+# The maps without which Services do not work: (map, prefixes of the chains that it leads to, the addresses that do not
+# work).
 _MAPS = (("service-nodeports", ("external-",), "NodePort"),
          ("service-ips", ("service-", "local-", "external-"), "ClusterIP"))
-# nft keeps 128 bytes of an element's comment at most (libnftnl NFTNL_UDATA_COMMENT_MAXLEN): by so many characters names
-# are compared.
+# nft keeps 128 bytes of an element's comment at most (libnftnl NFTNL_UDATA_COMMENT_MAXLEN): only so many characters of
+# names are compared.
 _COMMENT_LIMIT = 120
-# kube-proxy makes this chain only for a Service that has such an address.
+# kube-proxy creates this chain only for a Service that has such an address.
 _NOT_EXTERNAL = ("no element of service-nodeports or service-ips jumps to this chain: NodePort, load balancer and "
                  "external IPs of %s do not work")
 
 
 def judge_service_chains(table):
-    """Yields (kind, chain, text, detail, count); `table` is a listing.Table whose rules are all known."""
+    """A generator of (kind, chain, text, detail, count); `table` is a listing.Table whose rules are all known."""
     referred = {target for chain in table.chains.values() for target in chain.targets}
     referred |= {element.target for holder in table.sets.values() for element in holder.elements}
     emptied = {_service(name) for name, chain in table.chains.items()
@@ -59,7 +60,7 @@ def judge_service_chains(table):
         elif name not in dead and (not name.startswith("endpoint-") or _service(name) not in emptied):
             yield "orphan_chain", name, "", "no map and no rule jumps to this chain of a Service" + _address_of(name), 1
     for name in sorted(table.chains):
-        # The rules of a chain that came while the table was listed are not known.
+        # The rules of a chain that was added while the table was listed are not known.
         if "/" in name and name in referred and table.chains[name].rules is not None:
             for row in _judge(table, name, table.chains[name]):
                 yield row[0], name, "", row[1], 1
@@ -80,8 +81,8 @@ def _judge(table, name, chain):
                    "translates to %s, not to the address in its name%s" % (chain.endpoints[0], _address_of(name)))
         return
     if name.startswith("firewall-"):
-        # Of a chain with a Service's name only rules that end a packet have a text, which may be cut before its
-        # verdict. Where firewall-check lost its rule, that is what opens every Service.
+        # In a chain with a Service's name only rules that end a packet have a text, which may be cut before its
+        # verdict. Where firewall-check lost its rule, that loss opens every Service.
         asking = table.chains.get("firewall-check")
         if not chain.texts and asking is not None and asking.rules:
             yield ("emptied_chain",
@@ -111,11 +112,12 @@ def _judge(table, name, chain):
 
 
 def _forgotten(table, name, chain):
-    """(how many endpoints clients are not led back to, how many there are with a set of clients) of a Service's chain.
+    """(number of endpoints to which clients are not sent back, number of endpoints with a set of clients) of a
+    Service's chain.
 
-    The chain of an endpoint writes the client into a set, and the chain of the Service looks into it before it
-    balances; kube-proxy writes both together. Names of sets and chains may be cut at different places, so that neither
-    tells the other.
+    The chain of an endpoint adds the client to a set, and the chain of the Service looks the client up in that set
+    before it balances; kube-proxy writes both together. Names of sets and chains may be cut at different places, so the
+    name of one does not identify the other.
     """
     expected = set(chain.affinity)
     endpoints = [target for target in set(chain.targets) if target.startswith("endpoint-")]
@@ -129,7 +131,7 @@ def _forgotten(table, name, chain):
 
 
 def _is_sound(table, endpoint):
-    """Whether the chain of an endpoint is there and translates to the address in its name."""
+    """Whether the chain of an endpoint exists and translates to the address in its name."""
     found = set(table.chains[endpoint].endpoints) if endpoint in table.chains else ()
     return len(found) == 1 and all(_is_its_own(endpoint, address) for address in found)
 
@@ -143,7 +145,7 @@ def _share_text(modulus, elements):
 
 
 def _service(name):
-    """NAMESPACE/NAME/PROTOCOL/PORT of a chain's name, None where it was cut or is none."""
+    """NAMESPACE/NAME/PROTOCOL/PORT of a chain's name, None where the name was cut or has another form."""
     found = _NAME.match(name)
     base = found.group(2) if found else ""
     if found and found.group(1) == "endpoint":
@@ -153,11 +155,11 @@ def _service(name):
 
 
 def _without_cluster_ip(table):
-    """[chain] of Services with endpoints whose ClusterIP neither leads to them nor is refused, as one is whose policy
-    finds no endpoint here.
+    """[chain] of Services with endpoints whose ClusterIP neither leads to the endpoints nor is refused. A ClusterIP is
+    refused where the policy of its Service finds no endpoint here.
 
-    Only the name in the comment of a refusal tells whose it is, and only the set of ClusterIPs, new in 1.30, which of
-    its addresses is refused. An empty map is told as a whole.
+    Only the name in the comment of a refusal identifies its Service, and only the set of ClusterIPs, new in 1.30, shows
+    which of its addresses is refused. An empty map is reported as a whole.
     """
     served, refused = (table.sets.get(name) for name in ("service-ips", "no-endpoint-services"))
     if served is None or refused is None or not (served.elements and served.complete and refused.complete):
@@ -180,7 +182,7 @@ def _without_cluster_ip(table):
 
 
 def _named(name):
-    """How a finding calls the Service of a chain."""
+    """The name of a chain's Service in a finding."""
     return name_of(name) or name
 
 
@@ -196,6 +198,6 @@ def _is_its_own(name, endpoint):
 
 
 def _address_of(name):
-    """The endpoint in a chain's name, which may be cut where it is printed."""
+    """The endpoint in a chain's name; the report may cut the name itself."""
     named = _ENDPOINT.match(name)
     return " (%s port %s)" % named.groups()[1:] if named else ""

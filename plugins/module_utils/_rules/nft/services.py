@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Services kube-proxy's nftables mode has programmed, in the form of those of iptables mode. PRIVATE to the
-collection.
+"""The Services kube-proxy's nftables mode has programmed, in the same form as the Services of iptables mode. PRIVATE to
+the collection.
 
 Source of the forms: kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36. A Service's chain is called
-KIND-HASH-NAMESPACE/NAME/ PROTOCOL/PORT; KIND is service (all endpoints), local (those of this node), external (what
-leads to one of the two) or firewall.
+KIND-HASH-NAMESPACE/NAME/PROTOCOL/PORT; KIND is service (all endpoints), local (endpoints of this node), external (jumps
+to one of the two) or firewall.
 """
 
 import re
@@ -28,8 +28,8 @@ _SERVICE = ("service-", "local-", "external-", "endpoint-")
 def list_nft_services(found):
     """[services.Service] of a KubeTables, each (family, address, port, protocol) once; None where they are not known.
 
-    `endpoints` is None where the rules of all chains are not known, as without `deep`, and `cluster` may be None then
-    too.
+    Where the rules of all chains are not known, as without `deep`, `endpoints` has the value None and `cluster` may
+    have it too.
     """
     names = [name for pair in _PAIRS for name in pair]
     if not found.looked or any((family, name) in found.unread for family in found.tables for name in names):
@@ -70,7 +70,7 @@ def _of_table(found, family):
 
 
 def _key(element):
-    """(address, port, protocol), or None of an element that is no address and port of a Service."""
+    """(address, port, protocol); None if the element is not an address and port of a Service."""
     words = element.key if len(element.key) == 3 else (NODE_PORT,) + element.key
     if len(words) != 3 or not _PORT.match(words[2]):
         return None
@@ -78,17 +78,17 @@ def _key(element):
 
 
 def _direct(target):
-    """Whether a chain is of cluster-wide policy, as far as its name tells."""
+    """Whether a chain has the policy Cluster; None if its name does not show that."""
     return True if target.startswith("service-") else False if target.startswith("local-") else None
 
 
 def _reached(table, target):
-    """({(address, port, protocol)}, True if every node has the same) behind a chain that a map leads to."""
+    """({(address, port, protocol)} behind a chain that a map leads to, True if every node has the same)."""
     found, waiting, seen = set(), [target], set()
     protocol = (target.split("/") + ["", "", ""])[2]
     cluster = target.startswith("service-")
     if target.startswith("external-") and target in table.chains:
-        # The rule without a match is for all clients; those before it are for pods and the node itself.
+        # The rule without a match is for all clients; the rules before it are for pods and the node itself.
         cluster = (table.chains[target].otherwise or "").startswith("service-")
     while waiting:
         name = waiting.pop()

@@ -4,7 +4,7 @@
 """Rules of other programs that jump to the chain of a Service. PRIVATE to the collection.
 
 The kernel deletes no chain that a rule leads to. Once the Service goes, kube-proxy wants to delete the chain,
-iptables-restore refuses the whole of it, and every sync of that family fails from then on (seen with 1.30 and 1.36; its
+iptables-restore refuses the whole input, and from then on every sync of that family fails (seen with 1.30 and 1.36; its
 log names the chain, not the rule).
 """
 

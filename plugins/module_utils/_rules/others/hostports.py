@@ -8,9 +8,9 @@ from ..rules import all_but_ports, match_options, plain_value, port_ranges, to_l
 from ..tables import BUILT_IN, table_of
 
 _TRANSLATIONS = ("DNAT", "REDIRECT")
-# What stands before a translation and is for the same port keeps it from that.
+# A rule with one of these targets before a translation exempts its port from the translation.
 _EXEMPTIONS = ("ACCEPT", "RETURN")
-# Matches that may stand beside a port; a set, a mark or an owner says for whom alone the rule is.
+# Matches that may stand beside a port; a set, a mark or an owner limits the rule to some clients.
 _BESIDE = frozenset(("addrtype", "conntrack", "limit", "multiport", "nfacct", "recent", "state", "statistic", "tcp",
                      "udp"))
 _SURE = frozenset(("addrtype", "multiport", "tcp", "udp"))
@@ -38,7 +38,7 @@ def captures(ports, protocol, port):
 
 
 def _of_chain(chain, rules, ports):
-    """(rule, protocol, port) of what the rules of a chain capture."""
+    """(rule, protocol, port) of the ports that the rules of a chain capture."""
     exempt = set()
     for rule in rules:
         if rule.target in _EXEMPTIONS and all(name in _SURE for name, _options in rule.matches):
@@ -58,8 +58,8 @@ def _translates(rule):
 
 
 def _taken(rule, ports, all_pass):
-    """The ports a rule is for; `all_pass`: every packet comes to its chain, so that one that names no port is for
-    all."""
+    """The ports that a rule matches; `all_pass`: every packet reaches its chain, so a rule that names no port matches
+    all ports."""
     if not _everywhere(rule):
         return []
     ranges, but = port_ranges(rule), all_but_ports(rule)
@@ -74,7 +74,8 @@ def _taken(rule, ports, all_pass):
 
 
 def _everywhere(rule):
-    """True unless the rule is for one address or some clients; with addrtype LOCAL it is for all of the node's."""
+    """True unless the rule is limited to one address or to some clients; with addrtype LOCAL it matches all addresses
+    of the node."""
     types = match_options(rule, "addrtype")
     if rule.options.get("-s") or ((rule.options.get("-d") or types)
                                   and not to_local(rule)) or any(option == "--src-type" for option, _v, _n in types):

@@ -26,7 +26,7 @@ _UNDECIDED = ("kube-proxy has rules in nft and in legacy; neither its own iptabl
 
 
 def ask_other_mode(rule_set, setting):
-    """other_mode of one rule set, or idle_leftover, which does no harm: one for each table and mode, with the number of
+    """other_mode of one rule set, or idle_leftover, which is harmless: one for each table and mode, with the number of
     chains; nothing where the mode is not known."""
     found = []
     if setting.mode not in ("iptables", "ipvs", "nftables"):
@@ -45,7 +45,7 @@ def ask_other_mode(rule_set, setting):
 
 
 def _mode_of(table, chain, setting):
-    """The mode that a chain belongs to, if it is not the running one."""
+    """The mode that a chain belongs to, if kube-proxy does not run in that mode."""
     for mode in sorted(_ONLY):
         if mode != setting.mode and any(where in (None, table) and pattern.match(chain)
                                         for where, pattern in _ONLY[mode]):
@@ -58,7 +58,7 @@ def _mode_of(table, chain, setting):
 
 
 def _old(rule_set, setting):
-    """Chains of versions before this one, and chains that stay behind after a change to nftables mode."""
+    """Chains of older versions, and chains that remain after a change to nftables mode."""
     if setting.mode == "nftables" and setting.kubelet is not True and not _has_kubelet(rule_set):
         # kubelet makes this chain too, so it may belong there.
         if "KUBE-FIREWALL" in (chains_of(rule_set, "filter") or ()) and chains_of(rule_set, "mangle") is not None:
@@ -79,8 +79,8 @@ def _old(rule_set, setting):
 
 
 def ask_backends(rule_sets, used=None):
-    """other_backend: Kubernetes or CNI chains with rules in the backend that kube-proxy does not use, and kubelet in
-    another than it.
+    """other_backend: Kubernetes or CNI chains with rules in the backend that kube-proxy does not use, and kubelet's
+    chains in another backend than kube-proxy's.
 
     `used`: the backend of the iptables that kube-proxy runs, None where that is not known.
     """
@@ -121,8 +121,9 @@ def _of_family(rule_sets, used):
 
 
 def _live(rule_sets, holding, used):
-    """kube-proxy's backend. With rules in both: that of the iptables it runs, or where kubelet's hint is, which decides
-    at kube-proxy's start (kubernetes-sigs/iptables-wrappers); None where neither tells, or the hint is in both."""
+    """kube-proxy's backend. With rules in both: the backend of the iptables that it runs, or the backend with kubelet's
+    hint, which decides at kube-proxy's start (kubernetes-sigs/iptables-wrappers). None where neither is known, or the
+    hint is in both."""
     if len(holding) == 1:
         return holding[0]
     hinted = [backend for backend in holding
@@ -145,8 +146,8 @@ def in_both(rule_sets):
 
 
 def in_use(rule_set, rule_sets, used=None):
-    """False for a rule set that kube-proxy has no rules in while it has some in the other backend of that family, or
-    that is left over there."""
+    """False for a rule set without rules of kube-proxy while the other backend of that family has some, and for a rule
+    set with leftover rules of kube-proxy."""
     others = [other for other in rule_sets
               if other.family == rule_set.family and other.backend != rule_set.backend and holds_rules(other)]
     if not others or not holds_rules(rule_set):

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Chains of network plugins that masquerade traffic that leaves the cluster. PRIVATE to the collection.
 
-Only chains with no other purpose: those of Calico, Cilium and Antrea exist and are empty where pods keep their
-addresses. Sources: flannel-io/flannel pkg/trafficmngr/iptables, weaveworks/weave net, kubernetes-sigs/ip-masq-agent,
-kubernetes-sigs/kind images/kindnetd, containernetworking/plugins pkg/ip (SetupIPMasq), aws/amazon-vpc-cni-k8s
-pkg/networkutils.
+Only chains with no other purpose are listed: chains of Calico, Cilium and Antrea exist and are empty where pods keep
+their addresses. Sources: flannel-io/flannel pkg/trafficmngr/iptables, weaveworks/weave net,
+kubernetes-sigs/ip-masq-agent, kubernetes-sigs/kind images/kindnetd, containernetworking/plugins pkg/ip (SetupIPMasq),
+aws/amazon-vpc-cni-k8s pkg/networkutils.
 """
 
 import re
@@ -14,7 +14,7 @@ import re
 from ..observation import observe
 from ..tables import chains_of
 
-# One for each pod where a CNI configuration has ipMasq: the last sort.
+# The last pattern: one chain for each pod, where a CNI configuration has ipMasq.
 _CHAIN = re.compile(r"(FLANNEL-POSTRTG|WEAVE|IP-MASQ-AGENT|KIND-MASQ-AGENT|CNI-[0-9a-f]{24})\Z")
 # It stays, without a rule and without a jump to it, where AWS_VPC_K8S_CNI_EXTERNALSNAT is set.
 _KEPT = "AWS-SNAT-CHAIN-0"
@@ -22,8 +22,8 @@ _TRANSLATIONS = ("MASQUERADE", "SNAT")
 
 
 def ask_masquerade(rule_set, _setting):
-    """masquerade_missing of one rule set: once for the chains that masquerade nothing, once for those that nothing
-    leads to."""
+    """masquerade_missing of one rule set: once for the chains that masquerade nothing, once for the chains that no rule
+    jumps to."""
     chains = chains_of(rule_set, "nat")
     names = sorted(name for name in chains or () if _CHAIN.match(name) or name == _KEPT)
     if not names:

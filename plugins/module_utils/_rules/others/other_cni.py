@@ -4,9 +4,9 @@
 """Chains of two network plugins on one node. PRIVATE to the collection.
 
 A plugin that was replaced leaves its chains, with jumps from the built-in ones and its refusals, until the node
-reboots. Some plugins work together: Canal is Calico with Flannel, k3s is Flannel with the policies of kube-router, on
-AWS and Azure another one may add policies. Sources: projectcalico docs (Canal), k3s docs (networking), Cilium docs (CNI
-chaining), amazon-vpc-cni-k8s, azure-container-networking.
+reboots. Some plugins work together: Canal is Calico with Flannel, k3s is Flannel with the policies of kube-router, and
+on AWS and Azure another plugin may add policies. Sources: projectcalico docs (Canal), k3s docs (networking), Cilium
+docs (CNI chaining), amazon-vpc-cni-k8s, azure-container-networking.
 """
 
 import itertools
@@ -23,8 +23,7 @@ _TOGETHER = frozenset(
 
 
 def ask_other_cni(rule_sets):
-    """other_cni: for each two plugins that do not work together, the one with fewer rules, whose chains are the shorter
-    list to look at."""
+    """other_cni: for each two plugins that do not work together, the plugin with fewer rules."""
     held = {}
     for rule_set in rule_sets:
         for name, table in readable(rule_set):

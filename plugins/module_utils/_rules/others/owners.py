@@ -40,12 +40,12 @@ OF_SERVICES = frozenset(("KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-", "KUBE-EXT-"))
 KUBERNETES = ("kube_proxy", "kubelet")
 # Owners that connect pods or filter their traffic.
 CNI = ("aws", "azure_npm", "calico", "cilium", "cni", "flannel", "kube_router", "portmap", "weave")
-# Those of them whose chains refuse traffic of pods because a network policy says so.
+# The owners in CNI whose chains refuse traffic of pods because of a network policy.
 POLICIES = ("aws", "azure_npm", "calico", "cilium", "kube_router", "weave")
 
 
 def owner_of(chain, table=None):
-    """The name of the owner; `other` for built-in chains and for unknown ones."""
+    """The name of the owner; `other` for built-in and unknown chains."""
     if chain[:9] in OF_SERVICES:
         return "kube_proxy"
     if chain == "KUBE-FIREWALL" and table == "nat":

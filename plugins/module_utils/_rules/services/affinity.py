@@ -1,11 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Services that forget which endpoint a client had. PRIVATE to the collection.
+"""Services that send a returning client to another endpoint although they have session affinity. PRIVATE to the
+collection.
 
-With sessionAffinity ClientIP the chain of each endpoint notes the client (recent --set) and the chain of the Service
-leads it back (recent --rcheck) before it balances; both are written together (kubernetes pkg/proxy/iptables/proxier.go
-writeServiceToEndpointRules()).
+With sessionAffinity ClientIP the chain of each endpoint records the client (recent --set), and the chain of the Service
+sends the client back to that endpoint (recent --rcheck) before it balances; kube-proxy writes both together (kubernetes
+pkg/proxy/iptables/proxier.go writeServiceToEndpointRules()).
 """
 
 from ..observation import observe
@@ -15,7 +16,8 @@ from .reached import SERVICE_CHAINS
 
 
 def ask_affinity(rule_set, setting):
-    """emptied_chain of the Services that lead clients back to other endpoints than those that note them."""
+    """emptied_chain of the Services where the endpoints that record clients and the endpoints that clients are sent
+    back to differ."""
     if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
         return
     table = rule_set.tables["nat"]

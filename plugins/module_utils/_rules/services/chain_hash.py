@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The hashes that names of kube-proxy's chains end in. PRIVATE to the collection.
+"""The hashes at the end of the names of kube-proxy's chains. PRIVATE to the collection.
 
 kubernetes pkg/proxy/iptables/proxier.go portProtoHash() and servicePortEndpointChainName().
 """
@@ -16,12 +16,12 @@ _LAST_PORT = 65535
 
 
 def chain_hash(*words):
-    """The end of the name of a chain that is made of these words."""
+    """The hash at the end of the name of a chain, made of these words."""
     return chain_hashes(["".join(words)])
 
 
 def chain_hashes(texts):
-    """The ends of several names, one behind the other."""
+    """The hashes of several names, joined in the same order."""
     digests = [hashlib.sha256(text.encode("utf-8", "backslashreplace")).digest()[:_BYTES] for text in texts]
     return base64.b32encode(b"".join(digests)).decode("ascii")
 
@@ -32,12 +32,12 @@ def endpoint_text(endpoint):
 
 
 def port_of_hash(ending, service, protocol, address):
-    """The port of this address for which the hash of an endpoint of this Service is this one, or None."""
+    """The port for which the hash of the Service's endpoint `address:port` is `ending`, or None."""
     try:
         wanted = base64.b32decode(ending)
     except ValueError:
         return None
-    # What all candidates begin with is hashed once, and nothing is encoded: a search is over in a tenth of a second.
+    # The common start of all candidates is hashed once and no hash is encoded, so a search takes a tenth of a second.
     begin = hashlib.sha256((service + protocol + endpoint_text((address, 0))[:-1]).encode("utf-8", "backslashreplace"))
     for port in range(1, _LAST_PORT + 1):
         candidate = begin.copy()

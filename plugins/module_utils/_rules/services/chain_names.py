@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the names of kube-proxy's chains prove about where they lead. PRIVATE to the collection.
+"""The targets of kube-proxy's chains, checked against the hashes in the names of the chains. PRIVATE to the collection.
 
-kubernetes pkg/proxy/iptables/proxier.go, the same from 1.20 to 1.36: the chains of a Service end in a hash of
-"namespace/name:port" and protocol (portProtoHash()), those of endpoints in one of these and "address:port", with IPv6
-in brackets (servicePortEndpointChainName()). Comments of the rules that lead addresses to a Service begin with its
-name. So one hash for each endpoint proves that the rule of an address, the chain of the Service and the DNAT belong
-together. Chains that somebody else names otherwise prove nothing.
+kubernetes pkg/proxy/iptables/proxier.go, the same from 1.20 to 1.36: the name of a Service's chain ends in a hash of
+"namespace/name:port" and protocol (portProtoHash()); the name of an endpoint's chain ends in a hash of these and
+"address:port", with IPv6 in brackets (servicePortEndpointChainName()). Comments of the rules that send addresses to a
+Service begin with its name. So one hash for each endpoint proves that the rule of an address, the chain of the Service
+and the DNAT belong together. Chains that another program names in another form prove nothing.
 """
 
 import collections
@@ -20,15 +20,16 @@ from .endpoints import balancing_of, endpoint_of
 from .reached import SERVICE_CHAINS
 from .services import other_jumps
 
-# Of more endpoints than this, only those of Services where one stands out are looked at: for the hashes of all a big
-# node would wait.
+# With more endpoints than this, only the Services that have a conspicuous endpoint are checked: hashing all endpoints
+# takes too long on a big node.
 _LIMIT = 4000
-# A port of so many endpoints, among all of a node, stands out.
+# A port is conspicuous if at most this many of the node's endpoints have it.
 _RARE = 3
 
 
 def ask_chain_names(rule_set, setting):
-    """anchor_missing and unsound_endpoint of the rules of Services that lead to what is another one's; one rule set."""
+    """anchor_missing and unsound_endpoint of one rule set: rules of a Service that lead to a chain or an endpoint of
+    another Service."""
     if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
         return
     table = rule_set.tables["nat"]
@@ -39,14 +40,14 @@ def ask_chain_names(rule_set, setting):
     owners = _owners(named) if led or disputed else {}
     unproven = _unproven(table, owners, led)
     if unproven or disputed:
-        # Compiled where something does not fit only.
+        # Compiled only where a name does not match.
         from .wrong_targets import tell_endpoints, tell_jumps
         yield from tell_jumps(rule_set, table)
         yield from tell_endpoints(rule_set, table, owners, unproven)
 
 
 def _owners(named):
-    """{end of the names of its chains: (namespace/name:port, protocol)} of the Services that comments name."""
+    """{hash in the names of its chains: (namespace/name:port, protocol)} of the Services that comments name."""
     owners = {}
     for target, name, protocol in sorted([row for row in named if row[1]]):
         ending = target[-HASH_LENGTH:]
@@ -56,8 +57,8 @@ def _owners(named):
 
 
 def _unproven(table, owners, led):
-    """[(Service chain, KUBE-SEP chain, endpoint)] where the name of the second is not made of what the rules say of the
-    Service."""
+    """[(Service chain, KUBE-SEP chain, endpoint)] where the hash in the name of the KUBE-SEP chain does not match the
+    Service and the endpoint in the rules."""
     changed = {name: endpoint_of(table, name)[0] for name in table.unfolded() if name.startswith("KUBE-SEP-")}
     known, rows = table.services.endpoints, []
     for chain, endpoints in led:
@@ -83,8 +84,8 @@ def _led(table):
 
 
 def _doubtful(table):
-    """The same of the Services that have an endpoint in common with another chain, or one with a port that few
-    endpoints have."""
+    """The same for Services that share an endpoint with another chain, have an endpoint with a rare port, or have rules
+    that were not folded."""
     endpoints = table.services.endpoints
     ports = collections.Counter(map(operator.itemgetter(1), endpoints.values()))
     rare = {port for port, count in ports.items() if count <= _RARE}

@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where kube-proxy's service chains lead, folded rules and others alike. PRIVATE to the collection.
+"""The targets of kube-proxy's service chains, from folded rules and other rules alike. PRIVATE to the collection.
 
-Source: kubernetes pkg/proxy/iptables/proxier.go; a KUBE-SEP chain masquerades what comes from the endpoint itself, then
+Source: kubernetes pkg/proxy/iptables/proxier.go; a KUBE-SEP chain masquerades packets from the endpoint itself, then
 translates.
 """
 
@@ -14,8 +14,8 @@ _TERMINAL = ("ACCEPT", "DROP", "REJECT", "RETURN")
 
 
 def endpoint_of(table, name):
-    """((address, port, protocol) that a KUBE-SEP chain translates to, or None if it does not, or not what it
-    masquerades; what is wrong with it)."""
+    """(the (address, port, protocol) that a KUBE-SEP chain translates to, or None if it translates to no address or not
+    to the one it masquerades; the problem of the chain, or an empty text)."""
     chain, masqueraded = table.chains.get(name), None
     for kind, what in _steps(chain.rules if chain else [], table.services.endpoints.get(name)):
         if kind == "KUBE-MARK-MASQ":
@@ -60,7 +60,8 @@ def balancing_of(table, name):
     """[(probability or None, KUBE-SEP chain)] of a KUBE-SVC or KUBE-SVL chain in order, without its rules of client
     affinity.
 
-    A probability that is no number counts as 0; one that was not printed (nft -j) is none to compare.
+    A probability that is not a number counts as 0; a probability that was not printed (nft -j) becomes NaN, which
+    equals no value.
     """
     services, chain = table.services, table.chains.get(name)
     folded = list(zip(*services.balancing.get(name, ((), ()))))
@@ -78,8 +79,8 @@ def balancing_of(table, name):
 
 
 def refuses(chain):
-    """True for a service chain that refuses what comes, as up to 1.24 where all endpoints of a Local policy are on
-    other nodes."""
+    """True for a service chain that refuses packets, as up to 1.24 where all endpoints of a Local policy are on other
+    nodes."""
     return any(rule.target in ("KUBE-MARK-DROP", "DROP") for rule in chain.rules)
 
 

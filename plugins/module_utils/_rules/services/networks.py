@@ -35,7 +35,8 @@ def _rows(named):
     """`[{"family", "network", "addresses", "name"}]` of (address, name of a Service), the network with the most
     addresses first."""
     names = dict(named)
-    # Addresses alike up to their last part are in one network: of 30,000 a few hundred have to be read.
+    # Addresses that differ only in their last part are in one network: of 30,000 addresses only a few hundred are
+    # parsed.
     starts, one_of = collections.Counter(), {}
     for address in names:
         start = address.rpartition(":" if ":" in address else ".")[0]
@@ -57,7 +58,7 @@ def _rows(named):
 
 
 def _network(address):
-    """(4 or 6, first address as a number, length), None of what is no address."""
+    """(4 or 6, first address as a number, length); None if the text is not an address."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -71,7 +72,7 @@ def _cut(version, number, length):
 
 
 def _wider(counts, names):
-    """The same with every wide network that holds several in place of those."""
+    """The same, with one wide network in place of the several networks that it contains."""
     groups = collections.defaultdict(list)
     for network in counts:
         groups[_cut(network[0], network[1], _LENGTHS[network[0]][1])].append(network)

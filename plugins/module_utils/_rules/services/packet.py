@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The first packet of a connection to a Service, and which rules are for it. PRIVATE to the collection.
+"""The first packet of a connection to a Service, and whether a rule matches it. PRIVATE to the collection.
 
-Of such a packet a dump tells the addresses, the port and the state. What else a rule may look at (most interfaces,
-sets, limits, marks of others) is not known.
+A dump shows the addresses, the port and the state of such a packet. Other properties that a rule may match (most
+interfaces, sets, limits, marks of other programs) are not known.
 """
 
 import collections
@@ -13,25 +13,26 @@ import re
 from ..addresses import within
 from ..kube_proxy.mark_values import has_bits
 
-# source and destination: an address, or None for one that is not known. states: those of conntrack that fit, None
-# before conntrack saw it. original and original_port: the virtual address, before and behind DNAT. from_node: whether
-# the node itself sends it. mark: that of kube-proxy, on what it masquerades; None for what it does not.
+# source and destination: an address, or None if it is not known. states: the conntrack states that fit, None before
+# conntrack sees the packet. original and original_port: the virtual address, before and behind DNAT. from_node: whether
+# the node itself sends it. mark: kube-proxy's mark on a packet that it masquerades, None on any other packet.
 Packet = collections.namedtuple("Packet",
                                 "source destination protocol port states original original_port from_node mark")
 Packet.__new__.__defaults__ = (None,)
 
-# Behind these are no pods. A virtual address is never routed to lo, and in OUTPUT the first routing counts (Linux
-# nf_hook_slow()).
+# No pods are behind these interfaces. A virtual address is never routed to lo, and in OUTPUT the first routing counts
+# (Linux nf_hook_slow()).
 _NO_PODS = re.compile(r"(lo|docker\d+|br-[0-9a-f]{12}|virbr\d+|lxcbr\d+)$")
 _NUMBERS = {"6": "tcp", "17": "udp", "132": "sctp"}
 _PORT = re.compile(r"(\d{1,5})(?::(\d{0,5}))?\Z")
-# kube-proxy's mark: what a pod sends to a ClusterIP does not get it.
+# kube-proxy's mark: packets of a pod to a ClusterIP do not get it.
 _MASQUERADE = ("0x4000/0x4000", "0x4000")
 _FIRST_SEGMENT = ["FIN,SYN,RST,ACK", "SYN"]
 
 
 def meets(rule, packet):
-    """True if the rule is for that packet, False if it is not, None if it looks at what is not known."""
+    """True if the rule matches that packet, False if it does not, None if it matches on a property that is not
+    known."""
     certain = True
     for answer in _answers(rule, packet):
         if answer is False:
@@ -41,7 +42,7 @@ def meets(rule, packet):
 
 
 def _answers(rule, packet):
-    """What each option of a rule says of a packet."""
+    """Whether each option of a rule matches a packet."""
     for option, (value, negated) in rule.options.items():
         yield _either(_basic(option, value, packet), negated)
     for match, options in rule.matches:
@@ -94,7 +95,8 @@ def _of_mark(mark, values):
 
 
 def _of_address(option, values, packet):
-    """Which addresses are the node's own is known of one sort only: in iptables mode a virtual address is none."""
+    """The type of an address is known for virtual addresses only: in iptables mode they are not addresses of the
+    node."""
     types = [kind for value in values for kind in value.split(",")]
     if option == "--src-type":
         return ("LOCAL" if packet.from_node else "UNICAST") in types

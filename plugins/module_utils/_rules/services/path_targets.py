@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that refuse nothing and still break traffic of Services (NOTRACK, cleared marks), and those of them that are
-legitimate. PRIVATE to the collection."""
+"""Rules that refuse nothing and still break traffic of Services (NOTRACK, cleared marks), and the legitimate rules
+among them. PRIVATE to the collection."""
 
 from ..kube_proxy.mark_values import changed_mark
 from ..rules import plain_value
@@ -10,9 +10,9 @@ from ..tables import table_of
 
 
 def untracks(rule_set, rule):
-    """True for a rule of table raw that exempts packets from connection tracking.
+    """True for a rule of table raw that exempts packets from conntrack.
 
-    Not for those of NodeLocal DNSCache (kubernetes/dns cmd/node-cache): it listens on the virtual address of the
+    False for the rules of NodeLocal DNSCache (kubernetes/dns cmd/node-cache): it listens on the virtual address of the
     cluster's DNS, on an interface of the node, and therefore accepts packets to it in INPUT.
     """
     if rule.target != "NOTRACK" and rule.value("--notrack") is None:
@@ -24,7 +24,7 @@ def untracks(rule_set, rule):
 
 
 def clears(rule, mark):
-    """True for a rule that leaves a packet with this `mark` without one of its bits."""
+    """True for a rule that clears a bit of this `mark`."""
     changed = changed_mark(mark, rule)
     return changed is not None and changed & mark != mark
 

@@ -11,14 +11,14 @@ PER_SERVICE = SERVICE_CHAINS + ("KUBE-SEP-", "KUBE-EXT-", "KUBE-FW-", "KUBE-XLB-
 
 
 class Reached:
-    """Where the chains of a table nat lead to; each is gone through once."""
+    """The endpoints that the chains of a table nat lead to; each chain is traversed once."""
 
     def __init__(self, nat):
         self._nat = nat
         self._known = {}
         services = nat.services
-        # Chains with rules that were not folded, on a big node some of 50,000; to look a chain up among so few is
-        # faster than among all.
+        # Chains with rules that were not folded, a few of 50,000 on a big node. A lookup among so few is faster than
+        # among all.
         self._others = {name for name, chain in nat.chains.items() if chain is not BARE}
         self._sound, self._balancing = services.endpoints, services.balancing
         changed = {name: endpoint_of(nat, name)[0] for name in self._others if name.startswith("KUBE-SEP-")}
@@ -26,10 +26,10 @@ class Reached:
             self._sound = dict(services.endpoints, **changed)
 
     def by(self, target):
-        """([(address, port, protocol)], each once; True if others are refused; True if every node has the same) behind
-        a chain."""
+        """([(address, port, protocol)] behind a chain, each once; True if a chain there refuses packets; True if every
+        node has the same endpoints)."""
         if target not in self._others and target in self._balancing:
-            # Nearly always: nothing but the balancing, straight behind the address.
+            # The usual case: the rule of the address jumps straight to a chain that only balances.
             return self._endpoints(self._balancing[target][1]), False, target.startswith("KUBE-SVC-")
         if target not in self._known:
             self._known[target] = self._through(target)
@@ -60,7 +60,7 @@ class Reached:
 
 
 def _is_for_all(chain, rule):
-    """True for the jump to all endpoints that all clients take; in KUBE-EXT those with a match are for pods and the
+    """True for the jump to all endpoints that all clients take; in KUBE-EXT the jumps with a match are for pods and the
     node itself."""
     return rule.target.startswith("KUBE-SVC-") and (chain.startswith("KUBE-FW-")
                                                     or (chain.startswith("KUBE-EXT-") and not rule.has_match))

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The Service of a chain of kube-proxy's iptables mode, from the comments of rules. PRIVATE to the collection.
 
-All chains of one port of a Service end in the same hash (kubernetes pkg/proxy/iptables/proxier.go portProtoHash()); one
-of an endpoint has its own, and the chain that leads to it tells. Above 1000 endpoints only KUBE-SERVICES and
-KUBE-NODEPORTS have comments.
+All chains of one port of a Service end in the same hash (kubernetes pkg/proxy/iptables/proxier.go portProtoHash()); the
+chain of an endpoint has a hash of its own, and the chain that jumps to it identifies the Service. Above 1000 endpoints
+only KUBE-SERVICES and KUBE-NODEPORTS have comments.
 """
 
 import re
@@ -18,7 +18,8 @@ _NAMES = 10
 
 
 def with_names(rows, rule_sets):
-    """The observations, not too many of them; those of a chain of a Service begin their detail with its name."""
+    """The observations, which should be few. In the observations of a Service's chain, `detail` begins with the name of
+    the Service."""
     known = {}
     return [_named(row, rule_sets, known) for row in rows]
 

@@ -14,7 +14,7 @@ from .services import NODE_PORT
 from .packet_stage import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 
 _NEW, _TRANSLATED = frozenset(("NEW",)), frozenset(("NEW", "DNAT"))
-# So many packets of a rule are tried, to as many ports; for a rule so many targets are looked at, and for all rules
+# Limits: the packets tried with a rule, each to another port; the targets looked at for a rule, and for all rules
 # together.
 _TRIED, _LOOKED, _LOOKED_ALL = 8, 2000, 300000
 
@@ -29,7 +29,8 @@ class _Targets:
         self.ports = list({(target.protocol, target.port): target for target in reversed(self.rows)}.values())[:_LOOKED]
 
     def named(self, rule):
-        """Those that a rule may be for, None for all: of the network it names, else one of each port."""
+        """The targets that a rule may match: the targets in the network that it names, otherwise one target of each
+        port. `rule` may be None, for a policy."""
         network, original = (plain_value(rule, "-d"), rule.value("--ctorigdst")) if rule else (None, None)
         if network:
             found = range_of(network)
@@ -40,9 +41,9 @@ class _Targets:
 
 
 class ServicePackets:
-    """`services`: [Service] of one family, each with endpoints. `ipvs`: conntrack does not see what IPVS translates,
-    and virtual addresses are of the type of the node's own, so that nothing is said of either. `mark`: that of what is
-    masqueraded, where it is known."""
+    """`services`: [Service] of one family, each with endpoints. `ipvs`: conntrack does not see the translation by IPVS,
+    and virtual addresses have the same type as the node's own, so packets leave both open. `mark`: the mark of
+    masqueraded packets, where it is known."""
 
     def __init__(self, services, ipvs=False, mark=None):
         self._ipvs, self._mark = ipvs, mark
@@ -58,7 +59,7 @@ class ServicePackets:
         self._left = _LOOKED_ALL
 
     def of(self, rule, table, hook, where):
-        """[Packet] that may meet the rule, None for the policy; nothing where none can."""
+        """[Packet] that may match the rule (None: the policy); empty where no packet can."""
         if where == MARKED:
             return self._to_themselves(rule)
         if where == RAW:
@@ -67,16 +68,16 @@ class ServicePackets:
         if source is not None and (hook == "OUTPUT" or self._pod_in(source) is None):
             return []
         if not self._virtual.rows:
-            # All that is known is that it is a new connection.
+            # The only known property is that the connection is new.
             return [] if where == NAMED else [Packet(None, None, None, None, None if table == "raw" else _NEW, None,
                                                      None, hook == "OUTPUT")]
         client = (None if hook == "OUTPUT" or not self._pods else self._pod_in(source)
                   if source else self._pods[0].address)
         found = self._made(rule, self._endpoints, client, hook,
                            _NEW if self._ipvs else _TRANSLATED) if where == ENDPOINT else []
-        # Behind DNAT nothing goes to a virtual address any more; who names one means to refuse it all the same. A port
-        # alone does not say so: whoever keeps clients from port 25 of the world means no Service that has endpoints on
-        # another.
+        # After DNAT no packet goes to a virtual address; a rule that names one is still meant to refuse it. A port
+        # alone does not prove that: a rule that blocks port 25 of external hosts is not meant for a Service with
+        # endpoints on another port.
         if where == VIRTUAL or (rule and plain_value(rule, "-d") is not None):
             states = None if table == "raw" else _NEW
             found += self._made(rule, self._virtual, client, hook, states)
@@ -99,7 +100,8 @@ class ServicePackets:
         return list(tried.values())
 
     def _to_themselves(self, rule):
-        """Packets of pods that reached themselves through a Service; of each port the first pod that the rule names."""
+        """Packets of pods that reached themselves through a Service; one packet for each port, of the first pod that
+        the rule names."""
         network = plain_value(rule, "-s") or plain_value(rule, "-d")
         found, tried = range_of(network) if network else (0, self._pods[-1].number if self._pods else 0), {}
         first = bisect.bisect_left(self._pods, found[:1]) if found else len(self._pods)
@@ -114,7 +116,7 @@ class ServicePackets:
         return list(tried.values())
 
     def _answers(self, rule):
-        """What pods that are endpoints answer to pods that are clients, to a port that nobody knows before."""
+        """Replies of pods that are endpoints to pods that are clients, to a port that is not known in advance."""
         ends = [self._pod_in(network) if network else self._pods[0].address if self._pods else None
                 for network in (plain_value(rule, "-s"), plain_value(rule, "-d"))]
         protocols = sorted({target.protocol for target in self._endpoints.ports}) if None not in ends else ()
@@ -128,8 +130,8 @@ class ServicePackets:
 
 
 def _most_alike(endpoints):
-    """Those of them that are pods: addresses in the network (/16, /64) of most of them; others are nodes or
-    external."""
+    """The endpoints that are pods: their addresses are in the network (/16, /64) of most endpoints; other endpoints are
+    nodes or external hosts."""
     most = collections.Counter(map(_network, endpoints)).most_common(1)
     return [target for target in endpoints if _network(target) == most[0][0]]
 

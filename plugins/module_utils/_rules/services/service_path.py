@@ -1,15 +1,15 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules in any chain that packets of a Service are certain to reach. PRIVATE to the collection.
+"""Harmful rules in any chain that packets of a Service certainly reach. PRIVATE to the collection.
 
-It is looked for with packets of the Services that are programmed here: before nat to the virtual address, behind it to
-an endpoint (raw, mangle, nat, filter: Linux include/uapi/linux/netfilter_ipv4.h). A firewall for other ports, addresses
-or one interface refuses none of them; rules of network policies are not looked at, nor those that a plugin writes for
-its own pods.
+The rules are tried with packets of the Services that are programmed here: before nat to the virtual address, after it
+to an endpoint (raw, mangle, nat, filter: Linux include/uapi/linux/netfilter_ipv4.h). A firewall for other ports,
+addresses or one interface refuses none of these packets. Rules of network policies are not checked, nor are the rules
+that a plugin writes for its own pods.
 
-In ipvs mode a virtual address is the node's own: what pods send to it goes through INPUT, behind which IPVS takes it,
-and from there through OUTPUT to the endpoint (Linux net/netfilter/ipvs/ip_vs_core.c ip_vs_ops4).
+In ipvs mode a virtual address is an address of the node: packets of pods to it pass through INPUT, after which IPVS
+takes them, and from there through OUTPUT to the endpoint (Linux net/netfilter/ipvs/ip_vs_core.c ip_vs_ops4).
 """
 
 import collections
@@ -39,17 +39,17 @@ _SNAT_HOOKS = (("nat", "POSTROUTING", MARKED),)
 _RAW_HOOKS = (("raw", "PREROUTING", RAW), ("raw", "OUTPUT", RAW))
 _MARK_HOOKS = (("mangle", "FORWARD", MARKED), ("mangle", "POSTROUTING", MARKED))
 _UNTRACKING, _MARKING = frozenset(("CT", "NOTRACK")), frozenset(("MARK",))
-# So many rules of a rule set are tried with packets.
+# At most this many rules of a rule set are tried with packets.
 _RULES_LIMIT = 64
 
-# What is looked for: kind of the observation, what the rule does to packets; hooks; targets it may have, and for such a
-# rule whether it is one, None for all; the chain beyond which nobody looks; the owners whose chains are theirs to
-# write.
+# A search. kind: the kind of the observation. why: the effect of the rule on packets. hooks: the hooks that are
+# searched. targets: the targets that the rule may have. is_one: whether a rule with such a target counts, None if all
+# count. until: the chain where the search stops. spared: the owners whose chains are not searched.
 _Question = collections.namedtuple("_Question", "kind why hooks targets is_one until spared")
 
 
 def _questions(rule_set, mode, ipvs):
-    """[_Question] in the order in which they are asked."""
+    """[_Question] in the order of the search."""
     found, mark, nat = [], service_mark(rule_set), table_of(rule_set, "nat")
     if mode != "ipvs":
         # IPVS has connections of its own, and masquerades by sets too.
@@ -70,11 +70,10 @@ def _questions(rule_set, mode, ipvs):
 
 
 def ask_service_path(rule_set, services, is_noted, mode=None):
-    """unexpected_drop, anchor_shadowed, untracked and mark_cleared of one rule set, except for rules that are
-    `told(table, chain, index, rule)`.
+    """unexpected_drop, anchor_shadowed, untracked and mark_cleared of one rule set, except for rules that
+    `is_noted(table, chain, index, rule)`, which are already reported.
 
-    `services`: [Service] of the node, or None for those that the rule set's own chains tell. `mode`: that of
-    kube-proxy.
+    `services`: [Service] of the node, or None for the Services in the rule set's own chains. `mode`: kube-proxy's mode.
     """
     ipvs = mode == "ipvs" and bool(services)
     questions = _questions(rule_set, mode, ipvs)
@@ -86,7 +85,7 @@ def ask_service_path(rule_set, services, is_noted, mode=None):
     first = next(waiting, None)
     if first is None:
         return
-    # Most nodes have no such rule of another program, and these modules need not be compiled.
+    # Most nodes have no such rule of another program, so these modules are not compiled there.
     from .service_packets import ServicePackets
     from .traversal import Traversal
     services = list_services(rule_set) if services is None else services
@@ -116,12 +115,12 @@ def ask_service_path(rule_set, services, is_noted, mode=None):
 
 
 def _candidates(rule_set, place, question):
-    """(index in its chain, rule) of rules with such a target: in the built-in chain those with a match, and all in
-    chains of others that it leads to; in table nat only what stands before the way to the Services. The last rule of
-    INPUT may refuse all, but for what comes to virtual addresses."""
+    """(index in its chain, rule) of rules with such a target: in the built-in chain the rules with a match, and all
+    rules in other programs' chains that it leads to. In table nat only the rules before the jump to the Services count.
+    The last rule of INPUT may refuse all packets, except packets to virtual addresses."""
     name, hook, where = place
     table = table_of(rule_set, name)
-    # Of a table that breaks off, a chain that lets the packet pass may be what is missing.
+    # The missing part of a truncated table may hold a chain that lets the packet pass.
     if table is None or not table.committed or hook not in table.chains:
         return
     bare = where in (RAW, MARKED) or (hook == "INPUT" and where == VIRTUAL)
@@ -130,7 +129,7 @@ def _candidates(rule_set, place, question):
         chain = waiting.pop()
         for index, rule in enumerate(table.chains[chain].rules):
             if question.until and (rule.target == question.until or (chain == hook and takes_all(table, rule))):
-                break  # What takes all packets is told of the anchors.
+                break  # anchors.py reports a rule that takes all packets.
             if rule.target in question.targets:
                 if (rule.has_match or chain != hook or bare) and (question.is_one is None or question.is_one(rule)):
                     yield index, rule
@@ -141,8 +140,8 @@ def _candidates(rule_set, place, question):
 
 
 def _drops(rule_set, place):
-    """True for a policy of DROP where nobody has one. That of FORWARD is told as forward_drop, that of INPUT guards the
-    node itself."""
+    """True for a DROP policy in a chain that should have none. A DROP policy of FORWARD is reported as forward_drop; a
+    DROP policy of INPUT guards the node itself."""
     name, hook, where = place
     table = table_of(rule_set, name)
     return (table is not None and table.committed and hook in table.chains and table.chains[hook].policy == "DROP"

@@ -23,8 +23,8 @@ from .reached import PER_SERVICE, Reached, SERVICE_CHAINS
 from .sketch import Sketch
 
 # One virtual address: address is "nodeport" for a port of every node, since node addresses differ from node to node.
-# endpoints: each (address, port, protocol) that is reached from this node, once. has_endpoints: the Service has any, be
-# it on other nodes. cluster: every node must reach the same endpoints.
+# endpoints: each (address, port, protocol) that is reached from this node, once. has_endpoints: the Service has
+# endpoints, here or on other nodes. cluster: every node must reach the same endpoints.
 Service = collections.namedtuple("Service", ("family", "address", "port", "protocol", "name", "endpoints",
                                              "has_endpoints", "cluster"))
 
@@ -41,7 +41,8 @@ def list_services(rule_set):
     whole."""
     if chains_of(rule_set, "nat") is None or chains_of(rule_set, "filter") is None:
         return None
-    # {(protocol, port): {address: Service}}: of the first there are few, so that a key needs no object of its own.
+    # {(protocol, port): {address: Service}}: there are few (protocol, port), so that most keys need no object of their
+    # own.
     rows = collections.defaultdict(dict)
     nat, family = rule_set.tables.get("nat"), rule_set.family
     reached = Reached(nat) if nat else None
@@ -59,8 +60,8 @@ def list_services(rule_set):
 
 
 def digest(services):
-    """What the Services mean, in a form to compare nodes by: `{"services", "endpoints": hex or None, "service_count",
-    "endpoint_count", "sketch"}`; two sketches tell which Services differ.
+    """The Services in a form in which nodes can be compared: `{"services", "endpoints": hex or None, "service_count",
+    "endpoint_count", "sketch"}`; two sketches show which Services differ.
 
     `services`: [Service] of both families, each once, or None if they are not known.
     """
@@ -68,7 +69,7 @@ def digest(services):
         return {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None, "sketch": None}
     meant, behind, count, sketch = hashlib.sha256(), hashlib.sha256(), 0, Sketch()
     heads = ["%s %s %d %s " % service[:4] for service in services]
-    # No head begins another, so lines are sorted as a whole when the heads are, and the endpoints behind each.
+    # No head is the start of another head, so lines with sorted heads and sorted endpoints are sorted as a whole.
     for index in sorted(range(len(heads)), key=heads.__getitem__):
         head, service = heads[index], services[index]
         meant.update(_line(head + ("yes" if service.has_endpoints else "no")))
@@ -98,7 +99,7 @@ def rules_per_service(rule_sets, services):
 
 
 def ask_services(rule_set, setting):
-    """empty_service_chain, wrong_probability and unsound_endpoint of one rule set; nothing of a nat that is not known
+    """empty_service_chain, wrong_probability and unsound_endpoint of one rule set; nothing where table nat is not known
     as a whole."""
     if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
         return []
@@ -120,8 +121,8 @@ def ask_services(rule_set, setting):
 
 
 def _doubtful(table):
-    """The chains that are not just folded as sound pairs of an endpoint or as a balancing that is fair: on a big node
-    20 of 40,000."""
+    """The chains that are more than the folded rules of a sound endpoint or of a fair balancing: on a big node 20 of
+    40,000."""
     endpoints, balancing = table.services.endpoints, table.services.balancing
     unfair = {chances for chances in {chances for chances, _endpoints in balancing.values()} if _fault_of(chances)}
     if unfair:
@@ -131,8 +132,8 @@ def _doubtful(table):
 
 
 def _unfair(balancing):
-    """What is wrong with the chances of n rules, each of which has to take 1/(n-i) of what comes to it; None if nothing
-    is."""
+    """The problem of the probabilities of n rules, or None. Rule i (from 0) has to take 1/(n-i) of the connections that
+    reach it."""
     # A repeated last rule has no effect and is reported as a duplicate.
     chances = tuple([chance for chance, _endpoint in balancing])
     if chances.count(None) > 1:
@@ -183,7 +184,7 @@ def other_jumps(nat):
 
 
 def refused_in(rules):
-    """{(address, protocol, port)} of these rules that refuse what is sent to a single address and port."""
+    """{(address, protocol, port)} of these rules that refuse packets to a single address and port."""
     return {row[:3] for rule in rules if rule.target in REFUSALS for row in _row(rule, to_local(rule))}
 
 
@@ -209,5 +210,5 @@ def _address(network):
 
 
 def _name(comment):
-    """The Service a comment of kube-proxy names: its first word."""
+    """The Service that a comment of kube-proxy names: the first word of the comment."""
     return (comment or "").partition(" ")[0][:_NAME_LIMIT]

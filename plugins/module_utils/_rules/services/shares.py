@@ -4,9 +4,9 @@
 """Endpoints that kube-proxy has programmed and that no rule of their Service leads to any more. PRIVATE to the
 collection.
 
-Without the first of its n rules a Service balances fairly between n-1 endpoints: only the chain of the one that was
-forgotten tells. Whose it is, its name proves (chain_names.py), or the Service's chain for endpoints of this node, which
-leads to it still.
+Without the first of its n rules a Service balances fairly between n-1 endpoints: only the chain of the lost endpoint
+shows the problem. The name of that chain proves its Service (chain_names.py), or the Service's chain for endpoints of
+this node does, which still jumps to it.
 """
 
 from ..observation import observe
@@ -19,8 +19,8 @@ _DETAIL = "no rule of the Service jumps to its endpoint %s any more: the endpoin
 
 
 def ask_shares(rule_set, table, unreached, local):
-    """wrong_probability of the Service, or orphan_chain where it is not known, of KUBE-SEP chains in `unreached`; also
-    of endpoints that only returning clients, or clients of the chains `local`, are led to."""
+    """For KUBE-SEP chains in `unreached`: wrong_probability of the Service, or orphan_chain where the Service is not
+    known. For endpoints that only returning clients, or clients of the chains `local`, reach: wrong_probability."""
     found = list(_returning(rule_set, table)) + list(_only_local(rule_set, table, local))
     sound = [(name, endpoint_of(table, name)[0]) for name in unreached[:_LIMIT]]
     owners = _owners(table) if sound else {}
@@ -46,12 +46,12 @@ def _returning(rule_set, table):
 
 
 def _only_local(rule_set, table, local):
-    """First endpoints that a Service's rules for all have forgotten.
+    """First endpoints that a Service's rules for all clients have lost.
 
-    A node's endpoints are among all of them, but for two cases: where none of them is ready the terminating ones serve
-    (then the two chains share none), and topology hints may leave one out at any place. Endpoints stand in the order of
-    their texts (kubernetes pkg/proxy/endpointslicecache.go), so one that is before all others had the rule that no
-    chance of the rest tells of.
+    A node's endpoints are among all endpoints, with two exceptions: where no endpoint is ready the terminating ones
+    serve (then the two chains share none), and topology hints may leave out an endpoint at any place. Endpoints are
+    sorted by their texts (kubernetes pkg/proxy/endpointslicecache.go), so an endpoint that sorts before all others had
+    the first rule, whose loss does not show in the probabilities of the rest.
     """
     for chain in sorted(local):
         everybody = "KUBE-SVC-" + chain[9:]
@@ -74,8 +74,8 @@ def _share(rule_set, chain, name, endpoint):
 
 
 def _owners(table):
-    """{(namespace/name:port, protocol): the chain that balances, None if it is not there} of the Services whose names
-    comments tell."""
+    """{(namespace/name:port, protocol): the chain that balances, None if it does not exist} of the Services that
+    comments name."""
     owners = {}
     for name, protocol in {((jump[5] or "").partition(" ")[0], jump[2]) for jump in table.services.jumps}:
         chains = [prefix + chain_hash(name, protocol) for prefix in ("KUBE-SVC-", "KUBE-SVL-", "KUBE-XLB-")]

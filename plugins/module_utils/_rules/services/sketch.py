@@ -1,11 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A sketch of the Services of a node: of two of them the Services that differ can be listed. PRIVATE to the collection.
+"""A sketch of the Services of a node. Two sketches are enough to list the Services that differ. PRIVATE to the
+collection.
 
 It is an invertible Bloom lookup table (Goodrich and Mitzenmacher 2011): each Service is added to one cell of each
-third, and what two nodes have in common cancels out. A cell that is left with one Service has its address, port and
-protocol. So a node with 5000 Services sends as little as one with five, and some 20 differences can be listed.
+third, and the Services that two nodes have in common cancel out. A cell that is left with one Service holds its
+address, port and protocol. So a node with 5000 Services sends as little as one with five, and some 20 differences can
+be listed.
 """
 
 import base64
@@ -30,14 +32,14 @@ _NODE_PORT = 16
 
 
 class Sketch:
-    """Takes Services, each once."""
+    """A sketch of the Services that are added to it, each once."""
 
     def __init__(self):
         self._sums = [0] * CELLS
         self._counts = [0] * CELLS
 
     def add(self, service, behind):
-        """`behind` is the text of its endpoints, empty where it has none to be compared."""
+        """`behind` is the text of its endpoints, empty where it has no endpoints to compare."""
         item = _packed(service, behind)
         places, number = _placed(item)
         for place in places:
@@ -54,16 +56,17 @@ class Sketch:
 
 
 def without_endpoints(texts):
-    """The sketch of the same Services of which the endpoints are not known."""
+    """The sketch of the same Services, with endpoints that are not known."""
     return texts and [_WITHOUT] + texts[1:]
 
 
 def differences(one, other):
-    """`{"missing", "extra", "served", "endpoints", "complete"}` of two sketches, each its texts in one; None where they
-    are none, or cannot be compared.
+    """`{"missing", "extra", "served", "endpoints", "complete"}` of two sketches, each with its texts joined to one;
+    None where one is not a sketch, or they cannot be compared.
 
-    `missing` are the Services that `other` has alone, `extra` those that `one` has alone, `served` those that have
-    endpoints in one of them alone, `endpoints` those with others. Not `complete` where there are too many to list.
+    `missing`: the Services that only `other` has. `extra`: the Services that only `one` has. `served`: the Services
+    that have endpoints in only one of the two. `endpoints`: the Services with different endpoints. `complete` is False
+    where there are too many to list.
     """
     cells = [_cells(text) for text in (one, other)]
     if None in cells or one[:1] != other[:1]:
@@ -88,7 +91,7 @@ def _packed(service, behind):
         try:
             address = family(service.address).packed.rjust(16, b"\0")
         except (TypeError, ValueError):
-            # In no form that the kernel prints: still the same on each node.
+            # The kernel prints no address in this form; the digest is still the same on each node.
             number, address = 0, _digest(service.address)[:16]
     return _ITEM.pack(number, _PROTOCOLS.get(service.protocol, 0), service.port & 0xffff, address,
                       bool(service.has_endpoints), _digest(behind)[:4] if behind else b"\0" * 4)
@@ -99,14 +102,14 @@ def _digest(text):
 
 
 def _placed(item):
-    """(its cell in each third, what is added there)."""
+    """(its cell in each third, the number that is added there)."""
     mixed = hashlib.sha256(item).digest()
     places = [third * _OF_THIRD + mixed[third] % _OF_THIRD for third in range(_THIRDS)]
     return places, int.from_bytes(item + mixed[_THIRDS:_THIRDS + _CHECK], "big")
 
 
 def _cells(text):
-    """[(count, sum)] of the texts of a sketch in one, or None."""
+    """[(count, sum)] of a sketch whose texts are joined to one, or None."""
     try:
         data = base64.b64decode(text[1:].encode("ascii"), validate=True)
     except ValueError:
@@ -117,8 +120,9 @@ def _cells(text):
 
 
 def _peeled(cells):
-    """([(item, 1 or 65535)], whether these are all): what is alone in a cell is taken out of its other cells, and that
-    leaves others alone. A node that answers with other sums ends nowhere else: an item is taken out once."""
+    """([(item, 1 or 65535)], whether these are all). An item that is alone in a cell is removed from its other cells,
+    which leaves other items alone there. Each item is removed only once, so invalid sums of a node cannot cause an
+    endless loop."""
     found, waiting = {}, list(range(CELLS))
     while waiting:
         count, number = cells[waiting.pop()]

@@ -16,7 +16,8 @@ _PASSED, _LOST = "passed", "lost"
 class Traversal:
     """Traversals of one table up to a rule with one of the targets `ends`, but not beyond a jump to the chain `until`.
 
-    Of targets that are not terminal only a rule that `is_end` counts as an end."""
+    A rule with a target that is not terminal counts as an end only if `is_end` is true for it.
+    """
 
     def __init__(self, table, ends=REFUSALS, until=None, is_end=None):
         self._table = table
@@ -25,13 +26,13 @@ class Traversal:
         self._accepting = {}
 
     def end(self, hook, packet):
-        """The rule that `packet` ends at for certain, or None: it passes, may be accepted before, or is not
+        """The rule at which `packet` certainly ends, or None: it passes, may be accepted before, or is not
         predictable."""
         end = self._from(hook, packet)
         return None if end in (_PASSED, _LOST) else end
 
     def passes(self, hook, packet):
-        """True if no rule takes `packet` for certain and none may accept it: the policy decides."""
+        """True if no rule certainly takes `packet` and no rule may accept it: the policy decides."""
         return self._from(hook, packet) == _PASSED
 
     def _from(self, hook, packet):
@@ -39,7 +40,8 @@ class Traversal:
         return self._through(hook, packet, True, 0)
 
     def _through(self, name, packet, certain, depth):
-        """The rule it ends at, or how the chain is left; `certain`: the packet comes here for sure."""
+        """The rule at which the packet ends, or how it leaves the chain; `certain`: the packet certainly reaches the
+        chain."""
         for rule in self._table.chains[name].rules:
             self._steps -= 1
             if self._steps < 0 or (self._until and rule.target == self._until):
@@ -55,25 +57,25 @@ class Traversal:
             if leads:
                 end = self._into(rule.target, packet, sure, depth)
             else:
-                # Out of a built-in chain a RETURN leads to its policy.
+                # In a built-in chain a RETURN leads to the policy of the chain.
                 returns = rule.target == "RETURN" and (depth or self._until is None)
                 end = _PASSED if returns else rule if rule.target in self._ends else _LOST
             if end == _LOST or (sure and (end != _PASSED or rule.goto or not leads)):
                 return end
-            # It may have left the chain, or have been refused; what follows is met by what did not.
+            # The packet may have left the chain or been refused; otherwise it meets the rules that follow.
             certain = certain and not (rule.goto or rule.target == "RETURN")
         return _PASSED
 
     def _into(self, name, packet, sure, depth):
         owner = owner_of(name, self._table.name)
         if owner in KUBERNETES:
-            return _PASSED  # They refuse for Services without endpoints, and accept answers and what is masqueraded.
+            return _PASSED  # They refuse for Services without endpoints, and accept replies and masqueraded packets.
         if owner in POLICIES:
             return _LOST if self._may_accept(name) else _PASSED
         return self._through(name, packet, sure, depth + 1) if depth < DEPTH_LIMIT else _LOST
 
     def _may_accept(self, name):
-        """True if a rule of the chain, or of one it leads to, accepts more than answers."""
+        """True if a rule of the chain, or of one it leads to, accepts more than replies."""
         if name not in self._accepting:
             seen, waiting, found = {name}, [name], False
             while waiting and not found:

@@ -1,11 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that lead to the chain or the endpoint of another Service, and a DNAT that is not the one in its chain's name.
-PRIVATE to the collection.
+"""Rules that jump to the chain or the endpoint of another Service, and a DNAT whose address is not the one in its
+chain's name. PRIVATE to the collection.
 
-How names are made: chain_hash.py. A name is the hash of exactly one text, so its Service is found by trying those that
-the rules name.
+How names are made: chain_hash.py. A name is the hash of exactly one text, so the Service of a chain is found by trying
+the Services that the rules name.
 """
 
 from ..observation import observe
@@ -18,7 +18,8 @@ _LIMIT, _SEARCHES, _NAMES = 50, 5, 20000
 
 
 def tell_jumps(rule_set, table):
-    """anchor_missing of each Service that a rule for one of its addresses leads away from."""
+    """anchor_missing of each Service if a rule for one of its addresses jumps to another Service or is for another
+    protocol."""
     jumps = [jump[:5] + ((jump[5] or "").partition(" ")[0],) for jump in addressed_jumps(table)]
     names = _names(jumps)
     reported = set()
@@ -53,7 +54,8 @@ def _of_hash(names, ending):
 
 
 def tell_endpoints(rule_set, table, owners, unproven):
-    """unsound_endpoint of what chain_names.py could not prove, where the name of the Service's chain is proven."""
+    """unsound_endpoint of the endpoints that chain_names.py could not prove, where the name of the Service's chain is
+    proven."""
     searches, proven = _SEARCHES, {}
     for index, (chain, name, endpoint) in enumerate(unproven):
         ending = chain[-HASH_LENGTH:]
@@ -80,6 +82,6 @@ def tell_endpoints(rule_set, table, owners, unproven):
                           detail="translates to port %d of %s, but its name belongs to port %d" % (
                               endpoint[1], endpoint[0], port))
         elif ":" not in endpoint[0]:
-            # An EndpointSlice may write an address of IPv6 in more than one way, so its hash proves no other address.
+            # An EndpointSlice may write an IPv6 address in several forms, so its hash does not prove another address.
             yield observe("unsound_endpoint", rule_set, "nat", name,
                           detail="translates to %s, but its name belongs to another endpoint" % text)

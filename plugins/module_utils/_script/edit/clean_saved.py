@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A saved rule set without the chains that Kubernetes and its CNI program themselves. PRIVATE to the collection.
+"""A saved rule set without the chains that Kubernetes and its CNI plugin create themselves. PRIVATE to the collection.
 
-Their declarations go, their rules, and every rule that jumps to them or matches one of their sets, because
-iptables-restore refuses a jump to a chain that is not there and with it the whole table. All other bytes stay as they
-are and where they are. iptables-restore also takes what iptables-save never writes: `-I`, `-N`, `-P` and the long names
-of options (iptables/iptables-restore.c, iptables/xshared.c).
+It removes their declarations, their rules, and every rule that jumps to them or matches one of their sets, because
+iptables-restore rejects a jump to a missing chain, and with it the whole table. All other bytes stay unchanged and in
+place. iptables-restore also accepts what iptables-save never writes: `-I`, `-N`, `-P` and the long names of options
+(iptables/iptables-restore.c, iptables/xshared.c).
 """
 
 import collections
@@ -15,23 +15,23 @@ import re
 from ..._parse.iptables.save_rule import is_open, plain, tokens
 from ..._rules.others.owners import CNI, KUBERNETES, owner_of
 
-# Owners whose chains are made again by a program that runs on the node.
+# Owners whose chains a program on the node creates again.
 OWNERS = frozenset(KUBERNETES + CNI)
 # felix marks each rule it puts into a built-in chain with a hash of it (calico felix/iptables/table.go).
 _MARK = "cali:"
-# Their sets do not exist at boot either, and iptables-restore refuses a match on a missing set.
+# Their sets do not exist at boot either, and iptables-restore rejects a match on a missing set.
 _SETS = re.compile(r"(?:inet6:)?(?:KUBE-|kube-router-|cali[46]0|azure-npm-|weave-|felix-)")
 _OF_CHAIN = ("-A", "--append", "-I", "--insert", "-N", "--new-chain", "-P", "--policy", "-F", "--flush", "-X",
              "--delete-chain", "-D", "--delete")
 _JUMPS = ("-j", "--jump", "-g", "--goto")
-# A comment has 255 characters at most; so many further lines may belong to one rule.
+# A comment has at most 255 characters; at most this many further lines may belong to one rule.
 _REACH = 255
 
 Cleaned = collections.namedtuple("Cleaned", ("text", "chains", "rules"))
 
 
 def clean_saved(text):
-    """`Cleaned`: the text, and how many declarations and rules went."""
+    """`Cleaned`: the text, and how many declarations and rules were removed."""
     table, kept, chains, rules = None, [], 0, 0
     for line in _joined(text.split("\n")):
         bare = line.strip()
@@ -47,7 +47,7 @@ def clean_saved(text):
 
 
 def _joined(lines):
-    """The lines, those of one rule whose comment holds line ends as one."""
+    """The lines; the lines of a rule whose comment holds line ends are joined."""
     index = 0
     while index < len(lines):
         end = index + 1

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The drop-in that removes the flushing commands from a unit. PRIVATE to the collection.
 
-An empty assignment clears a list of commands, the assignments behind it make the new list (systemd man systemd.service,
+An empty assignment clears a list of commands, the assignments after it form the new list (systemd man systemd.service,
 ExecStart=). Drop-ins are read in the order of their names, so ours has to be the last one.
 """
 
@@ -43,7 +43,7 @@ class DropIn:
 
 
 def path_of(unit):
-    """Where the drop-in of a unit belongs."""
+    """The path of the drop-in of a unit."""
     return "%s/%s.d/%s" % (FOLDER, unit, NAME)
 
 
@@ -69,12 +69,12 @@ def sorts_behind(path):
 
 
 def noflush_start(argv, settings, knows_switch, loadable, program):
-    """What starts a distribution's firewall without flushing: (commands, words of the environment), or None for a
-    program that is not known.
+    """The start of a distribution's firewall without flushing: (commands, words of the environment), or None if there
+    is no known one.
 
-    `program(name)` asks for the path of a program, `loadable(path)` whether a saved rule set flushes nothing by itself
-    (None: it is not there); `settings` are the names that /etc/default/netfilter-persistent sets, which count more than
-    the environment, and `knows_switch` says whether its plugins know the switch at all.
+    `program(name)` returns the path of a program, `loadable(path)` returns whether a saved rule set flushes nothing by
+    itself (None: the file does not exist). `settings`: the names that /etc/default/netfilter-persistent sets, which
+    override the environment; `knows_switch`: whether its plugins support the switch.
     """
     path = argv[0] if argv else ""
     for ending, files in _RESTORED:
@@ -97,5 +97,5 @@ _RESTORED = (
     ("/iptables/iptables.init", (("iptables-restore", "/etc/sysconfig/iptables"),)),
     ("/iptables/ip6tables.init", (("ip6tables-restore", "/etc/sysconfig/ip6tables"),)),
 )
-# Debian's plugins of iptables-persistent take these from the environment (15-ip4tables, 25-ip6tables).
+# Debian's plugins of iptables-persistent read these from the environment (15-ip4tables, 25-ip6tables).
 _SWITCHES = ("IPTABLES_RESTORE_NOFLUSH", "IP6TABLES_RESTORE_NOFLUSH")

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A command line of a unit without its flushing commands. PRIVATE to the collection.
 
-Only what is written there as its shell would read it is edited inside; of anything else the whole line has to go.
+A part of the line is edited only if it is written there exactly as its shell reads it; otherwise the whole line has to
+be removed.
 """
 
 import re
@@ -13,15 +14,15 @@ from ..script import read_script
 from . import removal
 
 _SHELL = re.compile(r"(?:.*/)?(?:ba|da|k|a)?sh\Z")
-# Stands for a list of commands that is empty now.
+# Matches a list of commands that became empty.
 _EMPTY = re.compile(r"(?:[\s;&|:]|\btrue\b)*\Z")
 
 
 def without_flush(text, argv, restores):
-    """`text` (behind its prefixes) without its commands that destroy rules, `""` where nothing is left, None where it
-    cannot be edited.
+    """`text` (after its prefixes) without its commands that destroy rules, `""` if nothing is left, None if it cannot
+    be edited.
 
-    `restores`: a restore gets `--noflush` and stays, else it goes as well.
+    `restores`: a restore command gets `--noflush` and stays; otherwise it is removed as well.
     """
     script = _script_of(argv)
     effects = read_script(script if script is not None else shell_words(argv)).effects
@@ -64,6 +65,6 @@ def _with_noflush(text, sources):
 
 
 def _written(text, source):
-    """The source as it stands in the line, or None: systemd makes one dollar sign of two (man systemd.service)."""
+    """The source as it stands in the line, or None: systemd turns two dollar signs into one (man systemd.service)."""
     forms = [form for form in (source, source.replace("$", "$$")) if text is not None and text.count(form) == 1]
     return forms[-1] if forms else None

@@ -3,19 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A shell script without some of its commands. PRIVATE to the collection.
 
-A command is removed where that has no other effect: another command follows it in the same list, so its status is not
-read. Everywhere else (behind `then` with nothing after it, beside `&&`, in a pipe, as the last command of a function or
-of the script) `:` takes its place, which does nothing and succeeds, as the command did (POSIX 2.9.3 Lists, 2.14 colon).
+A command is removed if that has no other effect: another command follows it in the same list, so its status is not
+read. In all other places (alone after `then`, beside `&&`, in a pipe, as the last command of a function or of the
+script) it is replaced with `:`, which does nothing and succeeds, as the command did (POSIX 2.9.3 Lists, 2.14 colon).
 """
 
 import re
 
 NOTHING = ":"
-# What exec stands for ends the script; what takes its place has to end it too.
+# exec ends the script, so its replacement has to end it too.
 _EXEC = re.compile(r"exec[ \t]")
-# What reads the status of the command behind it.
+# Text that reads the status of the command after it.
 _READS_STATUS = re.compile(r"(?:&&|\|\|?|(?:^|[\s;(){}])(?:if|elif|while|until|!|time)|\\)\Z")
-# What ends a list, so that the command before it gives the list its status.
+# Text that ends a list, so that the command before it determines the status of the list.
 _ENDS_LIST = re.compile(r"(?:fi|done|else|elif|then|do|esac|\})(?![\w./=-])|\)|;;|;&|\Z")
 _STATUS = re.compile(r"\$\{?\?|PIPESTATUS|\b(?:return|exit)[ \t\r]*(?:[;}#&|)]|\Z)")
 _NAME = re.compile(r"[\w.:-]*")
@@ -29,8 +29,8 @@ def edited(text, removed, replaced=(), nothing=None):
     """The text without the commands at the spans `removed`, and with `new` in the place of each `(start, end, new)` of
     `replaced`.
 
-    Of two spans that overlap the outer one counts. `nothing` takes the place of all of them where the text is no script
-    as a whole.
+    Of two spans that overlap the outer one counts. `nothing` replaces all of them if the text as a whole is not a
+    script.
     """
     outer = _outer(removed)
     edits = [(start, end, nothing) for start, end in outer]
@@ -76,26 +76,27 @@ def _without_one(text, start, end):
         return text[:start] + text[next_at:]
     rest = text[semicolon:line_end + 1]
     if head.strip():
-        # "a; this": the divider before it goes with it.
+        # "a; this": the separator before it is removed too.
         return text[:line_start] + head.rstrip()[:-1].rstrip() + (" " + rest.lstrip(" \t")
                                                                   if rest.strip() else rest) + text[line_end + 1:]
     return text[:line_start] + (head + rest.lstrip(" \t") if rest.strip() else "") + text[line_end + 1:]
 
 
 def _is_statement(text, line_start, head):
-    """Whether a command that begins behind `head` is one of a list of its own, whose status nothing before it reads."""
+    """Whether a command that begins after `head` is a separate command of a list, and nothing before it reads its
+    status."""
     if head.strip():
         return head.rstrip().endswith(";") and not head.rstrip().endswith(";;")
     for line in reversed(text[:line_start].split("\n")[:-1]):
         bare = line.strip()
         if bare and not bare.startswith("#"):
-            # A comment behind it may look like code, and code like a comment: both readings have to agree.
+            # A comment after it may look like code, and code like a comment: both readings have to agree.
             return not any(_READS_STATUS.search(reading) for reading in (bare, _COMMENT.sub("", bare).rstrip()))
     return True
 
 
 def _after(text, end):
-    """(behind the divider that ends the command, where the next command of its list begins or None)."""
+    """(place after the separator that ends the command, place where the next command of its list begins or None)."""
     place = end + len(text[end:]) - len(text[end:].lstrip(" \t\r"))
     behind = place
     if text[place:place + 1] == ";" and text[place + 1:place + 2] not in (";", "&"):
@@ -103,7 +104,7 @@ def _after(text, end):
     elif text[place:place + 1] not in ("\n", "#", ""):
         return place, None
     elif text[place:place + 1] == "#" and place == end:
-        return place, None  # Without a blank before it that is no comment.
+        return place, None  # Without a blank before it, `#` does not begin a comment.
     place = behind
     while place < len(text):
         if text[place] in " \t\r\n":
@@ -119,7 +120,7 @@ def _reads_status(text, place):
     """Whether the command at `place`, which may call functions of the script, may read the status of the one before
     it."""
     name = _NAME.match(text, place).group(0)
-    # A compound command hands the status on to its first command, lines further down maybe.
+    # A compound command passes the status on to its first command, which may be lines further down.
     end = -1 if name in _COMPOUND or not name else text.find("\n", place)
     command = text[place:len(text) if end < 0 else end]
     if _STATUS.search(command):

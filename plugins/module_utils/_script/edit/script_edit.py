@@ -4,8 +4,8 @@
 """The edits that remove commands from a script, or from a file of another format that holds commands. PRIVATE to the
 collection.
 
-A row is a hook as the look tells it; `commands` are the [Command] of the text. Everything is read again here, from the
-exact text.
+A row is a hook as the look reports it; `commands` are the [Command] of the text. Everything is read again here, from
+the exact text.
 """
 
 import collections
@@ -23,11 +23,11 @@ REMOVED, NOFLUSH = "removed", "noflush"
 _SHEBANG = re.compile(r"#![ \t]*(\S+)(?:[ \t]+([^\s-]\S*))?")
 _SHELLS = ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox")
 _FUNCTION = re.compile(r"^[ \t]*(?:function[ \t]+)?([\w.:-]+)[ \t]*\(\)|^[ \t]*function[ \t]+([\w.:-]+)", re.MULTILINE)
-# A text that a shell is given by a pipe, and one that holds more than one command.
+# A text that is piped into a shell, and a text with more than one command.
 _INTO_SHELL = re.compile(r"\|\s*(?:\S+\s+)*?(?:\S*/)?(?:ba|da|k|a)?sh\b")
 _SEVERAL = re.compile(r"[;\n]|&&|\|\|")
 
-# What is done about one row: `action`, and the `span` of the file that gives way to `new`; None: as a command goes.
+# The edit for one row: `action`, and the `span` of the file that `new` replaces; None: the command is removed.
 Edit = collections.namedtuple("Edit", ("row", "action", "span", "new"))
 
 
@@ -36,7 +36,7 @@ class Kept(Exception):
 
 
 def whole(text):
-    """A script as a single command: that of its file."""
+    """A script as a single Command that covers the whole file."""
     return Command(1, text, None, True)
 
 
@@ -63,7 +63,7 @@ def edits_of(text, commands, row):
 
 
 def _is_of(effect, row):
-    """Whether an effect is that of a row; of a command that names several units each is an effect of its own."""
+    """Whether an effect belongs to a row; a command that names several units has an effect for each."""
     if (effect.sort, masked_text(effect.command)) != (row["sort"], row["command"]):
         return False
     return (row["service"] is None or effect.unit is None
@@ -71,8 +71,8 @@ def _is_of(effect, row):
 
 
 def _effects(command):
-    """What a text does: its effects, and what it makes of units that are no services of a distribution, which the look
-    tells as effects too."""
+    """The effects of a text, and its commands for units that are not services of a distribution: the look reports these
+    as effects too."""
     names = tuple(sorted({one or other for one, other in _FUNCTION.findall(command.text)}))
     reading = read_script(command.text, None, names)
     return reading.effects + [_as_effect(run) for run in reading.runs if run.how == "unit"]
@@ -80,14 +80,13 @@ def _effects(command):
 
 def _as_effect(run):
     verb = run.arguments[0] if run.arguments else ""
-    # In the words of hooks/trace.py.
+    # The same wording as in hooks/trace.py.
     command = "systemctl %s %s" % (verb, run.path_or_name)
     return Effect(run.line, run.span, command, "service", (), (), (), run.path_or_name, verb, None, "unknown", CERTAIN)
 
 
 def _located(text, command, effect):
-    """The span in the file of a command that a format holds: as it is written, and as often as the shell would read it
-    there."""
+    """The span in the file of a command inside another format. Its source must stand there literally and only once."""
     source = command.text[effect.span[0]:effect.span[1]]
     lines = text.split("\n")
     first = line_in_file(command, effect.line) - 1
@@ -124,7 +123,7 @@ def _edit(text, row, effect, span, others):
 
 
 def _argument(source, start, unit):
-    """(span, what comes there): of several units that a command names only one goes."""
+    """(span, its replacement): of several units that a command names, only one is removed."""
     part = removal.argument_at(source, unit)
     if part is None:
         raise Kept("it names other units too; remove %s from it by hand" % unit)
@@ -132,14 +131,14 @@ def _argument(source, start, unit):
 
 
 def applied(text, edits, nothing):
-    """The text after the edits; `nothing` takes the place of each command that goes, None: as a command goes from a
+    """The text after the edits; `nothing` replaces each removed command; None: the command is removed as from a
     script."""
     removed = [edit.span for edit in edits if edit.new is None]
     return removal.edited(text, removed, [edit.span + (edit.new,) for edit in edits if edit.new is not None], nothing)
 
 
 def loss(commands, after, edits):
-    """Why the commands `after` are not `commands` without those that the edits take, or None."""
+    """Why the commands `after` are not `commands` without the commands that the edits remove, or None."""
     before = collections.Counter(key for command in commands for key in map(_key, _effects(command)))
     now = collections.Counter(key for command in after for key in map(_key, _effects(command)))
     gone = {_key_of(edit.row) for edit in edits}
@@ -151,7 +150,7 @@ def loss(commands, after, edits):
 
 
 def _key(effect):
-    """What tells an effect from others; the words of a command that names several units change with one of these."""
+    """The identity of an effect; the text of a command that names several units changes when one of them is removed."""
     return (("service", effect.unit.partition(".")[0])
             if effect.sort == "service" and effect.unit else (effect.sort, masked_text(effect.command)))
 
@@ -162,7 +161,7 @@ def _key_of(row):
 
 
 def shell_of(text):
-    """Names of the shells that may read a script, by its first line; none where another program does."""
+    """Names of the shells that may read a script, by its first line; empty if another program reads it."""
     found = _SHEBANG.match(text)
     if found is None:
         return [] if text.startswith("#!") else ["sh", "bash"]

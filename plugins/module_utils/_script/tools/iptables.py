@@ -4,8 +4,8 @@
 """What an iptables, iptables-restore or iptables-apply command does to chains of other programs. PRIVATE to the
 collection.
 
-Options: iptables/xshared.c (optstring, long options; getopt_long takes any beginning of a long one),
-iptables-restore.c. A chain or table may come behind its option with or without a blank: `-tnat`, `-FINPUT`.
+Options: iptables/xshared.c (optstring, long options; getopt_long accepts any prefix of a long option),
+iptables-restore.c. A chain or table may follow its option with or without a blank: `-tnat`, `-FINPUT`.
 """
 
 import re
@@ -43,7 +43,7 @@ def run_iptables(walker, node, arguments, families, action, confidence):
             walker.checked = _rule_of(arguments)
         if options[0] in ("A", "I"):
             walker.findings.added = max(walker.findings.added, walker.findings.span(node)[0])
-            # A rule that is asked for before it is added is not there twice.
+            # A rule that is checked (-C) before it is added is not added twice.
             if walker.checked is None or walker.checked != _rule_of(arguments):
                 walker.findings.sequence.appends(families)
         found = _judge(options, arguments)
@@ -54,7 +54,7 @@ def run_iptables(walker, node, arguments, families, action, confidence):
 
 
 def _judge(options, arguments):
-    """(sort, tables, chains, confidence) of what an iptables command takes from others, or None."""
+    """(sort, tables, chains, confidence) of the rules that an iptables command removes from other programs, or None."""
     command, chain, table, target, policy = options
     tables, sure = ((table,), CERTAIN) if MARK not in table else (EVERY, CERTAIN if table == TABLES else LIKELY)
     if DELETES in arguments and not command:
@@ -77,7 +77,7 @@ def _judge(options, arguments):
 
 
 def _rule_of(arguments):
-    """The words of a rule, whichever command they are given to; that to insert has a number as well."""
+    """The words of a rule without the command and without the rule number of an insert command."""
     return [word for word in arguments if not _RULE_COMMAND.match(word) and not word.isdigit()]
 
 
@@ -86,7 +86,7 @@ def _is_others(chain, table):
 
 
 def _unknown_chain(chain, table):
-    """What a chain may be of whose name only a part is known, or of which is known where it comes from."""
+    """(chains, confidence) for a chain of which only a part of the name, or only the source of the name, is known."""
     if chain in (RULES, FEWER_RULES):
         return EVERY, LIKELY
     if chain == OWN_RULES:

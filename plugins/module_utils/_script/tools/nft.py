@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an nft command does to tables of others. PRIVATE to the collection. Options: nftables src/main.c."""
+"""What an nft command does to tables of other programs. PRIVATE to the collection. Options: nftables src/main.c."""
 
 import re
 

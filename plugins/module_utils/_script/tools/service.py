@@ -10,17 +10,17 @@ from ..effect import CERTAIN, IPV4, IPV6, LIKELY
 from ..sequence import SERVICES
 from ..values import MARK
 
-# Services that load whole rule sets; what each of them does to the rules of others is told by its unit.
+# Services that load whole rule sets; the unit of each shows what it does to the rules of other programs.
 FIREWALL = re.compile(
     r"(?:ip6?tables|nftables|netfilter-persistent|iptables-persistent|firewalld|ufw|ip6?tables-restore|ip6?tables-"
     r"legacy|ip6?tables-nft|ipset|"
     r"shorewall6?|ferm|firehol|arno-iptables-firewall|SuSEfirewall2(?:_\w+)?|fwbuilder|apf|csf|lfd|awall|ipvsadm)\Z")
-# What a pattern of units may mean: systemctl restart 'iptables*'.
+# Units that a pattern may match: systemctl restart 'iptables*'.
 _COMMON = ("iptables", "ip6tables", "nftables", "netfilter-persistent", "firewalld")
 _VERBS = frozenset(("start", "stop", "restart", "reload", "try-restart", "condrestart", "reload-or-restart",
                     "try-reload-or-restart", "reload-or-try-restart", "force-reload", "condstop", "panic", "flush",
                     "save-and-restart"))
-# What ends in a start.
+# Verbs that end in a start.
 _STARTS = frozenset(("start", "restart", "try-restart", "condrestart", "reload-or-restart", "reload-or-try-restart",
                      "force-reload"))
 _WITH_VALUE = ("-t", "--type", "-p", "--property", "-s", "--signal", "--kill-who", "--job-mode", "-n", "--lines", "-o",
@@ -33,7 +33,7 @@ _FIREWALL_CMD = {"--reload": "reload", "--complete-reload": "restart", "--panic-
 
 
 def run_service(walker, node, name, arguments, is_init_script):
-    """Record what a command does to a service; false where the command is not known to concern one."""
+    """Record what a command does to a service; false if the command is not known to be about a service."""
     if walker.elsewhere:
         return True
     plain = [word for word in arguments if not word.startswith("-")]

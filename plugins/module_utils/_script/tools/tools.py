@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which tool of netfilter, or of services, a command is. PRIVATE to the collection.
 
-A variable that is not set in the text is taken for the tool it is called like: `$IPTABLES`, `${IP6T}`, `"$NFT"`.
+A variable that is not set in the text is taken for the tool that it is named after: `$IPTABLES`, `${IP6T}`, `"$NFT"`.
 """
 
 import re
@@ -30,7 +30,7 @@ def is_tool(path):
 
 
 def run_tool(walker, node, path, arguments):
-    """Record what a tool does; false if it is none of the known ones."""
+    """Record what a tool does; false if the tool is not known."""
     if path not in walker.tools:
         walker.tools[path] = None if _INIT_SCRIPT.match(path) else _iptables(path)
     found = walker.tools[path]
@@ -41,7 +41,7 @@ def run_tool(walker, node, path, arguments):
         from .iptables import run_iptables
         programs = [found]
         while arguments and _iptables(arguments[0]) and len(programs) < PROGRAMS_LIMIT:
-            # Braces made several programs of one word: ip{,6}tables -F is meant for both.
+            # Braces expand one word to several programs: ip{,6}tables -F is meant for both.
             programs.append(_iptables(arguments[0]))
             arguments = arguments[1:]
         for program in programs:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The action assess: mistakes of the user fail it before anything connects, nodes never do."""
+"""The action assess: a mistake of the user fails it before anything connects, and a node never fails it."""
 
 import time
 import tracemalloc
@@ -80,7 +80,7 @@ def test_options_reach_the_node(run):
         ({"skip": ["kmod010"]}, {}, "skip: the check kmod010 is not known; did you mean KMOD010?"),
         ({"checks": ["KMOD*"], "skip": "KMOD*"}, {}, "checks and skip leave no check to run"),
         ({"root": "mnt/image"}, {}, "root is 'mnt/image'; give the whole path on the node"),
-        # The name of the variable is told, not that of the option that the role hands it to.
+        # The message names the variable, not the option that the role sets from it.
         ({"root": "mnt/image"}, {"node_assess_root": "mnt/image"},
          "node_assess_root is 'mnt/image'; give the whole path on the node"),
         ({"checks": ["KMD*"]}, {"node_assess_checks": ["KMD*"]},
@@ -108,7 +108,7 @@ def _status(result, check):
 
 
 def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
-    """The clock goes on with each pause, and nobody waits."""
+    """Each pause advances a fake clock, so the test does not wait."""
     clock = [1000.0]
     monkeypatch.setattr(assess, "time", mock.Mock(monotonic=lambda: clock[0],
                                                   sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
@@ -116,7 +116,8 @@ def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
         _starting(None)] * 9
     run.node.side_effect = list(answers)
     assert _status(run({"settle": 60}), "CHAIN001") == "pass" and run.node.call_count == 3 and clock[0] == 1010.0
-    # What is still not there in the end is unknown; the last look is made when the time is over, and not before.
+    # If the rules are still missing at the end, the finding is unknown. The last look happens when the time is over,
+    # not before.
     run.node.side_effect = answers[:1] * 99
     run.node.reset_mock()
     assert _status(run({"settle": 12}), "CHAIN001") == "unknown" and run.node.call_count == 4 and clock[0] == 1022.0

@@ -36,7 +36,7 @@ def facts(modules=None, changes=None, sections=None, reached=True):
 
 class Node:
     """What the modules answer, by name: a result, or a list of results for one call after the other; `calls` are
-    (module, arguments), `together` the names of those that one call had."""
+    (module, arguments), `together` the names of the modules in one call."""
 
     def __init__(self, **answers):
         self.answers, self.calls, self.together = answers, [], []

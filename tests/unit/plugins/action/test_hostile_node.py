@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node in the hands of somebody else answers every module with settings of this collection; none of them takes effect
-on the controller."""
+"""A compromised node answers every module with settings of this collection; none of them takes effect on the
+controller."""
 
 import json
 import os
@@ -19,11 +19,11 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 
 TOP = pathlib.Path(__file__).resolve().parents[4]
 EVIL = "evil-value"
-# What is wrong with the node, so that preflight has work for every role, up to a restart of kubelet and a migration of
-# the backend.
+# The faults of the node: they give preflight work for every role, up to a restart of kubelet and a migration of the
+# backend.
 BROKEN = {"KMOD005": 1, "CTRACK004": None, "HOOK001": None, "HOOK020": 1, "BACKEND001": 1}
-# What another host of the run then knows of this one: every variable that is ours in name, and what the inventory
-# holds.
+# Another host of the run then writes out the variables of this host whose names are ours, the names of its facts, and
+# the groups of the inventory.
 AFTERWARDS = """
 - hosts: watcher
   gather_facts: false
@@ -37,7 +37,8 @@ AFTERWARDS = """
 
 
 def failing_evidence(check, row=None):
-    """What the table of a check changes in the evidence of a healthy node, by its first or the given row that fails."""
+    """The changes to the evidence of a healthy node in the table of a check, from the given row or the first row that
+    fails."""
     rows = yaml.safe_load((TOP / "tests" / "checks" / (check + ".yml")).read_text(encoding="utf-8"))
     chosen = rows[row] if row else next(each for each in rows if each["expect"] == "fail")
     return chosen.get("modules") or {}, chosen.get("evidence") or {}
@@ -54,8 +55,8 @@ def broken_evidence():
 
 
 def evil_answers(folder, changed=()):
-    """Every public variable of every role and playbook, set to what would do harm or to a value that can be found
-    again."""
+    """Answers that set every public variable of every role and playbook to a harmful value or to a value that the test
+    can find again."""
     settings = dict.fromkeys(_policy.known_names(), EVIL)
     settings.update(
         {
@@ -83,7 +84,7 @@ def run(folder, play, node, *arguments, **variables):
         "watcher": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}}}}
     (folder / "hosts.yml").write_text(yaml.safe_dump(inventory))
     given = {"node_report_folder": str(folder / "report"), "node_gate_mode": "warn"}
-    # In the inventory, which facts override; extra variables are beyond their reach anyway.
+    # Set in the inventory, because facts override it. Facts cannot override extra variables.
     (folder / "group_vars").mkdir()
     given.update((name, value) for name, value in variables.items() if name.islower())
     (folder / "group_vars" / "all.yml").write_text(yaml.safe_dump(given))
@@ -100,8 +101,8 @@ def run(folder, play, node, *arguments, **variables):
 
 
 def variables_of(seen):
-    """{name: value}; warnings of a registered result are texts to show, and Ansible itself quotes in them what it
-    removed."""
+    """{name: value} without the warnings of a registered result: they are texts to show, and Ansible itself quotes the
+    removed values in them."""
     values = {row["key"]: row["value"] for row in seen["ours"]}
     return {name: {key: value[key] for key in value if key != "warnings"} if isinstance(value, dict) else value
             for name, value in values.items()}

@@ -4,9 +4,9 @@
 """Every module that changes files, with the n-th write, rename or fsync failing or the run killed there, for every n
 until it completes.
 
-What the module says is true, what it changed is put back or can be undone byte for byte (mode, owner and directories
-too), the next run completes, and nothing of the killed run is left then. With KUBENODE_ROBUST=1 every error is tried at
-every call, else a sample.
+The result of the module is true. Its changes are put back or can be undone byte for byte (mode, owner and directories
+too). The next run completes, and leaves nothing of the killed run. With KUBENODE_ROBUST=1 every error is tried at every
+call, otherwise a sample of them.
 """
 
 import errno
@@ -47,7 +47,7 @@ TRACKING = tracking({"etc/sysctl.d/zzz.conf": "# site\n%s = 0\n" % FORWARD, "pro
                      "var/lib": node_tree.DIRECTORY}, counters(drop=3))
 ASKED = {"max": 524288, "buckets": 524288, "resize": "always", "timeouts": {"udp_timeout": 20}, "sysctls": [FORWARD],
          "comment_out_conflicts": True}
-# A script that is set-uid as well, in a folder whose scripts are run.
+# A set-uid script too, in a folder whose scripts are run.
 HOOKS = merged(hook_changes.AZURE, {
     "var/lib": node_tree.DIRECTORY,
     "etc/network/if-up.d/firewall": node_tree.mode(0o4755, "#!/bin/sh\niptables -F\nlogger up\n")})
@@ -83,7 +83,7 @@ each_state = pytest.mark.parametrize("state", ["present", "absent"])
 
 
 class Subject:
-    """Trees of one module: as it was `before`, and what a run without faults makes of it (`done`)."""
+    """Trees of one module: `before` a run, and after a run without faults (`done`)."""
 
     def __init__(self, name, folder):
         self._manifest, self._run = SUBJECTS[name]
@@ -116,12 +116,12 @@ class Subject:
         return {held for _mode, _owner, _group, held in list(self.before.values()) + list(self.done.values())}
 
     def goes_on(self, tree, state, what):
-        """The next run completes, says nothing of a failure, and leaves what a run without faults leaves."""
+        """The next run completes, reports no failure, and leaves the same files as a run without faults."""
         told = self.result(tree, state)
         assert not told.get("failed"), (what, told)
         found, wanted = snapshot(tree), self.done if state == "present" else self.before
         if "flush_hooks" in self._name and state == "present":
-            # A script whose flush an earlier run has disarmed in its unit flushes no more, and stays as it is.
+            # An earlier run has disarmed the flush of this script in its unit, so the script stays as it is.
             found, wanted = self._disarmed(found, wanted)
         assert comparable(found) == comparable(wanted), what
 
@@ -174,7 +174,7 @@ def faults_of(name, state, calls):
 
 @pytest.fixture(autouse=True)
 def one_moment(monkeypatch):
-    """Records tell the time of a change; those of a run with a fault and of one without are compared as bytes."""
+    """Records contain the time of a change; records of runs with and without a fault are compared as bytes."""
     monkeypatch.setattr(record, "_now", lambda: "2026-01-02T03:04:05Z")
 
 
@@ -195,7 +195,7 @@ def test_a_fault_at_any_call_is_told_and_undone(tmp_path, record_property, name,
         assert unsafe_leftovers(after, subject.whole()) == [], what
         if how != KILL:
             check_truth(subject, state, told, after, what)
-        # Of both ways on each is taken at every second fault.
+        # The next run is `present` and `absent` in turn.
         then = ("present", "absent")[count % 2]
         subject.goes_on(tree, then, what)
         assert count % 10 or not subject.result(tree, then)["changed"], what

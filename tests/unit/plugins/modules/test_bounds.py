@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a look takes on a node that holds very much of one thing; docs/security.md has the table.
+"""The cost of a look at a node that has very many items of one kind; docs/security.md has the table.
 
-With KUBENODE_ROBUST=1 the sizes are those of the table. Without, a tenth of the rules and of the other things shows
-what one more costs.
+With KUBENODE_ROBUST=1 the sizes are the sizes of the table. Without it, a tenth of the items shows the cost of one more
+item.
 """
 
 import os
@@ -17,8 +17,8 @@ pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not in
 
 ROBUST = os.environ.get("KUBENODE_ROBUST") == "1"
 MEMORY_LIMIT = 150 * 1000 * 1000
-# Bytes that one more of them may take beside the first: the text of a rule and what tells it from others; a statement
-# of a parsed script.
+# Bytes that each item after the first may take: the text of a rule and the data that distinguishes it from other rules;
+# a statement of a parsed script.
 EACH = {"dangling jumps": 400, "DROP rules": 400, "rules twice": 400, "the same jump": 400,
         "Services twice": 700, "NodePorts twice": 700, "endpoints twice": 700,
         "long comments": 500, "chains": 900, "eval": 1300, "sysctl files": 1500, "ipsets": 100,
@@ -26,7 +26,7 @@ EACH = {"dangling jumps": 400, "DROP rules": 400, "rules twice": 400, "the same 
 
 
 def _unless_beyond(number, told):
-    """What is told of so many rules; of those that take more memory than there may be, that they were not read."""
+    """The expected result, or "unread" for so many rules that they exceed the memory limit."""
     return "unread" if number > 100000 else told
 
 

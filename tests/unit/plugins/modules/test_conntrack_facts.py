@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module conntrack_facts, run as Ansible runs it on this machine and on trees, and its RETURN to the last leaf."""
+"""The module conntrack_facts, run as Ansible runs it on this machine and on trees; its RETURN documents every key."""
 
 import ast
 import pathlib
@@ -31,7 +31,8 @@ def documented():
 
 
 def differences(value, documentation, where=""):
-    """What is returned and not documented, documented and not returned, or of another type, down to the leaves."""
+    """Keys, down to the leaves, that are returned but not documented, documented but not returned, or of another
+    type."""
     if value is None:
         return []
     if isinstance(value,
@@ -65,7 +66,7 @@ def test_everything_that_is_returned_is_documented(tmp_path):
         assert section[name], name
     assert differences(section, documented()) == []
     assert set(documented()["contains"]["collected"]["sample"]) == set(section["collected"])
-    # The comparison sees what is missing, what is too much, and what is of another type.
+    # The comparison finds missing keys, undocumented keys, and values of another type.
     shape = {"type": "dict", "contains": {"max": {"type": "int"}, "keys": {"type": "list", "elements": "dict",
                                                                            "contains": {"key": {"type": "str"}}}}}
     assert differences({"max": 1.5, "keys": [{"kee": 1}], "more": 1},

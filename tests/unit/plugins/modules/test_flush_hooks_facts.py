@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module flush_hooks_facts, run as Ansible runs it: its options, and its RETURN to the last leaf."""
+"""The module flush_hooks_facts, run as Ansible runs it: its options work, and its RETURN documents every key."""
 
 import ast
 import json
@@ -29,7 +29,7 @@ basic._ANSIBLE_PROFILE = "legacy"
 from ansible_collections.kubenode.netfilter.plugins.modules import flush_hooks_facts
 flush_hooks_facts.main()
 """
-# Something of everything that is told.
+# A tree with at least one entry for every part of the result.
 RICH = merged(
     AZURE, CRON_DEBIAN, firewalld(), ufw(), {
         "etc/cron.daily/maintain": executable("#!/bin/sh\nsystemctl restart iptables\n"),
@@ -76,7 +76,7 @@ def documented():
 
 
 def differences(value, documentation, where=""):
-    """What is returned and not documented, or documented and not returned, down to the leaves."""
+    """Keys, down to the leaves, that are returned but not documented, or documented but not returned."""
     if isinstance(value, list):
         return [line for item in value for line in differences(item, documentation, where + "[]")]
     if not isinstance(value, dict) or "contains" not in documentation:
@@ -94,7 +94,7 @@ def test_everything_that_is_returned_is_documented(tmp_path):
             and section["firewalld"] and section["ufw"])
     assert section["scanned"]["skipped"] and section["scanned"]["other_languages"] == ["/opt/maintenance/fw.php"]
     assert differences(section, documented()) == []
-    # Only a systemd that runs tells who waits.
+    # Only a running systemd reports units that wait.
     assert set(documented()["contains"]["waiting"]["contains"]) == {"unit", "path", "state", "active"}
 
 

@@ -121,7 +121,8 @@ told["left"] = os.path.exists(FOLDER)
 
 
 def test_the_red_hat_familys_tool_is_the_one_of_its_state(tmp_path):
-    """Its state lies in /var/lib/alternatives; dpkg's program, told so, stands in for chkconfig's."""
+    """Its state is in /var/lib/alternatives. The program of dpkg, run with --admindir, stands in for the program of
+    chkconfig."""
     told = on_a_node(tmp_path, """\
 sh("mv /var/lib/dpkg/alternatives /var/lib/alternatives; mkdir /run/bin; mount --bind /run/bin /usr/local/sbin")
 with open("/run/bin/alternatives", "w") as script:
@@ -137,7 +138,7 @@ told["asked"] = open("/run/asked").read()
 
 
 def test_update_alternatives_agrees_with_what_is_written_into_a_tree(tmp_path):
-    """The same choice made by dpkg's own program in a copy of the tree; both are the same to the last byte."""
+    """The program of dpkg makes the same choice in a copy of the tree; both trees are the same to the last byte."""
     ours, theirs = (backend_trees.unpacked(backend_trees.debian("legacy", "nft", "auto"), tmp_path / name)
                     for name in ("ours", "theirs"))
     for tree in (ours, theirs):

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules iptables_backend_facts and ipvs_facts, run as Ansible runs them: what they return is documented to the
-last leaf."""
+"""The modules iptables_backend_facts and ipvs_facts, run as Ansible runs them: RETURN documents every key."""
 
 import ast
 import json
@@ -30,7 +29,7 @@ basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": json.loads(sys.argv[2])
 basic._ANSIBLE_PROFILE = "legacy"
 importlib.import_module("ansible_collections.kubenode.netfilter.plugins.modules." + sys.argv[1]).main()
 """
-# A network and pids of their own: rules in both backends, and an agent in a container.
+# A network namespace and a pid namespace with rules in both backends and an agent in a container.
 SCENE = """\
 tree=$1 python=$2 runner=$3 module=$4 arguments=$5
 { iptables-nft -t mangle -N KUBE-IPTABLES-HINT; iptables-legacy -A INPUT -p tcp --dport 22 -j ACCEPT; } >&2
@@ -64,7 +63,7 @@ def documented(module, section):
 
 
 def differences(value, documentation, where=""):
-    """What is returned and not documented, or documented and not returned, down to the leaves."""
+    """Keys, down to the leaves, that are returned but not documented, or documented but not returned."""
     if isinstance(value, list):
         return [line for item in value for line in differences(item, documentation, where + "[]")]
     if not isinstance(value, dict) or "contains" not in documentation:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module kubelet_facts, run as Ansible runs it, and its RETURN to the last leaf."""
+"""The module kubelet_facts, run as Ansible runs it; its RETURN documents every key."""
 
 import ast
 import json
@@ -23,7 +23,7 @@ pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not in
 yaml = pytest.importorskip("yaml")
 
 MODULE = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules" / "kubelet_facts.py"
-# In a pid namespace of its own a process that calls itself kubelet and does what kubelet does here: nothing.
+# A process that is named kubelet and only sleeps, in a pid namespace of its own.
 SCENE = """\
 (exec -a kubelet "$1" -c "import time; open('/proc/self/comm', 'w').write('kubelet'); time.sleep(60)" --port=10260) &
 sleep 1
@@ -39,7 +39,7 @@ def documented():
 
 
 def differences(value, documentation, where=""):
-    """What is returned and not documented, or documented and not returned, down to the leaves."""
+    """Keys, down to the leaves, that are returned but not documented, or documented but not returned."""
     if isinstance(value, list):
         return [line for item in value for line in differences(item, documentation, where + "[]")]
     if not isinstance(value, dict) or "contains" not in documentation:
@@ -78,6 +78,6 @@ def test_a_real_process(tmp_path):
     section = json.loads(done.stdout.decode("utf-8"))["ansible_facts"]["node_kubelet"]
     assert (section["running"], section["distribution"], section["settings"]["port"]) == (True, "kubelet", 10260)
     assert 0.5 < section["started_seconds_ago"] < 60 and section["initialisation"]["expected"] is True
-    # Its program is this interpreter, which nobody asks for the version of a kubelet.
+    # The program of the process is this interpreter, which the module does not ask for the version of a kubelet.
     assert (section["version"] is None
             and {row["state"] for row in section["initialisation"]["families"]} <= {"starting", "unused", "unknown"})

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module node_changes as Ansible runs it: each module as if it ran alone, whatever became of the others."""
+"""The module node_changes as Ansible runs it: each module runs as if alone, even if another module fails."""
 
 import importlib
 import json
@@ -34,7 +34,7 @@ def call(changes, tree, **options):
 
 
 def without_place(result, tree):
-    """A result without the invocation and the folder it was in."""
+    """A result without the invocation, and with /tree as the folder of the tree."""
     return json.loads(json.dumps({key: value for key, value in result.items() if key != "invocation"}).replace(
         str(tree), "/tree"))
 
@@ -63,7 +63,7 @@ def test_a_module_that_fails_does_not_keep_the_next_from_running(trees):
 
 
 def test_what_a_module_trips_over_is_its_result(trees, monkeypatch):
-    """What was changed before it is told all the same."""
+    """Changes that were made before the exception are still reported."""
     calls = pytest.importorskip("ansible_collections.kubenode.netfilter.plugins.module_utils._change.calls")
 
     class Tripping:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module xtables_lock_facts, run as Ansible runs it: its options, and its RETURN to the last leaf."""
+"""The module xtables_lock_facts, run as Ansible runs it: its options work, and its RETURN documents every key."""
 
 import ast
 import json
@@ -28,7 +28,7 @@ basic._ANSIBLE_PROFILE = "legacy"
 from ansible_collections.kubenode.netfilter.plugins.modules import xtables_lock_facts
 xtables_lock_facts.main()
 """
-# A pid namespace with a holder, one that waits, an agent and a restore that hangs; all of them end with it.
+# A pid namespace with a lock holder, a waiter, an agent and a restore that hangs; all of them end with the namespace.
 SCENE = """\
 lock=$1 python=$2 runner=$3 arguments=$4
 printf kube-proxy >/proc/$$/comm
@@ -77,7 +77,7 @@ def documented():
 
 
 def differences(value, documentation, where=""):
-    """What is returned and not documented, or documented and not returned, down to the leaves."""
+    """Keys, down to the leaves, that are returned but not documented, or documented but not returned."""
     if isinstance(value, list):
         return [line for item in value for line in differences(item, documentation, where + "[]")]
     if not isinstance(value, dict) or "contains" not in documentation:

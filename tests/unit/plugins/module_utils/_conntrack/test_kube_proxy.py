@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kube-proxy does to the sysctls, by version: a table of what each does, and a stand-in that does it."""
+"""How kube-proxy changes the sysctls, by version: a table of expected values, and a model of its start."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ EXACTLY, RAISES, LEAVES, UNKNOWN = proxy.EXACTLY, proxy.RAISES, proxy.LEAVES, pr
 
 
 def start(version, cpus, per_core, minimum, current):
-    """The limit after kube-proxy's start, written after its sources; `version` is (1, 30)."""
+    """The limit after kube-proxy's start, modelled on its source code; `version` is for example (1, 30)."""
     wanted = 0
     if per_core > 0:
         scaled = per_core * cpus
@@ -57,7 +57,7 @@ def test_a_stand_in_does_the_same(minor, cpus, per_core, minimum, current):
 
 @given(st.integers(16, 45), st.integers(1, 512), st.integers(1, 1 << 22), st.booleans(), st.booleans())
 def test_what_is_told_without_its_version_is_true_of_every_version_it_may_have(minor, cpus, current, known, embedded):
-    """Where only kubelet tells its version, or nobody does."""
+    """Only kubelet's version is known, or no version is known."""
     versions = proxy.versions_of(None, "1.%d.2" % minor if known else None, embedded)
     told = proxy.after_its_start(current, proxy.limit_wish(versions, cpus, {}, "kube-proxy"))
     possible = range(minor - (0 if embedded else 3), minor + 1) if known else range(16, 46)
@@ -82,7 +82,7 @@ def test_the_wish_by_version():
     assert wish(["1.31", "1.30", "1.29", "1.28"]) == (131072, UNKNOWN, False)
     assert (wish(["1.38", "1.35"], 64) == (None, UNKNOWN, True) and wish([], 64) == (None, UNKNOWN, False)
             and wish([]) == (131072, UNKNOWN, False))
-    # k3s sets it itself, in every version alike and without a bound.
+    # k3s sets the limit itself, without a bound and the same in every version.
     assert wish(["1.37"], 64, by="k3s") == (2097152, EXACTLY,
                                             False) and wish([], 4, {"maxPerCore": 0}, "k3s") == (None, LEAVES, False)
     assert tuple(proxy.limit_wish(["1.30"], 4, None, "kube-proxy")) == (None, UNKNOWN, False) == tuple(

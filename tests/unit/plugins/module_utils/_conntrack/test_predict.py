@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of one sysctl: who comes later wins, and what is not known stays so."""
+"""The value of one sysctl: a later write overrides an earlier one, and an unknown value stays unknown."""
 
 import pytest
 

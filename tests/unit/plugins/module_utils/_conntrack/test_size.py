@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The formula of the table's size: as a table from 512 MB to 2 TB and 1 to 512 processors, and as rules that hold
-everywhere."""
+"""The formula for the size of the conntrack table: examples from 512 MB to 2 TB and 1 to 512 processors, and rules that
+hold for all values."""
 
 import pytest
 from hypothesis import given
@@ -89,12 +89,12 @@ SHARES, CEILINGS = st.integers(1, 100), st.integers(1024, 1 << 25)
 def test_what_holds_everywhere(memory, cpus, peak, share, ceiling, kube_proxy):
     answer = conntrack_size(memory, cpus, peak, used_percent=share, ceiling=ceiling, kube_proxy_value=kube_proxy)
     limit, budget = answer["max"], memory * 5 // 100 // 400
-    # No less than what kube-proxy writes, no more than memory and ceiling allow unless that is what it writes.
+    # No less than the value that kube-proxy writes, and no more than memory and ceiling allow, except that value.
     assert limit >= (kube_proxy or 0)
     assert limit == kube_proxy or limit <= max(min(budget, ceiling), size.LEAST)
     assert limit == kube_proxy or limit & (limit - 1) == 0
-    # Without a bound the peak fills no more than its share; a bound is told only where the answer is less than what was
-    # wanted.
+    # Without a bound the peak fills no more than its share; a bound is reported only where the answer is less than the
+    # wanted value.
     if answer["limited_by"] is None:
         assert peak * 100 <= limit * share
     else:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looks into the root of a container: nothing in there may lead out, wait, or be run."""
+"""Looks into the root of a container: no file in it leads out of the root, blocks the look, or is run."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def test_what_is_there(root):
         found = container.look_into(process.pid, process.start_time, ["/etc/config", "/etc/linked"], FINDS)
     assert found == {
         "status": "ok", "texts": {"/etc/config": ["ok", "mode: ipvs\n"], "/etc/linked": ["ok", "mode: ipvs\n"]},
-        # A FIFO and a directory of that name: nobody can tell what kube-proxy makes of them.
+        # A FIFO and a directory of that name: how kube-proxy treats them is not known.
         "programs": {"conntrack": "present", "ipset": "unknown", "iptables": "unknown", "nft": "absent",
                      "none": "absent"},
     }
@@ -128,8 +128,8 @@ def test_no_descriptor_and_no_child_is_left(root):
 
 
 def reap():
-    """How many children of this process had to be waited for; one that was killed after a timeout is left for the end
-    of the look."""
+    """The number of children that this process still had to reap; a child killed after a timeout is left for the end of
+    the look."""
     count = 0
     try:
         while os.waitpid(-1, 0):

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The process that undoes a change unless somebody says in time that all is well."""
+"""The process that undoes a change unless the change is confirmed in time."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def place(tmp_path):
 
 @pytest.fixture
 def clock(tmp_path, monkeypatch):
-    """Time is up when the file is there."""
+    """The time is up as soon as the file exists."""
     up = tmp_path / "time-is-up"
 
     class Clock:
@@ -55,7 +55,7 @@ def wait(question):
 
 
 def gone(pid):
-    """It has ended, be it that process 1 of this machine has not asked for it yet."""
+    """The process has ended, even if process 1 of this machine has not reaped it yet."""
     try:
         return open("/proc/%d/stat" % pid).read().rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -96,7 +96,7 @@ def test_who_confirms_ends_it(place, clock):
 
 
 def test_of_both_one_wins(place, clock):
-    """Both try at the same moment; whoever wins, the account agrees with it."""
+    """Confirmation and process decide at the same moment; the state file names the one that wins."""
     host, folder = place
     for number in range(40):
         token = "%016x" % number
@@ -133,7 +133,7 @@ def test_it_outlives_the_module_its_session_and_its_pipes(place):
     module = subprocess.Popen([sys.executable, "-c", MODULE, folder, TOKEN], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()),
                               start_new_session=True)
-    # The pipes are closed although the process lives; else Ansible would wait for it.
+    # The pipes are closed although the process still runs; otherwise Ansible would wait for it.
     out, err = module.communicate()
     pid, _newline, end = out.decode().partition("\n")
     assert (end, err) == ("the end\n", b"")

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Host: one tree is read, and no look waits, floods or leaves the tree."""
+"""Host: it reads one tree; no look blocks, reads without a limit, or leaves the tree."""
 
 import os
 import time
@@ -188,7 +188,7 @@ def test_a_command_that_cannot_be_started(argv, status):
 
 @needs_root
 def test_the_node_goes_first():
-    # A moment later: whoever starts a program steps back for it once it runs.
+    # After a moment, because the priority of a program is lowered only once it runs.
     assert LIVE.run(["sh", "-c", "sleep 0.2; nice; cat /proc/self/oom_score_adj"]).out.split() == ["19", "1000"]
 
 
@@ -205,7 +205,7 @@ def test_a_stream_gives_all_of_the_output_and_tells_how_it_ended():
 
 
 def test_a_stream_is_consumed_while_the_program_runs(tmp_path):
-    # The program waits for what its own output brings about.
+    # The program waits for a file that the consumer of its output creates.
     mark = str(tmp_path / "heard")
     heard = []
 
@@ -219,7 +219,7 @@ def test_a_stream_is_consumed_while_the_program_runs(tmp_path):
 
 
 def test_while_a_program_works_the_caller_may_do_something_else(tmp_path):
-    # It ends only once that was done.
+    # The program ends only after the caller has created the file.
     mark = tmp_path / "done"
     done = LIVE.stream(["sh", "-c", "until test -e %s; do :; done; echo last" % mark], lambda chunk: None, 20.0, 1000,
                        mark.touch)
@@ -235,8 +235,8 @@ def test_a_program_that_prints_at_once_or_has_nothing_to_do_gives_no_reason_to(s
 
 
 def test_memory_of_the_program_is_told():
-    # The peak begins with the size of whoever starts the program (Linux fs/exec.c exec_mmap()), here with that of all
-    # tests so far.
+    # The peak begins with the size of the process that starts the program (Linux fs/exec.c exec_mmap()), here with that
+    # of all tests so far.
     small, large = [streamed(["python3", "-c", "len(bytearray(%d << 20))" % size])[0].peak_bytes for size in (1, 2000)]
     assert small < 2000 << 20 < large
 
@@ -284,7 +284,7 @@ def read_streamed(tree, content, limit=1 << 22):
     return status, b"".join(chunks)
 
 
-# More than a block, and not the same everywhere.
+# More than one block, with content that differs from block to block.
 LONG = b"".join(b"line %d\n" % number for number in range(200000))
 
 

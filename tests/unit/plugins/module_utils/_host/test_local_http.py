@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking on the loopback interface: found, refused, slow, flooded, and never anybody else."""
+"""Requests on the loopback interface: found, refused, slow, flooded; no request goes to any other address."""
 
 import errno
 import re
@@ -73,7 +73,7 @@ def test_nobody_listens():
 
 @pytest.mark.parametrize("number", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
 def test_nobody_listens_on_an_address_of_a_kernel_without_ipv6(number, monkeypatch):
-    """ipv6.disable=1 leaves no socket, disable_ipv6 of lo no address (seen in a network without ::1)."""
+    """ipv6.disable=1 allows no IPv6 socket; disable_ipv6 of lo leaves no address (seen in a network without ::1)."""
     class Channel(socket.socket):
         def __init__(self, *arguments):
             if number == errno.EAFNOSUPPORT:

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Virtual servers over generic netlink: what is asked, what the kernel answers, and answers that are none. Real kernels
-answer in the state "another network namespace has virtual servers" of `make kube-proxy`."""
+"""Virtual servers over generic netlink: the requests, the kernel's answers, and invalid answers. Real kernels answer in
+the state "another network namespace has virtual servers" of `make kube-proxy`."""
 
 import ipaddress
 import pathlib
@@ -133,7 +133,7 @@ def test_a_real_server_without_a_weight_makes_the_list_unparsed(kernel):
 @needs_root
 def test_this_kernel_gives_no_servers_without_rights_and_loads_nothing():
     before = modules()
-    # absent where this kernel has no ip_vs, which any user may ask.
+    # absent where this kernel has no ip_vs; any user may ask for that.
     assert as_nobody(netlink_ipvs.ipvs_servers) in (["absent", []], ["denied", []])
     assert modules() == before
 

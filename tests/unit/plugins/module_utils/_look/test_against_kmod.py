@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The verdicts against kmod's own plan: `modprobe -n -v` says what it would load out of a tree, and loads nothing."""
+"""The verdicts against kmod's own plan: `modprobe -n -v` prints what it would load from a tree, and loads nothing."""
 
 import os
 import shutil
@@ -84,7 +84,7 @@ def row(tree, name):
 
 
 def agree(tree, name, module):
-    """Both say the same of loading by name, and of loading at boot, which honours blacklists (modprobe -b)."""
+    """Both agree on loading by name, and on loading at boot, which honours blacklists (modprobe -b)."""
     found = row(tree, name)
     says = {way: way not in found["blocked_for"] + found["blocked_unclear"] and found["state"] == "loadable"
             for way in ("load", "boot")}

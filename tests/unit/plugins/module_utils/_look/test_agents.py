@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose kube-proxy and kubelet it is: processes of other nodes on the same machine have another network."""
+"""The node to which a kube-proxy or kubelet belongs: processes of other nodes on this machine have another network."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def test_of_two_the_one_of_this_network(first, second, mode, tmp_path):
 
 
 def test_a_node_in_a_container_beside_a_plain_machine(tmp_path):
-    """kind: kubelet and kube-proxy of its nodes are seen by the machine that they run on, which is no node."""
+    """kind: the machine sees kubelet and kube-proxy of the nodes that run on it, but the machine itself is no node."""
     of_kind = merged(process(500, "kubelet", ("kubelet",)), process(600, "kube-proxy", ("kube-proxy",)),
                      process(700, "k3s-server", ("k3s",)))
     proxy, kubelet = look(tmp_path, of_kind, networks(OURS, (500, OTHERS), (600, OTHERS), (700, "net:[4026533000]")))
@@ -50,8 +50,8 @@ def test_a_node_in_a_container_beside_a_plain_machine(tmp_path):
     assert (kubelet["running"], kubelet["distribution"], kubelet["pid"]) == (False, None, None)
 
 
-# Real processes: two nodes in networks of their own, and a look from a third and from the second, in a pid namespace of
-# their own, in which nobody else's are seen.
+# Real processes: two nodes in networks of their own, and a look from a third network and from the second. All run in a
+# pid namespace of their own, in which no other processes are seen.
 _NODES = """\
 import ctypes, json, os, subprocess, sys
 from node_sections import collect_sections

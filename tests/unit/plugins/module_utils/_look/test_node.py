@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All sections together: what is asked for, what is refused, and how large it may become."""
+"""All sections together: which sections are collected, which input is refused, and how large the result may become."""
 
 import json
 import os

@@ -62,7 +62,7 @@ def test_real_processes(tmp_path):
         assert Process(host, inside.pid, "x").contained is True
         assert Process(host, inside.pid, "x").start_time == inside.start_time
         assert Process(host, outside.pid, "x").contained is False
-        # Another user may not look at its root, and is not told that it is the same.
+        # Another user may not read the root of the process, so whether it is another root is not known.
         assert as_nobody(lambda: Process(host, inside.pid, "x").contained) is None
 
 

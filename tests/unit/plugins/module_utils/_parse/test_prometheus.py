@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Samples of the Prometheus text format: the plain ones, and whatever else a node may answer."""
+"""Samples of the Prometheus text format: plain samples, and any other text that a node may answer."""
 
 import math
 import random

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lines of files: secrets are masked, and nothing else is."""
+"""Lines of files: secrets are masked, and all other text is shown."""
 
 import hypothesis
 import pytest

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which backend holds what, and whether two get in each other's way."""
+"""Which backend holds which rules, and whether two backends conflict."""
 
 import itertools
 
@@ -86,7 +86,7 @@ def test_rows_and_their_order():
         (KUBELET + PROXY, DROPPING, "conflicting"), (KUBELET + PROXY, POLICY, "conflicting"),
         (DROPPING, DROPPING, "conflicting"),
         (DROPPING, FOREIGN, "suspicious"),
-        # Chains without rules, by which others find the backend of the node.
+        # Chains without rules, by which other programs detect the backend of the node.
         (HINT, FOREIGN, "suspicious"), (KUBELET + PROXY, HINT, "suspicious"), (KUBELET + PROXY, FLUSHED, "suspicious"),
         (HINT, EMPTY % "nat", "harmless"),
     ])
@@ -110,7 +110,7 @@ def test_drops_of_two_families_do_not_meet():
         (KUBELET, PROXY, "nft", "legacy"), (KUBELET + PROXY, KUBELET, "both", "nft"),
         (KUBELET + PROXY, PROXY, "nft", "both"), (FOREIGN, "", "none", "none"),
         ("", "", "none", "none"), (IPVS, KUBELET, "legacy", "nft"),
-        # Only what a flush left behind: the canary proves nothing.
+        # Only the remains of a flush: the canary proves nothing.
         (KUBELET, FLUSHED, "nft", "none"), (PROXY, FLUSHED, "none", "nft"), (KUBE_ROUTER, "", "none", "none"),
     ])
 def test_who_uses_which(nft, legacy, kubelet, proxy):
@@ -128,7 +128,7 @@ def test_an_incompatible_table_is_not_empty():
     assert row["readable"] is False and row["hint"] is True and row["proxy_canary"] is None
     assert (found["kubelet_backend"]["ipv4"], found["kube_proxy_backend"]["ipv4"]) == ("nft", None)
     assert found["mixing"]["verdict"] == "unknown" and "incompatible" in found["mixing"]["because"]
-    # What is seen in spite of it counts.
+    # The rules that are readable in spite of it count.
     assert verdict(KUBELET + INCOMPATIBLE, PROXY) == "conflicting"
 
 
@@ -148,7 +148,7 @@ def test_a_backend_that_could_not_be_read():
                                 "proxy_canary": None}
     assert found["kubelet_backend"] == {"ipv4": "nft", "ipv6": "none"}
     assert evidence(FOREIGN, unread=[("legacy", "ipv4", "why")])["kubelet_backend"]["ipv4"] is None
-    # A table of a backend that was read besides.
+    # One unread table of a backend whose other tables were read.
     assert evidence(FOREIGN, unread=[("nft", "ipv4", "why")])["sets"][0]["readable"] is False
 
 
@@ -168,5 +168,5 @@ def test_healthy_nodes(version, mode, backend):
     for row in found["sets"]:
         lines = dumps[row["family"]].splitlines()
         assert row["rules"] == len([line for line in lines if line.startswith("-A ")])
-        # What kube-proxy counts for its metric sync_proxy_rules_iptables_total.
+        # The rules that kube-proxy counts for its metric sync_proxy_rules_iptables_total.
         assert row["kube_rules"] == len([line for line in lines if line.startswith("-A KUBE-")])

@@ -114,11 +114,11 @@ def test_the_option_never_comes_without_the_line_for_the_limit(tmp_path):
     tree = unpacked(tmp_path / "a", table(buckets=1024))
     run(tree, buckets=65536)
     assert lines(tree, SYSCTL) == [BUCKETS + " = 65536"] and not (tree / OPTIONS).exists()
-    # Where another file has the last word on the limit, it is not ours that comes with the option.
+    # Another file sets the limit last, so our line for the limit cannot accompany the option.
     tree = unpacked(tmp_path / "b", {"etc/sysctl.d/zzz.conf": MAX_LINE % 131072})
     run(tree, max=262144, buckets=262144)
     assert not (tree / OPTIONS).exists()
-    # Where nobody reads sysctl.d the option would make the limit eight times as much.
+    # No service applies sysctl.d, so the option would set the limit to eight times the buckets.
     tree = unpacked(tmp_path / "c", {"etc/systemd/system/systemd-sysctl.service": node_tree.MASKED})
     result = run(tree, **RAISED)
     assert not (tree / OPTIONS).exists() and "systemd-sysctl.service is masked" in result["msg"]
@@ -167,7 +167,7 @@ def test_what_was_lost_until_the_raise_counts_no_more(tmp_path):
     assert look({}, tree)["lost"] == {"dropped": 0, "evicted": 0, "since": "the limit was raised",
                                       "since_uptime_seconds": 8640}
     assert "dropped" not in "".join(part["after"] for part in result["diff"])
-    # What is no raise keeps it; a second raise counts anew, from the boot on.
+    # A run that does not raise the limit keeps the record; a second raise counts anew, since boot.
     node_tree.unpack(counters(drop=60, insert_failed=40, early_drop=7), tree)
     run(tree, sysctls=[FORWARD])
     assert json.loads((tree / RECORD).read_text())["lost"]["dropped"] == 5
@@ -246,7 +246,7 @@ def test_timeouts_by_any_of_their_names(tmp_path, names):
             and value(tree, "net/netfilter/nf_conntrack_udp_timeout") == 15)
 
 
-# What kubelet's version says of kube-proxy's: what it may be is at most three minor versions older.
+# kubelet's version limits that of kube-proxy: kube-proxy may be at most three minor versions older.
 @pytest.mark.parametrize("version, after", [("1.22.0", 131072), ("1.28.4", 524288), ("1.33.2", 131072),
                                             ("1.37.1", 131072), ("1.41.0", 524288)])
 def test_what_kube_proxy_makes_of_it_is_said(tmp_path, version, after):

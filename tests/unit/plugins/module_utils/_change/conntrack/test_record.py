@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run that is killed at any moment or cannot write, and what its record and its backups make of the next one."""
+"""A run that is killed at any moment or cannot write, and the next run, which uses its record and its backups."""
 
 import errno
 import json
@@ -20,7 +20,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import write
 
 LIMIT = "net/netfilter/nf_conntrack_max"
-# Three files of ours, one of somebody else, five values.
+# Three files of ours, one file of another owner, five values.
 RIVAL = "etc/sysctl.d/zzz.conf"
 NODE = tracking({RIVAL: "# site\n%s = 0\n" % FORWARD, "proc/sys/net/ipv4/ip_forward": "0\n"}, counters(drop=3))
 ASKED = {"max": 524288, "buckets": 524288, "resize": "always",
@@ -105,8 +105,7 @@ def test_a_disk_that_is_full_leaves_everything_as_it_was(tmp_path, monkeypatch, 
     monkeypatch.setattr(write, "replace", replace)
     left = content(tmp_path)
     assert value(tmp_path, LIMIT) == 131072
-    # What the run has written first is its backup of the one file that is somebody else's; the next run takes care of
-    # that.
+    # The run first writes its backup of the one file of another owner; the next run handles that backup.
     assert without_record(left) == without_record(before)
     assert not (tmp_path / RECORD).exists()
     run(tmp_path, **ASKED)

@@ -18,7 +18,7 @@ def unpacked(tmp_path, *manifests, **fields):
     return tmp_path
 
 
-# Who has the last word at boot, by files: whose file sorts behind ours, /etc/sysctl.conf without systemd, ufw.
+# Files that override ours at boot: a file that sorts after ours, /etc/sysctl.conf without systemd, files of ufw.
 RIVALS = {
     "sysctl.d": ({"etc/sysctl.d/zzz.conf": "# a\r\n%s = 0\r\n%s = 65536\r\n" % (FORWARD, MAX)},
                  "etc/sysctl.d/zzz.conf"),
@@ -55,7 +55,7 @@ def test_tuned_is_told_and_stays(tmp_path):
     profile = {"etc/tuned/throughput/tuned.conf": "[sysctl]\nnet.ipv4.ip_forward=0\n"}
     tree = unpacked(tmp_path, TUNED, profile)
     result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
-    # tuned says once more what /etc/sysctl.d says, so our line has the last word, unless it is told not to.
+    # tuned applies /etc/sysctl.d once more, so our line overrides the profile, unless reapply_sysctl is 0.
     assert "failed" not in result
     tree = unpacked(tmp_path / "b", TUNED, profile, {"etc/tuned/tuned-main.conf": "reapply_sysctl = 0\n"})
     result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running values that an undo puts back, and those that it leaves and keeps in the record."""
+"""Running values that an undo restores, and running values that it leaves and keeps in the record."""
 
 import json
 

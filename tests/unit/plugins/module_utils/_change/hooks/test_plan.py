@@ -35,7 +35,7 @@ def test_every_case_of_the_corpus(tmp_path, case):
         assert path not in before or after[path][0] == before[path][0]
         _parses_as_before(before.get(path, (0, b""))[1], after[path][1])
     again = run(tmp_path)
-    # What is left says why; what was done is found no more, or is left to the boot.
+    # A hook that stays has a reason in `msg`; a disarmed hook is not found again, or runs only at boot (`ordered`).
     assert not again["changed"] and all(row["msg"] and row["action"] in (None, "ordered")
                                         for row in again["hooks"]), again
     assert not undo(tmp_path).get("failed")
@@ -161,7 +161,7 @@ def test_mode_owner_and_attributes_stay(tmp_path):
             os.setxattr(path, name, value)
             kept[name] = os.getxattr(path, name)
         except OSError:
-            pass  # This file system has none of the kind.
+            pass  # This file system does not support the attribute.
     before = os.stat(path)
     for change in (run, undo):
         assert change(tmp_path)["changed"]
@@ -336,7 +336,7 @@ def test_undo_of_nothing_changes_nothing(tmp_path):
 
 
 def test_a_command_that_loads_what_flushes_stays_with_a_reason(tmp_path):
-    """The rules of the owner of that file would go with it."""
+    """Removing the command would also remove the rules of the owner of that file."""
     script = executable("#!/bin/sh\nnft -f /etc/site.nft\n")
     node_tree.unpack(merged(hook_nodes.SYSTEMD, {"usr/local/sbin/load.sh": script,
                                                  "etc/site.nft": "flush ruleset\ntable inet site {\n}\n"}), tmp_path)

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The systemd of this machine is asked about drop-ins for the units of a tree, and answers as the reading of the files
-does."""
+"""The systemd of this machine verifies drop-ins for the units of a tree, and its result is the same as that of reading
+the files."""
 
 import os
 
@@ -28,7 +28,7 @@ def node(tmp_path, *lines):
 
 
 def asked(units, texts, unit_path):
-    """What systemd says, and what the files say where no systemd can be asked."""
+    """(complaints of systemd, complaints from the files alone, as where systemd cannot be asked)."""
     return complaints(Host("/"), units, texts, unit_path), complaints(Host("/", commands=False), units, texts)
 
 

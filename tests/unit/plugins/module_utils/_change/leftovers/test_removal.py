@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taking chains out of a table and putting them back: what is asked of iptables-restore, and what the real one makes of
-it."""
+"""Removing chains from a table and restoring them: the input for iptables-restore, and what the real iptables-restore
+does with it."""
 
 import random
 
@@ -96,7 +96,7 @@ CHAINS = {"*nat": ["PREROUTING", "OUTPUT", "OTHERS"], "*filter": ["INPUT", "FORW
 
 
 def mixture(source):
-    """(rules of others, these with Kubernetes' rules among them), with counters that are not zero."""
+    """(rules of others, the same rules mixed with Kubernetes' rules), with counters that are not zero."""
     foreign, text = [], []
     for line in KUBERNETES.splitlines():
         others = []

@@ -128,7 +128,7 @@ def choices(section, *names):
 
 @pytest.mark.parametrize("nft, legacy, auto", [(20, 10, "nft"), (10, 20, "legacy"), (10, 10, "nft")])
 def test_the_choice_of_mode_auto(nft, legacy, auto, tmp_path):
-    """With the program of dpkg itself: what is foretold by hand is what it takes without."""
+    """With dpkg's own update-alternatives: it chooses in auto mode what the section predicts in manual mode."""
     def update(*arguments):
         subprocess.run(["update-alternatives", "--root", root] + list(arguments), check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
@@ -149,7 +149,7 @@ def test_the_choice_of_mode_auto(nft, legacy, auto, tmp_path):
 def test_the_choice_of_mode_auto_in_the_red_hat_family(tmp_path):
     kept = backend_trees.red_hat(mode="manual", choices=(("nft", "@iptables@10"), ("legacy", "@iptables@50")))
     assert choices(look(kept, tmp_path / "a"), "iptables", "ip6tables") == [("manual", "legacy")] * 2
-    # What was removed is no choice any more, and what is there and of no backend that is known tells nothing.
+    # A removed program is no choice any more; if a program is of an unknown backend, the choice is unknown.
     assert choices(look(dict(kept, **{"usr/sbin/iptables-legacy": None}), tmp_path / "b"),
                    "iptables") == [("manual", "nft")]
     assert choices(look(dict(kept, **{"usr/sbin/iptables-legacy": WRAPPER}), tmp_path / "c"),
@@ -242,7 +242,7 @@ def test_rules_that_were_not_read(status, tmp_path):
 
 
 def test_legacy_support_that_is_gone_is_no_error(tmp_path):
-    # The file ip_tables_names is not there.
+    # The file ip_tables_names does not exist.
     section = section_of(read({"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent"},
                               ("nft", "ipv4", HINT)), tmp_path)
     assert section["collected"]["legacy_tables"] == "absent" and section["legacy_tables"] is None

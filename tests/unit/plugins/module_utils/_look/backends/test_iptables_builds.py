@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""iptables builds in containers: read and told apart, never run, never waited for."""
+"""iptables builds in containers: they are read and distinguished, never run, and the look never waits for them."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.iptables_builds import (collect_builds,
                                                                                                         judge_stripping)
 
-# An agent's name of their own: other tests run on the same machine.
+# A separate name for the agents of this file, because other tests run on the same machine.
 NAME = "agent-%d" % os.getpid()
 SCRIPT = node_tree.executable("#!/bin/sh\ntouch /ran\n")
 
@@ -199,7 +199,7 @@ def build(backend, version, status="ok"):
     ("nft", "1.8.7", [("nft", "1.8.7")], [False]),
     ("nft", "1.8.8", [("nft", "1.8.13")], [False]),
     ("nft", "1.8.9", [("nft", "1.8.7"), ("nft", "1.8.11")], [True, False]),
-    # The node uses no nft, or has nothing: the containers have each other.
+    # The node does not use nft, or has no iptables: the containers are compared with each other.
     ("legacy", "1.8.7", [("nft", "1.8.11")], [False]),
     ("legacy", "1.8.11", [("nft", "1.8.7")], [False]),
     ("none", None, [("nft", "1.8.7"), ("nft", "1.8.11")], [True, False]),
@@ -211,7 +211,7 @@ def build(backend, version, status="ok"):
     ("nft", "1.8.9", [("wrapper", "1.8.11")], [False]),
     ("legacy", "1.8.9", [("wrapper", "1.8.7")], [False]),
     ("none", None, [("wrapper", "1.8.7")], [None]),
-    # What is not known is not harmless.
+    # An unknown backend or version is not harmless.
     ("nft", None, [("nft", "1.8.11")], [None]),
     ("nft", None, [("nft", "1.8.7")], [None]),
     (None, None, [("nft", "1.8.7")], [None]),

@@ -92,19 +92,19 @@ ETH0 = device("eth0", 1500, device=node_tree.DIRECTORY)
     (WEAVE, "", [device("weave", 1500), device("vxlan-6784", 65535)], (1500, "weave", "vxlan-6784", 1450, True)),
     # Whether Weave encrypts is not known, so 37 bytes of ESP are no finding.
     (WEAVE, "", [device("weave", 1440), device("vxlan-6784", 65535)], (1440, "weave", "vxlan-6784", 1450, False)),
-    # The port to the datapath is of no pod. Without fast datapath the router fragments packets itself.
+    # The port to the datapath belongs to no pod. Without fast datapath the router fragments packets itself.
     (WEAVE, "", [device("weave", 1376), device("vethwe-bridge", 9000), device("vxlan-6784", 65535)],
      (1376, "weave", "vxlan-6784", 1450, False)),
     (WEAVE, "", [device("weave", 65535), device("vethwepl1", 65535)], None),
     (WEAVE, "", [device("weave", 65535), device("vxlan-6784", 65535, up=False)], None),
     (WEAVE, "", [device("vxlan-6784", 65535)], None),
     (BRIDGE, "", [ports("br1", veth1=1500), device("vxlan-6784", 65535)], (1500, "veth1", None, 1500, False)),
-    # Of another network on this node.
+    # The device belongs to another network on this node.
     (BRIDGE, "", [ports("br1", veth1=1500), device("genev_sys_6081", 65000)], (1500, "veth1", None, 1500, False)),
     (BRIDGE, "", [ports("br1", veth1=9000)], (9000, "veth1", None, 1500, True)),
     (BRIDGE, "", [ports("br1", veth1=9000, eth1=1500), device("eth1", 9000, device=node_tree.DIRECTORY)],
      (9000, "veth1", None, None, None)),
-    # A device that nobody uses has a smaller MTU.
+    # An unused device has a smaller MTU.
     (BRIDGE, "", [ports("br1", veth1=1500), device("eth1", 1400, device=node_tree.DIRECTORY)],
      (1500, "veth1", None, 1500, False)),
     # flannel runs on the other device.

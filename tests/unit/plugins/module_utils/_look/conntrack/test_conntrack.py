@@ -66,7 +66,7 @@ def test_nf_conntrack_is_built_in(tmp_path):
              "sys/module/nf_conntrack/parameters/hashsize": "65536\n"}
     section = look(tracking(built, modules=("br_netfilter",), loaded=("br_netfilter",), builtin=("nf_conntrack",)),
                    tmp_path)
-    # The key is there from the start; options in modprobe.d mean nothing.
+    # The key exists from the start; options in modprobe.d have no effect.
     assert fate(section)[1:3] == (524288, "/etc/sysctl.d/a.conf:1") and section["hashsize"]["option"] is None
 
 
@@ -102,7 +102,7 @@ FORWARDS = "net.ipv4.ip_forward=%d\n"
      "/etc/sysctl.d/90.conf is not readable"),
     ({"etc/sysctl.d": node_tree.mode(0o700, node_tree.DIRECTORY), "usr/lib/sysctl.d/99.conf": FORWARDS % 1}, None,
      "/etc/sysctl.d is not readable"),
-    # Files in the order of their names: a later line has the last word.
+    # Files are applied in the order of their names: a later line overrides an earlier one.
     ({"etc/sysctl.d/10.conf": node_tree.mode(0, FORWARDS % 0), "etc/sysctl.d/90.conf": FORWARDS % 1}, 1, "set by"),
     ({"etc/sysctl.d/10.conf": node_tree.mode(0, ""), "etc/sysctl.d/90.conf": "net.ipv4.*=1\n"}, None,
      "/etc/sysctl.d/10.conf is not readable"),
@@ -124,7 +124,7 @@ def test_a_key_of_a_module_that_is_loaded_later_is_known(tmp_path):
     assert row["at_boot"] is None and row["reason"].startswith("/etc/sysctl.d/90.conf ")
 
 
-# What is counted and what of it was lost for want of room: clashes count in both columns.
+# Counters, and the connections lost because the table was full: a clash counts in both drop and insert_failed.
 @pytest.mark.parametrize(
     "values, dropped, evicted", [
         ({}, 0, 0), ({"drop": 40, "insert_failed": 40}, 0, 0), ({"drop": 45, "insert_failed": 40}, 5, 0),
@@ -132,7 +132,7 @@ def test_a_key_of_a_module_that_is_loaded_later_is_known(tmp_path):
 def test_what_was_lost_since_the_boot(values, dropped, evicted, tmp_path):
     section = look(tracking(counters(**values)), tmp_path)
     assert section["lost"] == {"dropped": dropped, "evicted": evicted, "since": "boot", "since_uptime_seconds": 0}
-    # A tree runs no program: its kernel's log was not read where somebody wanted to.
+    # No program runs on a tree: where the kernel log is needed, it cannot be read.
     assert section["collected"]["kernel_log"] == ("denied" if dropped or evicted else "absent")
     full = bool(dropped or evicted)
     assert (section["size"]["peak"], section["size"]["peak_because"]) == (
@@ -190,7 +190,7 @@ def test_the_log_is_read_where_something_was_lost(tmp_path):
     assert section["kernel_log"] == {"table_full": 2, "since": "the limit was raised"}
     section, host = live(tmp_path / "e", counters(early_drop=1), dmesg("", 1))
     assert (section["kernel_log"]["table_full"], section["collected"]["kernel_log"]) == (None, "denied")
-    # Where the counters tell nothing, the log is all there is.
+    # Where the counters are missing, the log is the only source.
     section, host = live(tmp_path / "f", {"proc/net/stat/nf_conntrack": None}, dmesg(LOG))
     assert (section["kernel_log"]["table_full"],
             section["size"]["peak_because"]) == (4, "the kernel log shows that it was full")
@@ -220,7 +220,7 @@ def test_who_fills_the_table(tmp_path):
     assert [(row["protocol"], row["state"], row["count"]) for row in section["consumers"]] == [
         ("tcp", "ESTABLISHED", 2), ("tcp", "TIME_WAIT", 1), ("udp", None, 1), ("udp", "UNREPLIED", 1),
         ("unknown", "UNREPLIED", 1)]
-    # What it would load is not loaded by a look.
+    # The tool would load nf_conntrack_netlink, so the look does not run it.
     section, host = live(tmp_path / "b", tool, top=True)
     assert (section["consumers"], section["collected"]["consumers"], host.ran) == (None, "absent", [])
     section, host = live(tmp_path / "c", loaded, top=True)
@@ -237,7 +237,7 @@ def test_a_window(tmp_path):
 
 
 def test_what_is_lost_during_the_look(tmp_path, monkeypatch):
-    """The first section of the look takes as long as it takes for the counters to grow."""
+    """The first section of the look takes so long that the counters grow."""
     root = node_tree.unpack(tracking(counters(drop=7, insert_failed=5, early_drop=1)), tmp_path)
 
     def busy(look):

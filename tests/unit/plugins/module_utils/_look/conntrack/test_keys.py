@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of the sysctls: modules that come late, rivals of sysctl.d, and kube-proxy of every version."""
+"""Predicted sysctls: modules that are loaded late, programs that override sysctl.d, and kube-proxy of every version."""
 
 import pytest
 
@@ -20,7 +20,7 @@ OF_FILE = "/etc/sysctl.d/90.conf:1"
 RAISED = merged(LISTED, {"etc/sysctl.d/90.conf": MAX_LINE % 1048576})
 
 
-# What is raised in sysctl.d, and what is left of it after the start of a kube-proxy of each kind.
+# The limit that sysctl.d raises, after the start of a kube-proxy of each kind.
 @pytest.mark.parametrize(
     "proxy, version, after, owner", [
         (None, None, 1048576, OF_FILE), (kube_proxy(), "1.22.17", 131072, OF_PROXY),
@@ -132,7 +132,7 @@ def profile(value):
     return merged(TUNED, LISTED, {OWN_PROFILE: "[sysctl]\nnet.netfilter.nf_conntrack_max=%s\n" % value})
 
 
-# limit at boot and who says so
+# the limit at boot, and its source
 @pytest.mark.parametrize(
     "more, value, by", [
         (UFW, 262144, None), (merged(UFW, {"etc/ufw/sysctl.conf": "net/netfilter/nf_conntrack_max=65536\n"}), 65536,
@@ -146,20 +146,20 @@ def profile(value):
         (merged(UFW, {"etc/ufw/sysctl.conf": "net/netfilter/nf_conntrack_max=65536\n",
                       "etc/default/ufw": "IPT_SYSCTL=\n"}), 262144, None),
         (merged(TUNED, LISTED), 262144, None), (profile("400000"), 400000, OF_PROFILE),
-        # It puts back what /etc/sysctl.d says, and not what is below /usr.
+        # tuned applies /etc/sysctl.d once more, but no sysctl.d below /usr.
         (merged(profile("400000"), {"etc/sysctl.d/a.conf": MAX_LINE % 500000}), 500000,
          "tuned (/etc/sysctl.d/a.conf:1)"),
         (merged(profile("400000"), {"usr/lib/sysctl.d/a.conf": MAX_LINE % 500000}), 400000, OF_PROFILE),
         (merged(profile("400000"), {"etc/sysctl.d/a.conf": MAX_LINE % 500000,
                                     "etc/tuned/tuned-main.conf": "reapply_sysctl = 0\n"}), 400000, OF_PROFILE),
-        # A profile that includes one of its own name means the one it hides; its own setting wins, and raises only.
+        # A profile that includes its own name means the profile that it hides; its own setting wins, and only raises.
         (merged(TUNED, LISTED,
                 {OWN_PROFILE: "[main]\ninclude=throughput\n[sysctl]\nnet.netfilter.nf_conntrack_max=>300000\n",
                  "usr/lib/tuned/throughput/tuned.conf": "[sysctl]\nnet.netfilter.nf_conntrack_max=100000\n"
                                                         "net.ipv4.ip_forward=1\n"}), 300000,
          "tuned (/%s:4)" % OWN_PROFILE),
         (profile("${x}"), None, OF_PROFILE),
-        # Whether nf_conntrack is there when tuned starts nobody can tell.
+        # Whether nf_conntrack is loaded when tuned starts is not known.
         (merged(profile("400000"), dict.fromkeys(LISTED)), None, OF_PROFILE),
     ])
 def test_rivals_of_sysctl_d(more, value, by, tmp_path):
@@ -194,7 +194,7 @@ def test_whether_docker_turns_on_forwarding_is_not_known(text, tmp_path):
     assert fate(section, FORWARD)[1:4] == (None, "docker", None) and section["collected"]["sysctl_d"] == "unparsed"
     assert [row["file"] for row in section["unread"]] == ["/etc/docker/daemon.json"]
     assert "/etc/docker/daemon.json" in key(section, FORWARD)["reason"]
-    # It writes nothing but 1.
+    # Docker writes no value except 1.
     section = look(tracking(starts("docker"), {"etc/docker/daemon.json": text,
                                                "etc/sysctl.d/a.conf": "net.ipv4.ip_forward=1\n"}), tmp_path / "b")
     assert fate(section, FORWARD)[1] == 1

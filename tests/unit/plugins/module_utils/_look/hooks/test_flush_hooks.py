@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_flush_hooks: the services of distributions, where commands stand, and whether anybody runs them."""
+"""The section node_flush_hooks: the services of distributions, where commands are found, and whether they are run."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def rows(section, **fields):
 
 
 def offending(section):
-    """What any check would find."""
+    """Everything that a check would report."""
     return ([row["path"] for row in section["files"] if row["live"] is not False] + section["unordered"]
             + section["waiting"] + [row["path"] for row in section["saved_rule_sets"] if row["kubernetes"]
                                     or row["saved_by"]])
@@ -91,7 +91,7 @@ def test_what_runs_once_for_an_instance(place, sem, live, tmp_path):
                               ["could not be read: the part at line 3: line 2: a tag is not known"]),
                              ("etc/cloud/cloud.cfg.d/9.cfg", '"run\\u0063md": !x [iptables -F]\n',
                               ["could not be read: line 1: a tag is not known"]),
-                             # Where no command can be, it does not matter; nor in what counts only with its mark.
+                             # It does not matter in a key without commands, or in a file without its #cloud-config.
                              ("etc/cloud/cloud.cfg.d/9.cfg", "a: !x [iptables -F]\n", []),
                              ("var/lib/cloud/instance/user-data.txt", "runcmd: !x [iptables -F]\n", []),
                          ])

@@ -18,7 +18,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host impo
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import collect_flush_hooks
 
 FLUSH = executable("#!/bin/sh\niptables -F\n")
-# No word of the firewall in it, as an init script has it that leaves the work to another.
+# It contains no word about the firewall, like an init script that leaves the work to another script.
 INIT = ("#!/bin/sh\n### BEGIN INIT INFO\n# Provides: site\n### END INIT INFO\n. /lib/lsb/init-functions\n"
         "/opt/site/apply\n")
 SITE = {"etc/init.d/site": executable(INIT), "etc/rc2.d/S01site": link("../init.d/site"), "opt/site/apply": FLUSH,
@@ -92,7 +92,7 @@ def test_programs_of_a_folder_are_found(starter, tmp_path):
     {"etc/cron.daily/all": executable("#!/bin/sh\nrun-parts /opt/tools\n")},
 ])
 def test_a_name_that_became_known_later_is_found_in_what_was_read_before(caller, tmp_path):
-    """A unit names the script first, when nobody knows yet that site-reset flushes."""
+    """A unit names the script first, before it is known that site-reset flushes."""
     files = merged(service("early.service", "ExecStart=/bin/true /opt/tools/nightly"),
                    {"opt/tools/nightly": executable("#!/bin/sh\nsite-reset\n"), "usr/local/sbin/site-reset": FLUSH},
                    caller)
@@ -112,7 +112,7 @@ print(json.dumps([section["hook_count"], [name.rpartition("module_utils.")[2] fo
 
 
 def test_a_healthy_node_needs_no_grammar_of_a_shell(tmp_path):
-    """Its sources would be compiled on each node and each run."""
+    """The sources of the grammar would be compiled on each node in each run."""
     files = {"etc/init.d/site%d" % number: SITE["etc/init.d/site"] for number in range(5)}
     root = node_tree.unpack(merged(HEALTHY, SITE, files, {"opt/site/apply": executable("#!/bin/sh\necho SCRIPT and "
                                                                                        "executables\n")}), tmp_path)

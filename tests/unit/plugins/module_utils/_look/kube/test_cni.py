@@ -94,7 +94,7 @@ CONTAINERD = {"etc/containerd/config.toml": "version = 2\n"}
         (CRIO, {"10-calico.conflist": conf("calico")[:-4], "20-a.conflist": conf("bridge")},
          [("10-calico.conflist", False, "ends too early (truncated)", ""), ("20-a.conflist", True, None, "")],
          "20-a.conflist"),
-        # Order is that of names, whatever the ending.
+        # The order is that of the names, whatever their ending is.
         (CONTAINERD, {"10-calico.conflist": conf("calico", "portmap"), "10-calico.conf": '{"type": "calico"}',
                       "9.json": '{"type": "flannel"}'},
          [("10-calico.conf", True, None, ""), ("10-calico.conflist", False, None, "10-calico.conf"),
@@ -244,7 +244,7 @@ def live(tree):
         ("calico", {"proc/31/comm": "flanneld\n", "var/lib/calico/nodename": "n"}, ("calico-node", False, "present")),
         ("cilium-cni", {"proc/31/comm": "cilium-agent\n", "proc/net/unix": UNIX + CILIUM % "00010000"},
          ("cilium-agent", True, "present")),
-        # A socket that somebody else is connected by does not listen.
+        # A socket that belongs to a connection does not listen.
         ("cilium-cni", {"proc/31/comm": "cilium-agent\n", "proc/net/unix": UNIX + CILIUM % "00000000"},
          ("cilium-agent", True, "missing")),
         ("cilium-cni", {"proc/31/comm": "cilium-agent\n"}, ("cilium-agent", True, "unknown")),

@@ -145,7 +145,7 @@ def test_a_zombie_is_not_running(tmp_path):
 
 
 def version(tmp_path, *arguments, **files):
-    """(version, status of it) that a kube-proxy with these arguments tells; `config` is its KubeProxyConfiguration."""
+    """(version, its status) of a kube-proxy with these arguments; `config` is its KubeProxyConfiguration."""
     section = collect_kube_proxy(unpacked(tmp_path, DEBIAN, proxy(*arguments), {"c": files.get("config")}), LIVE)
     return section["version"], section["collected"]["version"]
 
@@ -175,7 +175,7 @@ def test_a_tree_is_not_asked(tmp_path):
         assert (section["version"], section["collected"]["version"], server.asked) == (None, "absent", [])
 
 
-# In a pid namespace of its own nobody else's kube-proxy is seen.
+# It runs in a pid namespace of its own, where it sees no other kube-proxy.
 SCRIPT = """\
 import json, os, sys, time
 from node_sections import collect_sections
@@ -227,11 +227,11 @@ def test_ports_that_its_flags_switch_off(arguments, off, tmp_path):
     ("k3s-server", (), "disable-kube-proxy: off\n", True), ("k3s-server", (), "disable-kube-proxy: 't'\n", False),
     ("k3s-server", (), "disable-kube-proxy: [true, false]\n", True),
     ("k3s-server", ("--disable-kube-proxy=T",), "", False),
-    # No k3s starts with it: the file was changed since, and what it held then is not known.
+    # k3s does not start with this file: it was changed after the start, and its content at the start is not known.
     ("k3s-server", (), "disable-kube-proxy: 'yes'\n", None), ("k3s-server", (), "disable-kube-proxy: [\n", None),
     ("k3s-server", (), "disable-kube-proxy: true\nx: !y 1\n", None),
     ("k3s-server", ("--disable-kube-proxy",), "x: !y 1\n", False),
-    # Its server decides for an agent, whatever its own file says.
+    # The server decides for an agent; the agent's own file does not count.
     ("k3s-agent", (), "disable-kube-proxy: true\n", True)])
 def test_a_server_of_k3s_without_kube_proxy(comm, arguments, config, runs, tmp_path):
     section = look(merged(process(500, comm, (comm,) + arguments), {"etc/rancher/k3s/config.yaml": config}), tmp_path)

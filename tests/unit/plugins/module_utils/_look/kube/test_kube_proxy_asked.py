@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a running kube-proxy is asked, and what one slow answer says about the others."""
+"""The addresses at which a running kube-proxy is asked, and the requests that are skipped after one slow answer."""
 
 import pytest
 
@@ -42,6 +42,6 @@ def test_a_slow_answer_leaves_those_before_it(slow, timeouts, monkeypatch):
     ("[::1::]:10249", "::", "::1::"),
 ])
 def test_an_address_is_found_among_those_that_listen(bound, own, place, monkeypatch):
-    """What is not among them is not asked (local_http.fetch_local)."""
+    """An address that is not among them is not asked (local_http.fetch_local)."""
     requests = asked(monkeypatch, {}, {10249: bound}, {10249: [own]})[1]
     assert requests[0] == (place, 10249, "/proxyMode")

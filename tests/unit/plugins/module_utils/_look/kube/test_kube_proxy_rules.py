@@ -71,7 +71,7 @@ def test_a_sync_during_the_look_is_no_difference(answers, state, why, tmp_path):
 
 
 def test_rules_that_were_written_during_the_look(tmp_path):
-    """The first reading is of before a change, the rules and the second one are of after it."""
+    """The first reading of the metrics is from before a change; the rules and the second reading are from after it."""
     after = ("failures/flush-all-with-chains-one-family/kube-proxy-1.36.3-iptables-nft", "4-36s-later")
     changed = replay("flush-nat/kube-proxy-1.36.3-iptables-nft", "4-after-endpoint-change")
     section = look(tmp_path, Turns(changed, replay(*after)), after)[0]
@@ -131,7 +131,7 @@ def test_files_of_a_bundle(tmp_path):
     assert [(row["family"], row["waiting"]) for row in section["sync"]] == [("ipv4", True), ("ipv6", False)]
     assert 60 < section["sync"][0]["waiting_seconds"] < 80
     assert section["health"]["healthz_code"] == 503 and section["health"]["unhealthy_families"] == ["ipv4"]
-    # Without the time of the node nobody knows how long.
+    # Without the time of the node waiting_seconds is not known.
     section = collect_kube_proxy_facts(host, LIVE, 0, {"metrics": paths["metrics"]})
     assert (section["sync"][0]["waiting"], section["sync"][0]["waiting_seconds"]) == (True, None)
     # A body alone, as kubectl get --raw saves it.

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kube-proxy is told about connections, by flags, by its configuration, and inside of other programs."""
+"""conntrack settings of kube-proxy: in its flags, in its configuration, and inside other programs."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_a_configuration_that_cannot_be_read(tmp_path):
         ("k3s-agent", {"etc/rancher/k3s/config.yaml": 'token: x\n#  - "conntrack-min=9"\nkube-proxy-arg: '
                                                       '["conntrack-min=5", conntrack-max-per-core=0]\n'},
          {"min": 5, "maxPerCore": 0}, "k3s"),
-        # What other components are told is nothing to kube-proxy.
+        # Arguments of other components have no effect on kube-proxy.
         ("k3s-agent",
          {"etc/rancher/k3s/config.yaml": "kubelet-arg: conntrack-min=9\n'kube-proxy-arg': [conntrack-min=5]\n",
           "etc/rancher/k3s/config.yaml.d/a.yaml": "kube-proxy-arg+: [conntrack-tcp-be-liberal]\n"},

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A kube-proxy that has just started has no rules yet, which is not told as rules that are missing."""
+"""A kube-proxy that has just started has no rules yet; they are not reported as missing."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
     collect_iptables_chains)
 
-# Of kube-proxy 1.30.5 whose API server was not there yet, 75 s after its start, and of 1.36.3 at work.
+# Of kube-proxy 1.30.5, 75 s after its start, without an API server yet, and of kube-proxy 1.36.3 in operation.
 NAME = "kubeproxy_sync_proxy_rules_last_timestamp_seconds"
 HELP = "# HELP %s [ALPHA] The last time proxy rules were successfully synced\n# TYPE %s gauge\n" % (NAME, NAME)
 AFTER = "# HELP kubeproxy_sync_proxy_rules_no_local_endpoints_total [ALPHA] Number of services\n"
@@ -47,7 +47,7 @@ def looked(tmp_path, port, rules=CANARIES, **fields):
     "metrics, why", [
         (FRESH, "kube-proxy has run for only 75 seconds and has not written its rules yet"), (SYNCED, None),
         (BOTH % "0", "kube-proxy has run for only 75 seconds and has not written its rules yet"),
-        # Before 1.33 one series is of both families, and the second one syncs behind the first.
+        # Before 1.33 one series counts both families, and the second family syncs after the first.
         (SYNCED + DURATION % (1, 1), "kube-proxy has run for only 75 seconds and has written the rules of one family "
                                      "so far"),
         (SYNCED + DURATION % (2, 2), None),
@@ -84,7 +84,7 @@ def test_its_own_chains_are_empty_until_its_first_sync(metrics, observed, tmp_pa
 
 
 def test_what_is_there_already_is_told(tmp_path):
-    """The rules of the one before are there: what is wrong with them is, too."""
+    """The rules of the previous kube-proxy exist, so their defects are reported."""
     dropped = ("*filter\n:FORWARD DROP [0:0]\n:KUBE-FORWARD - [0:0]\n:KUBE-PROXY-CANARY - [0:0]\n-A KUBE-FORWARD -j "
                "GONE\nCOMMIT\n")
     chains = looked(tmp_path, loopback.free_port(), rules=dropped + CANARIES.partition("*filter")[0])[1]

@@ -54,7 +54,7 @@ def test_the_distribution_counts_before_its_child(tmp_path):
 def test_none_runs(tmp_path):
     section = look({"usr/bin/kubelet": node_tree.executable()}, tmp_path)
     assert (section["running"], section["distribution"], section["installed"]) == (False, None, "/usr/bin/kubelet")
-    # The tree is none that runs: nothing in it is asked for its version.
+    # The tree is not the running node, so no program in it is asked for its version.
     assert (section["version"], section["version_source"], section["collected"]["version"]) == (None, None, "denied")
     assert [section[key]
             for key in ("pid", "started_seconds_ago", "unit", "config", "settings", "initialisation")] == [None] * 6
@@ -182,7 +182,7 @@ def test_a_program_of_somebody_who_calls_himself_kubelet_is_not_run(exe, tmp_pat
         (("--config=/c",), {"c": "{kind: KubeletConfiguration, 'makeIPTablesUtilChains': false}\n"},
          {"make_iptables_util_chains": False, "port": 10250}),
         (("--config=/c",), {"c": CONFIG + "port: '10260'\n"}, {"port": None, "make_iptables_util_chains": True}),
-        # A bool flag alone: what stands behind it is the next one.
+        # A bool flag has no separate value: the next argument is the next flag.
         (("--make-iptables-util-chains", "--port=1", "--config=/c"), {"c": CONFIG + "makeIPTablesUtilChains: false\n"},
          {"make_iptables_util_chains": True, "port": 1}),
         (("--config=/c", "--port=many", "--hairpin-mode=x"), {"c": CONFIG + "port: 5\n"},
@@ -211,7 +211,7 @@ def test_what_a_configuration_that_cannot_be_read_may_say_is_not_guessed(files, 
     "arguments, files, chains", [
         ((), {"d/a.conf": CONFIG + "makeIPTablesUtilChains: !x false\n"}, None),
         ((), {"d/a.conf": node_tree.FIFO}, None), ((), {"d": None}, None), ((), {"d": node_tree.FIFO}, None),
-        # A later file, or a flag, has the last word all the same.
+        # A later file, or a flag, still overrides it.
         ((), {"d/a.conf": "a: !x b\n", "d/b.conf": CONFIG + "makeIPTablesUtilChains: false\n"}, False),
         (("--make-iptables-util-chains=false",), {"d/a.conf": "a: !x b\n"}, False),
         ((), {"d/%02d.conf" % number: CONFIG for number in range(60)}, None)])

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Samples of the lock, with a clock that is told the time."""
+"""Samples of the lock, with a clock that the test controls."""
 
 import collections
 
@@ -14,7 +14,7 @@ Holder = collections.namedtuple("Holder", "pid")
 
 
 def sampled(pids, seconds, status="ok"):
-    """A sample of which reading number n shows the pid (or None) at n; the last one goes on."""
+    """A sample whose reading number n shows the pid (or None) at position n; the last one is repeated."""
     milliseconds, left = [0], list(pids)
 
     def read():
@@ -38,7 +38,7 @@ def test_always_held():
 
 
 def test_hands_change():
-    # 7 is seen twice and is over at the third reading; 8 follows at once, for three readings.
+    # 7 is seen twice and is gone at the third reading; 8 directly follows the next 7, for three readings.
     found = sampled([7, 7, None, 7, 8, 8, 8, None], 0.5)
     assert (found["readings"], found["held_percent"]) == (11, round(100 * 6 / 11.0, 1))
     assert found["longest_hold_seconds"] == pytest.approx(3 * INTERVAL)

@@ -107,7 +107,7 @@ def test_locks_of_another_kind_do_not_stop_iptables(line, tmp_path):
 
 
 def test_the_recorded_process_is_another_one_by_now(tmp_path):
-    """Its pid was given to somebody who has nothing to do with the lock; a shell still has it open."""
+    """Its pid now belongs to a process that has nothing to do with the lock; a shell still has the lock file open."""
     tree = tmp_path / "a"
     section = look(merged(process(70, "sshd", ["sshd"]), process(71, "bash", ["bash", "fw.sh"]),
                           {"proc/70/fd/0": node_tree.link("/dev/null")}, opened(71)), tree, [LINE])

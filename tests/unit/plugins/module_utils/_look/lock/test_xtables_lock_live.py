@@ -90,7 +90,7 @@ def test_a_holder_and_a_queue(lock):
         assert found["pid"] == found["held_through_pid"] == holder.pid
         assert sorted(row["pid"] for row in section["waiters"]) == sorted(process.pid for process in waiters)
         assert all(row["command"] == "flock %s true" % lock and row["age_seconds"] >= 0 for row in section["waiters"])
-        # Looking took nothing: the next one still has to wait, and gets the lock when the holder ends.
+        # The look did not take the lock: the next process still has to wait, and gets it when the holder ends.
         with pytest.raises(OSError):
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert [process.wait() for process in waiters] == [0, 0]
@@ -187,7 +187,7 @@ def test_a_holder_in_a_pid_namespace_of_its_own(lock):
 
 
 def hung(lock, pid):
-    """(section, row) as soon as it tells of this hung restore, else nothing; other tests may have some too."""
+    """(section, row) once the section lists this hung restore, before that None; other tests may have some too."""
     found = look(lock, hung_after_seconds=1)
     return next(((found, row) for row in found["hung"] if row["pid"] == pid), None)
 
@@ -228,7 +228,7 @@ def test_a_restore_that_waits_for_its_input_does_not_wait_for_the_lock(lock):
     (node_tree.DIRECTORY, "directory", "{0} is a directory: each of its legacy iptables commands fails"),
     (None, "absent", "its {0} does not exist yet: it has changed no rule with legacy iptables"),
     (node_tree.FIFO, "unknown", "{0} is neither a file nor a directory"),
-    # The node's own file, if the link were followed to the node.
+    # The link would lead to the node's own file if it were followed on the node.
     (node_tree.link("/proc/1/root{0}"), "absent",
      "its {0} does not exist yet: it has changed no rule with legacy iptables"),
 ])

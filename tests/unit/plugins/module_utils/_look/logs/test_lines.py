@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Candidate lines of the logs of a tree: which files, which end of them, and what is not touched."""
+"""Candidate lines of the logs of a tree: which files are read, which end of each, and which files are not touched."""
 
 import gzip
 import json

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_iptables_chains: what is passed on from what was read and asked, bounded, and the same for the same
+"""The section node_iptables_chains: it passes on readings and observations, is bounded, and is the same for the same
 rules."""
 
 import gc
@@ -23,7 +23,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.ipt
     DEFAULTS, collect_iptables_chains)
 
 VERSION = (1, 30)
-# What node_dump gives for a cluster with every kind of Service, beside Calico's rules.
+# The counts that node_dump gives for a cluster with every kind of Service, beside Calico's rules.
 SERVICES, ENDPOINTS, EMPTY_CHAINS = 53, 75, 29
 NO_KUBE_PROXY, KUBELET = {"mode": None, "version": None}, {"running": True, "version": "1.30.2",
                                                            "version_source": "kubelet --version"}
@@ -142,7 +142,7 @@ def test_what_could_not_be_read_is_missing_nowhere(tmp_path):
     one = tools('case $name in ip6*) exit 1;; *) cat "${0%/*}/dump";; esac')
     section = live(tmp_path, one, {"usr/sbin/dump": hint, "proc/net/ip_tables_names": "mangle\n"})
     assert (section["collected"]["nft_ipv6"], section["collected"]["legacy_ipv4"]) == ("unparsed", "unparsed")
-    # It may be in the legacy table that nobody could read, and so may be Services.
+    # The hint may be in the legacy table that could not be read, and so may Services.
     assert "hint_missing" not in section["observed"] and section["digest"]["services"] is None
     (tmp_path / "again").mkdir()
     known = live(tmp_path / "again", prints(hint))
@@ -174,7 +174,7 @@ NFT = {"usr/sbin/nft": script('echo "Error: No such file or directory" >&2; exit
 @pytest.mark.parametrize("mode, nft, status, ran",
                          [
                              ("iptables", {}, "absent", 0), (None, {}, "unparsed", 0), ("nftables", {}, "unparsed", 0),
-                             # Two of them for host ports.
+                             # Two of the nft commands are for host ports.
                              ("iptables", NFT, "absent", 4), ("nftables", NFT, "unparsed", 3),
                              ("nftables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 3),
                              ("iptables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 4),

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A rule without a match that is none: what iptables-save cannot print, nft does."""
+"""A rule that only seems to have no match: nft prints the match that iptables-save cannot print."""
 
 import json
 import subprocess
@@ -38,8 +38,8 @@ SET = "nft add set ip filter bad '{ type ipv4_addr; }'; nft insert rule ip filte
 
 
 def look(nft, *commands, **changes):
-    """[how many of the row and the same of the legacy backend stay, what is unread] after these commands in a namespace
-    of its own."""
+    """[how many of two rows stay (the row, and the same row of the legacy backend), unread sources] after these
+    commands in a network namespace of its own."""
     said = subprocess.run(["unshare", "--net", sys.executable, "-c", LOOK, json.dumps(changes), nft] + list(commands),
                           stdout=subprocess.PIPE, check=True,
                           env={"PYTHONPATH": python_path(), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}).stdout.decode()
@@ -63,7 +63,7 @@ def test_only_what_nft_shows_without_a_match_stays(commands, kept):
 @pytest.mark.parametrize("rule", ["-A INPUT -s 198.51.100.0/24 -j DROP",
                                   "-A INPUT -d 10.96.0.0/12 -p tcp -m tcp --dport 443 -j DROP"])
 def test_a_rule_that_refuses_by_its_match_needs_no_confirmation(rule):
-    """Nobody has to ask: nft prints that match too."""
+    """nft does not have to be asked: it prints that match too."""
     for nft in ("with", "without"):
         assert look(nft, JUMP, "iptables-nft " + rule, kind="unexpected_drop", text=rule) == [2, []]
 

@@ -43,7 +43,7 @@ json.dump([collect_iptables_chains(_host.Host("/"), node, dict(options, deep=dee
 
 def looks(tmp_path, text, balancing=kube_tables.WHOLE_BALANCING, **options):
     """[section, section with deep] of a node with these nft rules, and none of this machine's processes; `balancing`:
-    of a table with more chains that balance only parts are read without deep."""
+    a table with more balancing chains than this is read only in part without deep."""
     (tmp_path / "rules").write_text(text, encoding="utf-8")
     arguments = [str(tmp_path / "rules"), json.dumps(options), str(balancing)]
     out = subprocess.Popen(["unshare", "-n", "-pf", "--mount-proc", sys.executable, "-c", LOOK] + arguments,
@@ -96,8 +96,8 @@ def test_a_table_that_somebody_deleted(command, gone, tmp_path):
 @needs_root
 @pytest.mark.parametrize("layout", ["1.30", "1.36"])
 def test_rules_of_single_chains_of_a_big_table(layout, tmp_path):
-    """No nft lists a chain, which would fetch every set of the table: the kernel is asked for the rules of kube-proxy's
-    own chains alone."""
+    """nft does not list single chains, because that would fetch every set of the table: the kernel is asked for the
+    rules of kube-proxy's own chains only."""
     cluster = kube_cluster.plain_cluster("ipv6", 300, 1)
     text = kube_nft.table(cluster, layout).text() + kube_nft.table(kube_cluster.cluster("ipv4", []), layout).text()
     damage = ("insert rule ip6 kube-proxy services counter drop\nflush chain ip6 kube-proxy nat-output\nflush chain "
@@ -114,8 +114,8 @@ def test_rules_of_single_chains_of_a_big_table(layout, tmp_path):
 @needs_root
 @pytest.mark.parametrize("layout", ["1.30", "1.36"])
 def test_one_damaged_service_in_big_tables_of_both_families(layout, tmp_path):
-    """More than 3000 chains in each, asked for beside each other: what is inside the chains of Services is known
-    without deep."""
+    """More than 3000 chains in each table, both listed at the same time: the rules inside the chains of Services are
+    known without deep."""
     made = [kube_nft.table(kube_cluster.plain_cluster(family, 3100 if layout == "1.36" else 1050, 2), layout)
             for family in kube_dumps.FAMILIES]
     text = "".join(table.text() for table in made)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What iptables-nft-save prints while rules change is read again before it is believed."""
+"""Output of iptables-nft-save from while the rules change is read again before it is used."""
 
 import json
 import os
@@ -28,13 +28,13 @@ TORN = {
     "no jumps": "\n".join(line for line in HEALTHY.split("\n") if not line.startswith(("-A PREROUTING", "-A OUTPUT"))),
     "no table nat": HEALTHY[:HEALTHY.rindex("# Generated")],
 }
-# What each run prints is in files 1, 2, 3 and so on; the last one stays.
+# Run n prints the file dump<n>; all later runs print the last file.
 IN_TURN = ('case $name in iptables*) cd "${0%/*}"; n=$(($(cat n) + 1)); echo $n > n; while [ ! -e dump$n ]; do n=$((n '
            '- 1)); done; cat dump$n;; esac')
 
 
 def read_of(rules):
-    """What was read: rules of each table, what is odd, what could not be read."""
+    """The rule sets that were read: family, notices, unreadable parts, and the rule counts of each table."""
     return [(found.family, found.notices, found.unreadable,
              {name: table.rule_counts() for name, table in found.tables.items()}) for found in rules.rule_sets]
 
@@ -107,7 +107,7 @@ print(json.dumps(said))
 
 @needs_root
 def test_beside_a_real_program_that_replaces_the_rules_all_the_time(tmp_path):
-    """Each reading is of whole rules, or unknown; the writer never pauses, and each of its transactions is healthy."""
+    """Each reading is a whole rule set or unknown; the writer never pauses, and each of its transactions is healthy."""
     (tmp_path / "dump").write_text(HEALTHY)
     done = subprocess.run(["unshare", "-n", "sh", "-c", WRITER, "sh", sys.executable, READER], cwd=str(tmp_path),
                           timeout=240, check=True,

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What rules are judged for, from processes and their configuration to the observation."""
+"""The settings that rules are judged by, from processes and their configuration to the observation."""
 
 import chain_texts as texts
 import iptables_programs
@@ -49,7 +49,7 @@ def captured(section):
         (10260, ("--config=/c",), "port: 10260\n", ["takes port 10260/tcp of kubelet"]),
         (10250, ("--config=/c",), "port: 10260\n", []), (10255, ("--config=/c",), "", []),
         (10255, ("--config=/c",), "readOnlyPort: 10255\n", ["takes port 10255/tcp of kubelet (its read-only port)"]),
-        # Its health is offered on the loopback interface alone.
+        # kubelet serves its health endpoint on the loopback interface only.
         (10248, ("--config=/c",), "", []), (10250, ("--config=/none",), "", ["takes port 10250/tcp of kubelet"]),
     ])
 def test_host_ports_are_judged_by_the_ports_that_kubelet_has(port, arguments, config, found, tmp_path):
@@ -81,8 +81,8 @@ def test_the_hint_of_a_kubelet_that_makes_it(known, missing, tmp_path):
 
 
 @pytest.mark.parametrize("kubelet, proxy, kubernetes, missing", [
-    # Up to 1.26 kube-proxy has no jump to KUBE-FIREWALL of its own; without its version an older one may run beside
-    # kubelet 1.28.
+    # Up to 1.26 kube-proxy has no own jump to KUBE-FIREWALL; if its version is unknown, an older kube-proxy may run
+    # beside kubelet 1.28.
     ("1.28.4", "1.26.9", "1.26", 0), ("1.28.4", "1.28.4", "1.28", 2), ("1.28.4", None, "1.28", 0),
     ("1.30.2", None, "1.30", 2)])
 def test_the_version_of_kube_proxy_counts_for_its_jumps(kubelet, proxy, kubernetes, missing, tmp_path):
@@ -133,7 +133,7 @@ def test_sets_in_kube_services_prove_ipvs_mode(tmp_path):
     section = of_dump(tmp_path, texts.adding(ipvs, "nat", *LEFT_OF_IPTABLES))
     assert (section["mode"], section["observed"].get("other_mode"),
             "empty_service_chain" in section["observed"]) == ("ipvs", 3, False)
-    # A set of somebody else's proves nothing.
+    # A set of another owner proves nothing.
     assert of_dump(tmp_path, texts.adding(texts.healthy(), "nat",
                                           SETS.replace("KUBE-CLUSTER-IP",
                                                        "blocked").replace("ACCEPT", "RETURN")))["mode"] == "iptables"
@@ -143,7 +143,7 @@ def test_a_canary_alone_proves_no_mode(tmp_path):
     section = of_dump(tmp_path, texts.small("mangle", "KUBE-PROXY-CANARY",
                                             []) + texts.small("nat", "KUBE-PROXY-CANARY KUBE-MARK-MASQ", []))
     assert (section["mode"], section["observed"]) == (None, {})
-    # Without a single Service iptables mode has chains of its own besides.
+    # iptables mode has further chains of its own even without any Service.
     assert of_dump(tmp_path,
                    texts.small("nat", "KUBE-NODEPORTS KUBE-PROXY-CANARY KUBE-SERVICES", []))["mode"] == "iptables"
 
@@ -152,7 +152,7 @@ def test_a_canary_alone_proves_no_mode(tmp_path):
                          [("nft", "nft", "legacy"), ("legacy", "nft", "nft"), ("legacy", "", "nft"),
                           (None, "legacy", "nft"), (None, "", "nft and legacy")])
 def test_the_backend_of_the_kube_proxy_that_runs_is_not_the_leftover(program, hinted, left, tmp_path):
-    """Full rules in both, as after another start with the other backend; a wrapper that was not run tells nothing."""
+    """Both backends hold all rules, as after a restart with the other one; a wrapper that is not run proves nothing."""
     print_dump = 'case $name in iptables-*) cat "${0%/*}/$name.txt";; esac'
     saves = {"proc/net/ip_tables_names": "nat\nfilter\nmangle\n"}
     for backend in ("nft", "legacy"):

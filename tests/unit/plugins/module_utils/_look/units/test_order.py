@@ -17,7 +17,7 @@ BOOT[VENDOR + "default.target"] = node_tree.link("multi-user.target")
 BOOT[VENDOR + "network-online.target"] = "[Unit]\nAfter=network.target\n"
 KUBELET = "[Unit]\nWants=network-online.target\nAfter=network-online.target\n[Service]\nExecStart=/usr/bin/kubelet\n"
 IPTABLES = "[Service]\nType=oneshot\nExecStart=/sbin/restore\nExecStop=/sbin/flush\n[Unit]\n"
-# Who sets the network up pulls its target in; without that `network.target` orders nothing.
+# The unit that sets up the network pulls in network.target; otherwise `network.target` orders nothing.
 NETWORK = {VENDOR + "networking.service": "[Service]\nExecStart=/sbin/ifup\n[Unit]\nAfter=network-pre.target\n"
                                           "Before=network.target\nWants=network.target\n",
            ETC + "multi-user.target.wants/networking.service": node_tree.link("../networking.service")}
@@ -76,7 +76,7 @@ def test_what_starts_a_unit_later(units):
     ("", False),
     ("Before=kubelet.service\n", True),
     ("Before=network-pre.target\nWants=network-pre.target\n", True),
-    # Nobody starts these targets, so they order nothing.
+    # No unit starts these targets, so they order nothing.
     ("Before=network-pre.target\n", False),
     ("Before=eta.target\n", False),
     ("Before=network.target\nWants=network.target\n", True),

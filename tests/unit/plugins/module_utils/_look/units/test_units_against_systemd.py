@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Units of random trees against the real systemd, which reads the same files: what counts, what it says, what starts
-and in which order."""
+"""Units of random trees against the real systemd, which reads the same files: which files count, which commands and
+dependencies they contain, which units start and in which order."""
 
 import os
 import random
@@ -26,13 +26,13 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.uni
 ROUNDS = 20
 TARGETS = ["multi-user.target", "basic.target", "sockets.target"]
 LOADABLE = [name for name in unit_trees.NAMES if name not in unit_trees.TEMPLATES] + TARGETS
-# Units that systemd adds by itself, and that nobody orders a firewall by.
+# Units that systemd adds by itself; no firewall is ordered by them.
 _ASIDE = re.compile(r".*\.(slice|mount|device)$|shutdown\.target$|(emergency|rescue)\.")
 
 
 @pytest.fixture
 def trees(tmp_path):
-    """Gives (what to say of a failure, tree, Units) for each round."""
+    """Gives (message for a failure, tree, Units) for each round."""
     number = kube_audit.seed()
 
     def rounds(count, change=dict):
@@ -52,7 +52,7 @@ def test_the_same_files_count(trees):
         for name in LOADABLE:
             theirs, ours = answers[name], units.unit(name)
             if theirs == "bad":
-                continue  # Refused for what the lines of it say together, which is not read here.
+                continue  # Refused for a combination of its lines, which is not judged here.
             seen.add(theirs if isinstance(theirs, str) else "loaded")
             if isinstance(theirs, str):
                 assert ("not found" if ours is None else "masked" if ours.masked else "loaded") == theirs, (what, name)
@@ -90,7 +90,7 @@ def _printed(unit):
 
 
 def _unescaped(words):
-    # systemd prints $$ as it was written and makes it one when it starts the program.
+    # systemd prints $$ as it was written and replaces it with $ when it starts the program.
     return [word.replace("$$", "$") for word in words]
 
 
@@ -99,7 +99,7 @@ def test_the_same_dependencies_count(trees):
     for what, root, units in trees(ROUNDS, unit_trees.with_relative_links):
         for name, theirs in real_systemd.load(root, LOADABLE)[0].items():
             ours = units.unit(name)
-            # Of a unit with two names it depends on the other names which one fills in a template.
+            # If a unit has two names, the other names decide which of them fills in a template.
             if isinstance(theirs, str) or any(units.unit(other).aliases for other in [name] + _neighbours(theirs)
                                               if units.unit(other)):
                 continue
@@ -124,7 +124,7 @@ def test_the_same_order_holds(trees):
         found = units_order.start_order(units, set(expected))
         for name, earlier in expected.items():
             assert found[name] <= earlier, (what, name)
-            # Of two targets that want each other one is first by chance.
+            # If two targets want each other, either of them may be first.
             lost = [other for other in earlier - {name} - found[name] if not _want_each_other(units, name, other)]
             assert lost == [], (what, name)
             compared += len(found[name])
@@ -149,7 +149,7 @@ def test_a_boot_starts_the_same_units(trees):
         ours = {name for name in units_boot.started_units(units)
                 if not _ASIDE.match(name) and not _is_named_after_a_unit(name)}
         assert theirs <= ours, what
-        # What requires a missing unit is not started; told here all the same.
+        # systemd does not start a unit that requires a missing unit; `ours` contains it all the same.
         assert ours == theirs or not nothing_missing, what
         assert all(units.starts_at_boot(name) for name in theirs), what
         whole += nothing_missing
@@ -157,8 +157,8 @@ def test_a_boot_starts_the_same_units(trees):
 
 
 def _is_named_after_a_unit(name):
-    """Whether it may be a template that a unit without an instance wants; of a unit with two names it is chance which
-    one fills it in."""
+    """Whether it may be a template that a unit without an instance wants; if that unit has two names, either of them
+    may fill it in."""
     stems = [other.partition(".")[0] for other in unit_trees.PLAIN]
     return name.partition("@")[2].rpartition(".")[0] in stems
 
@@ -193,7 +193,7 @@ def test_a_cycle_is_seen(tmp_path):
 
 
 def test_the_directories_are_systemd_s():
-    """A systemd for merged trees has no /lib, one for others may have it; the rest is the same in the same order."""
+    """A systemd for merged trees has no /lib, others may have it; the rest is the same, in the same order."""
     told = subprocess.run(["systemd-analyze", "unit-paths"], stdout=subprocess.PIPE,
                           env=dict(os.environ, SYSTEMD_LOG_LEVEL="err"), check=True)
     theirs = [path for path in told.stdout.decode().split() if path != "/lib/systemd/system"]

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Folding of kube-proxy's service rules: what is folded, what is not, and that every answer is the same without it."""
+"""Folding of kube-proxy's Service rules: which rules are folded, which are not; every answer is the same without it."""
 
 import random
 import re
@@ -35,7 +35,7 @@ def read(text, folding=True):
 
 
 def answers(rule_sets, lines):
-    """What is asked of rule sets, in a form that does not tell how they hold their rules."""
+    """Every answer of the rule sets, in a form that does not depend on how they hold their rules."""
     said = [lines]
     for rules in rule_sets:
         services = list_services(rules)
@@ -219,7 +219,7 @@ WHOLE = ["-A %s ! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j K
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize("rules", [PAIR, WHOLE])
 def test_a_rule_that_is_there_twice_is_found_wherever_the_second_stands(rules, declared, header, monkeypatch):
-    """Most folded rules are not written down to find those that are there twice: they can be written again."""
+    """To find duplicates, the text of most folded rules is not kept: it can be written again."""
     chains = [":%s - [0:0]" % name for name in (SVC, SEP, OTHER)] if declared else []
     for text in rules:
         for place in range(len(rules) + 1):

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parsers of what boot loaders are told: grub.cfg, grubenv, Boot Loader Specification entries."""
+"""Parsers of boot loader configuration: grub.cfg, grubenv, Boot Loader Specification entries."""
 
 import pytest
 from hypothesis import example, given

@@ -80,7 +80,7 @@ def test_where_metrics_are_offered(text, metrics):
     assert parse_kube_proxy_config(text).fields["metrics"] == metrics
 
 
-# What is not read as a whole is not taken for a configuration that says nothing.
+# A text that cannot be read as a whole is not treated as a configuration without settings.
 UNREAD = ["metricsBindAddress: [::1]:10249\n", "mode: ''\nx: &x\n  mode: ipvs\n<<: *x\n", "mode: 1\n", "mode: on\n",
           "iptables: {masqueradeAll: 'true'}\n", "? mode\n: ipvs\n", "mode: !!str ipvs\n", "mode: *gone\n",
           "mode: [ipvs]\n", "conntrack: {maxPerCore: *gone}\n", "conntrack: [1]\n", "mode: ipvs\n   min: 1\n",

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nft commands are run, and what comes of them; against the real nft too."""
+"""Which nft commands are run, and what their output gives; against the real nft too."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def small(family="ipv4", layout="1.36", **options):
 
 
 def asked(answer, deep=False, whole_chains=0):
-    """(KubeTables, commands that were run); a table counts as large, however small it is."""
+    """(KubeTables, commands that were run); by default even a small table counts as large."""
     commands = []
 
     def noted(arguments):
@@ -38,7 +38,7 @@ def not_deep(table):
 
 
 def content(found):
-    """All that was found but the order of elements, which is the kernel's."""
+    """Everything that was found, except the order of elements, which the kernel chooses."""
     return {
         family: (
             sorted((name, chain.type, chain.hook, chain.priority, chain.policy, chain.rules, tuple(chain.targets),
@@ -138,7 +138,7 @@ def test_a_small_table_is_read_as_a_whole(family):
 
 
 def test_both_families_together_have_one_bound():
-    """The smaller table is read as a whole where both together are too many, and the other one says why it is not."""
+    """Where both tables together have too many chains, the smaller is read whole; the other has a reason why not."""
     big, tiny = small(), kube_nft.table(kube_cluster.cluster("ipv6", []))
     total = len(big.chains) + len(tiny.chains)
     assert asked(kube_nft.answers(big, tiny), False, total)[0].deep == {"ipv4": None, "ipv6": None}
@@ -209,7 +209,7 @@ def test_what_leads_nowhere():
 @pytest.mark.parametrize("family, layout", CASES)
 @pytest.mark.parametrize("all_addresses", [False, True])
 def test_the_real_nft_prints_what_the_fixture_says(family, layout, all_addresses):
-    """Word for word but for the order of elements, and each listing is read the same."""
+    """The words are the same, except for the order of elements, and each listing gives the same result."""
     table = small(family, layout, all_addresses=all_addresses)
     with kube_nft.RealNft() as real:
         real.load(table.text())
@@ -222,7 +222,7 @@ def test_the_real_nft_prints_what_the_fixture_says(family, layout, all_addresses
 
 
 def words(text):
-    """All words, sorted: the kernel decides on the order in sets."""
+    """All words, sorted, because the kernel chooses the order in sets."""
     return sorted(re.split(r"[\s,{}]+", text))
 
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of systemd units: what is one, its parts, and the names its drop-ins may be filed under."""
+"""Names of systemd units: which names are valid, their parts, and the names under which drop-ins may be stored."""
 
 import pytest
 

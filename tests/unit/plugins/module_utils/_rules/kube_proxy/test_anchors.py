@@ -229,7 +229,7 @@ def test_what_lets_packets_pass_hides_nothing(rule):
         (["-j RETURN"], False), (["-i eth1 -j RETURN", "-j ACCEPT"], False), (["-i eth1 -g Y", "-j ACCEPT"], False),
         (["-i eth1 -j ACCEPT"], False), ([], False),
         (["-j X"], False), (["-g KUBE-FORWARD", "-j ACCEPT"], False), (["-j KUBE-FORWARD", "-j ACCEPT"], True),
-        (["-j DROP"], False),  # told as unexpected_drop
+        (["-j DROP"], False),  # reported as unexpected_drop
     ])
 @pytest.mark.parametrize("jump", ["-j X", "-m comment --comment mine -j X"])
 def test_a_chain_that_lets_nothing_come_back_hides_them_too(jump, rules, hidden):

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Single rules of kube-proxy that somebody deleted, where what is left tells of them."""
+"""Single deleted rules of kube-proxy, where the remaining rules show the loss."""
 
 import chain_texts as texts
 import kube_cluster
@@ -51,7 +51,7 @@ def test_a_cluster_ip_that_only_external_traffic_is_left_of():
     lost = texts.without(texts.healthy(), PORTAL)
     rows = questions.ask([texts.read(lost), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
     assert texts.told(rows) == [("anchor_missing", "nat", EXT)]
-    # Its ClusterIP is refused on this node: none of its endpoints is here, with an internal policy of Local.
+    # This node refuses its ClusterIP: the internal traffic policy is Local, and none of its endpoints is on this node.
     refused = ('-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment "shop/web1:http has no local endpoints" '
                '-m tcp --dport 80 -j DROP')
     assert ask(texts.adding(lost, "filter", refused)) == []
@@ -64,7 +64,7 @@ def test_a_cluster_ip_that_only_external_traffic_is_left_of():
     (texts.OTHER_SVC, ["-A KUBE-SERVICES -d 10.96.0.2/32"], "the ClusterIP of the Service is"),
     (EXT, ["-A KUBE-NODEPORTS -p tcp"], "NodePort and external addresses of the Service are")])
 def test_a_service_that_nothing_leads_to_is_told_by_its_name(chain, lines, what):
-    # An empty KUBE-NODEPORTS would be told as that.
+    # An empty KUBE-NODEPORTS would itself be reported.
     text = texts.adding(texts.healthy(), "nat",
                         "-A KUBE-NODEPORTS -d 192.0.2.1/32 -p tcp -m tcp --dport 30099 -j %s" % texts.THIRD_SVC)
     text = texts.without(text, *[line for line in texts.healthy().split("\n") if line.startswith(tuple(lines))])
@@ -72,7 +72,7 @@ def test_a_service_that_nothing_leads_to_is_told_by_its_name(chain, lines, what)
     rows = questions.ask(read, texts.setting_by())[0]
     assert texts.told(rows) == [("anchor_missing", "nat",
                                  chain)] and rows[0]["detail"] == "no rule jumps to it: %s not reached" % what
-    # Somebody emptied the chain too, so nothing tells that the Service is still there; and in ipvs mode all of it is
+    # The chain is empty too, so no rule shows that the Service still exists; and in ipvs mode all of these rules are
     # left over.
     empty = "\n".join(line for line in text.split("\n") if not line.startswith("-A %s " % chain))
     assert "anchor_missing" not in [row["kind"] for row in questions.ask([texts.read(empty)], texts.setting_by())[0]]

@@ -170,7 +170,7 @@ def test_a_drop_beside_the_canonical_one_was_added_by_somebody():
         ("filter", "-A KUBE-NODEPORTS -p tcp -m tcp --dport 32000 -j ACCEPT", "-A KUBE-NODEPORTS -p tcp -j ACCEPT"),
         ("filter", "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j REJECT",
          "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -j REJECT"),
-        # Of a NodePort without endpoints: what is left closes the whole node.
+        # The rule of a NodePort without endpoints: without its port it closes the whole node.
         ("filter", "-A KUBE-EXTERNAL-SERVICES -p tcp -m addrtype --dst-type LOCAL -m tcp --dport 30023 -j DROP",
          "-A KUBE-EXTERNAL-SERVICES -p tcp -m addrtype --dst-type LOCAL -m tcp -j DROP"),
     ])

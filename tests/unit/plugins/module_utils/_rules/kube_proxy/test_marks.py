@@ -60,10 +60,10 @@ def test_what_a_mark_amounts_to(rules, told):
 
 
 @pytest.mark.parametrize("rules, told", [
-    # Up to 1.18 the rule that masquerades looks at the mark itself; so do those of kubelet beside those of kube-proxy.
+    # Up to 1.18 the rule that masquerades matches the mark itself; so do kubelet's rules beside those of kube-proxy.
     (["-m mark --mark 0x4000/0x4000 -j MASQUERADE"], False), (["-m mark --mark 0x8000/0x8000 -j MASQUERADE"], True),
     (["-m mark --mark 0x8000/0x8000 -j MASQUERADE", "-m mark --mark 0x4000/0x4000 -j MASQUERADE"], False),
-    # ipvs mode: what comes back to its own endpoint is in a set.
+    # ipvs mode: a set matches packets that return to their own endpoint.
     (["-m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE", "-m mark ! --mark 0x4000/0x4000 -j RETURN",
       "-j MASQUERADE"], False),
     (["-m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE", "-m mark ! --mark 0x8000/0x8000 -j RETURN",
@@ -73,7 +73,7 @@ def test_what_a_mark_amounts_to(rules, told):
     (["-j MARK --set-xmark 0x4000/0x0", "-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j MASQUERADE"], True),
     (["-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j MARK --set-xmark 0x4000/0x0", "-j MASQUERADE"], False),
     (["-o eth1 -j MARK --set-xmark 0x4000/0x0", "-m mark ! --mark 0x4000/0x4000 -j RETURN", "-j MASQUERADE"], False),
-    (["-j RETURN", "-j MASQUERADE"], False),  # A lost match, which is told as that.
+    (["-j RETURN", "-j MASQUERADE"], False),  # This is reported as lost_match.
     (["-o eth1 -j RETURN", "-m mark ! --mark 0x8000/0x8000 -j RETURN", "-j MASQUERADE"], False),
     (["-m mark ! --mark none -j RETURN"], False),
     (["-o eth1 -j ACCEPT", "-m mark ! --mark 0x8000/0x8000 -j RETURN", "-j MASQUERADE"], False), ([], False),

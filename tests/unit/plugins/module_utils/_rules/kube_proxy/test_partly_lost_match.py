@@ -85,7 +85,7 @@ def test_a_verdict_in_the_chain_of_a_service_is_not_of_kube_proxy(name, rule, be
 @pytest.mark.parametrize("mode, told", [("iptables", []), ("ipvs", ["lost_match"]), (None, [])])
 @pytest.mark.parametrize("target", ["RETURN", "ACCEPT"])
 def test_a_verdict_in_kube_services_lost_a_match_in_ipvs_mode_only(mode, told, target):
-    """Of iptables mode it is told as unexpected_drop."""
+    """In iptables mode it is reported as unexpected_drop."""
     rule_set = texts.read(texts.small("nat", "KUBE-SERVICES", ["-A KUBE-SERVICES -j " + target]))
     assert [row["kind"] for row in ask_lost_match(rule_set, texts.setting(rule_set, mode=mode))] == told
     of_ipvs = texts.read(texts.small("nat", "KUBE-SERVICES", ["-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP "

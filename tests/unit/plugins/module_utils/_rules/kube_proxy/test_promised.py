@@ -52,11 +52,11 @@ def test_every_healthy_capture_is_equal():
         ("flush-all-with-chains-one-family/kube-proxy-1.36.3-iptables-nft", "4-36s-later", {}),
         ("old-dump-restored/kube-proxy-1.36.3-iptables-legacy", "3-36s-later", {"ipv4/nat": (259, 314, "more")}),
         ("old-dump-restored/kube-proxy-1.36.3-iptables-legacy", "5-36s-later", {}),
-        # One series of both families: equal to one of them is right, and 249 is neither.
+        # One series counts both families: a number equal to that of either family is right, and 249 equals neither.
         ("old-dump-restored/kube-proxy-1.30.5-iptables-nft", "2-restored", {"all/nat": (249, 248, "fewer")}),
         ("flush-nat/kube-proxy-1.30.5-iptables-legacy", "2-flushed", {}),
         ("flush-nat/kube-proxy-1.30.5-iptables-legacy", "5-36s-later", {"all/nat": (301, 300, "fewer")}),
-        # What is wanted is not there yet.
+        # The wanted rules do not exist yet.
         ("lock-held/kube-proxy-1.36.3-iptables-legacy", "2-41s-held", {"ipv4/nat": (311, 314, "unknown")}),
         ("restore-hangs/kube-proxy-1.36.3-iptables-nft", "2-70s-hanging", {"ipv4/nat": (311, 314, "unknown")}),
         ("backend-switched/kube-proxy-1.36.3-iptables-nft", "1-first-backend", {}),
@@ -93,7 +93,7 @@ COMMIT
 def test_chains_of_kubelet_and_kube_router_are_not_counted():
     counts = counted(OTHERS.encode())
     assert counts == {"nat": (1, 0), "filter": (1, 1)}
-    # KUBE-FIREWALL is kube-proxy's own or kubelet's.
+    # KUBE-FIREWALL belongs to kube-proxy or to kubelet.
     for promised in (1, 2):
         assert compare_rules({"ipv4": {"filter": promised}}, {"ipv4": [counts], "ipv6": [{}]},
                              [])[0]["state"] == "equal"

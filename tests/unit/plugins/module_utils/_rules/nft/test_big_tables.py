@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is inside the chains of Services is judged in tables of more than 3000 chains too, without deep, and what is not
-judged is told."""
+"""The rules inside the chains of Services are judged in tables of more than 3000 chains too, without deep; rules that
+are not judged are reported."""
 
 import copy
 import re
@@ -22,7 +22,7 @@ LAYOUTS = ("1.30", "1.36")
 
 @pytest.fixture(scope="module", params=LAYOUTS)
 def healthy(request):
-    """Every kind of Service among so many plain ones."""
+    """Every kind of Service among many plain ones, in a table of more than CHAINS chains."""
     plain = kube_cluster.plain_cluster("ipv4", CHAINS if request.param == "1.36" else CHAINS // 3, 2).services
     made = kube_nft.table(kube_cluster.cluster("ipv4", list(kube_cluster.every_kind("ipv4").services) + list(plain)),
                           request.param)
@@ -120,7 +120,7 @@ def test_what_is_not_judged_is_told_once(healthy):
 
 
 def test_a_chain_that_came_while_the_table_was_listed_is_not_empty(healthy):
-    """`nft list chains` is asked a second time, and says nothing of the rules of the chains it names."""
+    """`nft list chains` runs a second time, and does not print the rules of the chains that it lists."""
     found = read_kube_tables(kube_nft.answers(healthy))
     name = next(name for name in healthy.chains if name.startswith("service-"))
     found.tables["ipv4"].chains[name].rules = None

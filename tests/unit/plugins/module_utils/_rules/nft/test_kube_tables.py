@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is seen in the tables of nftables mode: nothing in healthy ones, and of a damaged one exactly the damage."""
+"""Observations in tables of nftables mode: none in healthy tables, and exactly the damage in a damaged one."""
 
 import random
 
@@ -16,7 +16,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.kube_tables import ask_nftables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import KINDS, merged
 
-# Versions each layout has to be found healthy under; patch releases of 1.31 to 1.33 have that of 1.34.
+# Versions with which each layout must be healthy; patch releases of 1.31 to 1.33 have the layout of 1.34.
 VERSIONS = {"1.29": (None, (1, 29)), "1.30": (None, (1, 30), (1, 31), (1, 33)),
             "1.34": (None, (1, 31), (1, 34), (1, 35)), "1.36": (None, (1, 36))}
 HEALTHY = [(layout, version) for layout in kube_nft.LAYOUTS for version in VERSIONS[layout]]
@@ -64,7 +64,7 @@ def test_one_family_repaired_after_a_flush():
     made = rows(tables(families=["ipv6"]))
     assert [(row["kind"], row["family"])
             for row in made] == [("anchor_missing", "ipv4")] and "while the one of ipv6 does" in made[0]["detail"]
-    # A node without IPv6 has no such table, and nobody else has one.
+    # A node without IPv6 has no such table, and no ip6 table of any other program.
     assert ask(tables(families=["ipv4"])) == []
     assert ask(tables(families=["ipv4"]),
                others="table ip6 mangle {\n}\n") == [("anchor_missing", "ipv6", "table ip6 kube-proxy")]
@@ -93,7 +93,7 @@ def test_each_missing_chain_is_seen(layout, name, deep):
     del made[1].chains[name]
     found = ask(made, deep)
     assert ("anchor_missing", "ipv6", name) in found
-    # What leads there, where that is known, leads nowhere now.
+    # Where jumps to the chain are known, they are dangling now.
     assert set(found) <= {("anchor_missing", "ipv6", name), ("dangling_jump", "ipv6", name)}
 
 
@@ -243,7 +243,7 @@ def test_any_one_chain_of_a_service_emptied(layout, family):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
 def test_any_one_chain_of_a_service_taken_away(layout, family):
-    """The kernel does not allow it; a listing that was tampered with can say it."""
+    """The kernel does not allow it, but a listing that was tampered with can contain it."""
     seed = random.randrange(1 << 30)
     print("seed %d" % seed)
     for number in range(12):

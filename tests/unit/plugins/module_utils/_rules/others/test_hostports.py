@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Host ports that capture the node's own, and those that do not."""
+"""Host ports that capture the node's own ports, and host ports that do not."""
 
 import chain_texts as texts
 import pytest
@@ -98,7 +98,7 @@ def test_redirections_and_rules_for_all_ports(lines, ports):
         ("-A PREROUTING -p tcp -m multiport --dports 22,6443,10250 -j RETURN", ALL), ("-A PREROUTING -j ACCEPT", ALL),
         ("-A PREROUTING -p tcp -m tcp --dport 10250 -j ACCEPT", REDIRECTED), (ALL.replace("-p tcp", "-p udp"),),
         (ALL.replace("-p tcp", "-i lo -p tcp"),),
-        # Transparent proxies are for what is not the node's own, or for one user's.
+        # Transparent proxies redirect packets that are not for the node itself, or packets of one user.
         (ALL.replace("-p tcp", "-p tcp -m addrtype ! --dst-type LOCAL"),),
         (ALL.replace("PREROUTING -p tcp", "OUTPUT -p tcp -m owner --uid-owner 1337"),),
         (ALL.replace("-p tcp", "-s 10.244.0.0/16 -p tcp"),), (ALL.replace("-p tcp", "-p tcp -m mark --mark 0x1/0x1"),),

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What network plugins masquerade, and nobody does any more."""
+"""Traffic that network plugins masquerade, and that no rule masquerades any more."""
 
 import chain_texts as texts
 import pytest
@@ -10,7 +10,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import q
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.masquerade import ask_masquerade
 
 POD, OTHER_POD = "CNI-5fcbd0cf0b0d4c3b8e7a1f20", "CNI-a1b2c3d4e5f60718293a4b5c"
-# Chain -> (the jump to it, the rules of it that masquerade).
+# Chain -> (the jump to it, its rules that masquerade).
 PLUGINS = {
     "FLANNEL-POSTRTG": ('-A POSTROUTING -m comment --comment "flanneld masq" -j FLANNEL-POSTRTG',
                         ["-A FLANNEL-POSTRTG -s 10.244.0.0/16 ! -d 224.0.0.0/4 -j MASQUERADE --random-fully"]),
@@ -24,7 +24,7 @@ EMPTY = "none of its rules masquerades"
 
 
 def dump(chains, *rules):
-    """A healthy node with these chains and rules of nat besides."""
+    """A healthy node with these additional chains and rules of nat."""
     return texts.adding(texts.healthy(), "nat", *([":%s - [0:0]" % name for name in chains.split()] + list(rules)))
 
 

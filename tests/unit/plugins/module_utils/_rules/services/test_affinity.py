@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Services with sessionAffinity that lead nobody back, on real nodes and folded or not."""
+"""Services with sessionAffinity that send no client back to its endpoint, on real nodes and folded or not."""
 
 import re
 
@@ -20,7 +20,7 @@ def found(text):
 
 
 def unfolded(text):
-    """The same with every rule in a form that is not kube-proxy's own, which is kept as a rule."""
+    """The same text with every rule in a form that kube-proxy does not write, so that it is kept as a rule."""
     return re.sub(r"(-A KUBE-S(?:EP|VC|VL)-\S+ )", r"\1-m comment --comment read-as-a-rule ", text)
 
 

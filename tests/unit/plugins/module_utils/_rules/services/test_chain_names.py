@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of real nodes that lead somewhere else than the names of their chains say."""
+"""Rules of real nodes whose destinations contradict the names of their chains."""
 
 import re
 
@@ -32,7 +32,7 @@ def as_printed(text):
 
 
 def unfolded(text):
-    """The same with every rule in a form that is not kube-proxy's own, which is kept as a rule."""
+    """The same text with every rule in a form that kube-proxy does not write, so that it is kept as a rule."""
     return re.sub(r"(-A KUBE-S(?:EP|VC|VL)-\S+ )", r"\1-m comment --comment read-as-a-rule ", text)
 
 
@@ -82,7 +82,7 @@ def test_an_endpoint_that_was_moved_with_its_mark(node):
     four = "10.129.0.7" in text
     moved = changed(text, endpoint, "10.129.0.7" if four else "fd02:a:0:1::7",
                     "10.129.0.98" if four else "fd02:a:0:1::98", "-A")
-    # An address of IPv6 may be written otherwise in the EndpointSlice: its hash proves nothing.
+    # The EndpointSlice may write an IPv6 address differently, so its hash proves nothing.
     detail = "shop/cart:http: translates to 10.129.0.98:8080, but its name belongs to another endpoint"
     assert found(moved) == ([("unsound_endpoint", endpoint, detail)] if four else [])
 

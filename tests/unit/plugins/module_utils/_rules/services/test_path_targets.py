@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules that refuse nothing and cut Services off: NOTRACK, marks that are cleared, pods accepted before they are
-masqueraded; and who means well."""
+masqueraded; and similar rules that do no harm."""
 
 import chain_texts as texts
 import kube_audit
@@ -20,7 +20,7 @@ def found(text, **known):
 
 
 def node(table, *lines, **how):
-    """A healthy node with these lines in one of its tables, rules first of all unless `first=False`."""
+    """A healthy node with these lines in one of its tables; the rules come first unless `first=False`."""
     healthy = texts.healthy(how.get("family", "ipv4"))
     if table == "raw":
         return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"),
@@ -37,7 +37,7 @@ def node(table, *lines, **how):
                              ("nat", "-A POSTROUTING -s 10.128.0.0/14 -j ACCEPT", True, "anchor_shadowed"),
                          ])
 def test_the_rules_of_others_on_real_nodes(table, rule, first, kind, name):
-    """As they were saved with kube-proxy's own; without them nothing is told."""
+    """The rules of others are saved together with kube-proxy's own; without them nothing is reported."""
     healthy = kube_audit.sample(name)
     assert found(healthy) == []
     text = healthy if "*%s\n" % table in healthy else texts.small(table, "", [], "ipv4",
@@ -102,8 +102,8 @@ def test_a_mark_that_is_cleared(rule, hook):
 
 
 @pytest.mark.parametrize("rule", [
-    # Those of Calico, Cilium, Tailscale and flow offloading have masks; a shaper marks what nobody has marked, or one
-    # interface.
+    # Rules of Calico, Cilium, Tailscale and flow offloading have masks; a traffic shaper marks only packets without a
+    # mark, or only one interface.
     "-A POSTROUTING -j MARK --set-xmark 0x0/0xf0000", "-A FORWARD -j MARK --set-xmark 0x200/0xf00",
     "-A FORWARD -j MARK --set-xmark 0x40000/0xff0000",
     "-A POSTROUTING -m mark --mark 0x0 -j MARK --set-xmark 0x1/0xffffffff",

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who refuses packets of Services in chains of his own, and who only guards something else."""
+"""User-defined chains that refuse packets of Services, and user-defined chains that only guard other traffic."""
 
 import chain_texts as texts
 import pytest
@@ -19,7 +19,7 @@ def ask(text, services=None, **known):
 
 
 def node(table, *lines, **how):
-    """A healthy node with these lines in one of its tables, rules first of all unless `first=False`."""
+    """A healthy node with these lines in one of its tables; the rules come first unless `first=False`."""
     healthy = texts.healthy(how.get("family", "ipv4"))
     if table in ("raw", "security"):
         return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"),
@@ -28,7 +28,7 @@ def node(table, *lines, **how):
 
 
 def mine(hook, *rules, **how):
-    """What is told of a chain of somebody's own that the built-in one leads to."""
+    """The findings in a user-defined chain that the built-in chain jumps to."""
     lines = [":MINE - [0:0]", "-A %s %s-j MINE" % (hook, how.pop("by", ""))] + ["-A MINE " + rule for rule in rules]
     return ask(node(how.pop("table", "filter"), *lines, **how))
 
@@ -66,7 +66,7 @@ def test_a_refusal_in_a_chain_of_ones_own_that_services_pass(rule):
         "-m limit --limit 5/sec -j DROP", "-m connlimit --connlimit-above 100 -j REJECT",
         "-m geoip --src-cc XX -j DROP",
         "-p tcp -m tcp --sport 25 -j DROP",
-        "-p tcp -m tcp --dport 80 -j DROP",  # Behind DNAT no packet goes to the Service's own port.
+        "-p tcp -m tcp --dport 80 -j DROP",  # After DNAT no packet goes to the Service's own port.
         "-d 10.244.0.0/255.255.0.7 -j DROP", "! -s 10.244.0.0/16 -d 10.244.0.0/16 -j DROP",
         "-m pkttype --pkt-type broadcast -j DROP",
         "-d 10.96.0.0/12 -p tcp -m tcp --dport 22 -j DROP", "-m addrtype --dst-type LOCAL -j DROP", "-d none -j DROP",
@@ -221,7 +221,7 @@ def test_ipv6():
     assert mine("FORWARD", "-d 2001:db8::/32 -j DROP", family="ipv6") == []
 
 
-# What other programs write, as on nodes without any defect; owners this collection does not know, and some it does.
+# Rules of other programs, as on healthy nodes; this collection knows some of the owners, and some it does not.
 OTHERS = {
     "fail2ban": [":f2b-sshd - [0:0]", "-A INPUT -p tcp -m multiport --dports 22 -j f2b-sshd",
                  "-A f2b-sshd -s 198.51.100.7/32 -j REJECT", "-A f2b-sshd -j RETURN"],
@@ -280,7 +280,7 @@ def test_behind_a_policy_engine_that_may_accept_nothing_is_certain():
 
 
 def test_where_the_services_are_not_in_rules():
-    """In nftables mode they are given, without endpoints where these are not known; in ipvs mode nobody gives them."""
+    """In nftables mode they are given, without endpoints where these are not known; in ipvs mode none are given."""
     lines = [":MINE - [0:0]", "-A FORWARD -j MINE", "-A OUTPUT -d 10.96.0.0/12 -p tcp -m tcp --dport 443 -j DROP"]
     given = [Service("ipv4", "10.96.0.1", 443, "tcp", "default/kubernetes", None, True, None),
              Service("ipv6", "fd00::1", 443, "tcp", "", None, True, None)]

@@ -16,7 +16,7 @@ def ask(text, services=None, **known):
 
 
 def node(table, *lines, **how):
-    """A healthy node with these lines in one of its tables, rules first of all unless `first=False`."""
+    """A healthy node with these lines in one of its tables; the rules come first unless `first=False`."""
     healthy = texts.healthy(how.get("family", "ipv4"))
     if table in ("raw", "security"):
         return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"),
@@ -30,7 +30,7 @@ IPVS = [Service("ipv4", "10.96.0.1", 443, "tcp", "", (("192.0.2.11", 6443, "tcp"
 
 
 def ipvs(*lines, **how):
-    """What is told of a node in ipvs mode; its chains do not matter."""
+    """The findings on a node in ipvs mode; its chains do not matter."""
     table = how.pop("table", "filter")
     return ask(node(table, *lines, first=how.pop("first", True)), how.pop("services", IPVS), mode="ipvs")
 
@@ -42,7 +42,7 @@ def ipvs(*lines, **how):
         "-m conntrack --ctstate NEW -j DROP", "-p tcp -m multiport --dports 80,8080 -j DROP",
     ])
 def test_in_ipvs_mode_packets_to_virtual_addresses_go_through_input(rule):
-    """On their way to a virtual server, which the node itself is."""
+    """Their destination is a virtual server, and that is the node itself."""
     for first in (True, False):
         told = ipvs(":MINE - [0:0]", "-A INPUT -j MINE", "-A MINE " + rule, first=first)
         assert told == [("filter", "MINE", "-A MINE " + rule)]

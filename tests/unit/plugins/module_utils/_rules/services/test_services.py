@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Services read out of kube-proxy's chains: what there is, what it means, and what is broken."""
+"""Services read from kube-proxy's chains: which Services exist, what they mean, and which are broken."""
 
 import hashlib
 import random
@@ -34,7 +34,7 @@ def setting(mode="iptables"):
 
 
 def asked(text, mode="iptables", source="live"):
-    """{(kind, chain)} of a dump, the same folded and not."""
+    """{(kind, chain)} of a dump, which must be the same with and without folding."""
     folded, plain = [sorted((row["kind"], row["chain"], row["text"], row["detail"], row["count"])
                             for row in ask_services(read(text, folding, source), setting(mode)))
                      for folding in (True, False)]
@@ -47,8 +47,7 @@ def meaning(services):
 
 
 def small(*rules, **chains):
-    """A nat with one Service of three endpoints, whose chains may be written otherwise: `svc`, `sep` in place of their
-    rules."""
+    """A nat table with one Service of three endpoints; `svc` and `sep` replace the rules of its chains."""
     lines = ["*nat", ":KUBE-SERVICES - [0:0]", ":KUBE-MARK-MASQ - [0:0]", ":%s - [0:0]" % SVC]
     lines += [":%s - [0:0]" % name for name in (SEP, OTHER, THIRD)]
     lines += list(rules) or ["-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment \"ns/name:port cluster IP\" "
@@ -74,7 +73,7 @@ def balancing(chances=("0.33333333349", "0.50000000000", None), names=(SEP, OTHE
 def node(request):
     version, backend, family = request.param
     cluster = kube_cluster.every_kind(family)
-    # Internal traffic policies are younger than 1.20.
+    # Internal traffic policies are newer than 1.20.
     return (cluster if version > (1, 20) else kube_cluster.without_policies(cluster, ("internal_local",)),
             kube_dumps.node_dump(
                 version, "iptables", backend, cluster)[0])
@@ -116,7 +115,7 @@ def test_a_healthy_node_has_nothing_wrong(node):
 @pytest.mark.parametrize("family", kube_dumps.FAMILIES)
 def test_all_nodes_and_versions_have_one_digest(family):
     cluster = kube_cluster.every_kind(family)
-    # 1.20 knows no internal policy, and sends external IPs to all endpoints whatever the policy.
+    # 1.20 has no internal policy, and sends external IPs to all endpoints with any policy.
     plain = kube_cluster.without_policies(cluster, ("internal_local",))
     plain = plain._replace(services=tuple(service._replace(external_local=service.external_local
                                                            and not service.external_ips) for service in plain.services))
@@ -155,7 +154,7 @@ def test_the_digest_is_of_the_lines_the_documentation_names():
 
 
 def test_the_lines_of_a_digest_are_sorted_as_a_whole():
-    """Addresses, ports and protocols that begin others: Services are sorted, then the endpoints of each."""
+    """Addresses, ports and protocols that are prefixes of others: Services are sorted, then the endpoints of each."""
     source = random.Random(kube_audit.seed())
     keys = [(family, address, port, protocol) for family in ("ipv4", "ipv6", None)
             for address in ("10.0.0.1", "10.0.0.10", "10.0.0.1a", "nodeport", "fd00::1") for port in (8, 80, 8080)
@@ -252,14 +251,14 @@ def test_balancing_rules_lost_or_out_of_order(rules):
 
 
 def test_what_does_not_change_the_balance():
-    # Without its first rule the chain is that of a Service with an endpoint less.
+    # Without its first rule the chain equals that of a Service with one endpoint less.
     assert asked(small(svc=balancing()[1:])) == []
     recent = ["-A %s -m recent --rcheck --seconds 10800 --reap --name %s --mask 255.255.255.255 --rsource -j %s"
               % (SVC, name, name) for name in (SEP, OTHER, THIRD)]
     masquerade = ["-A %s ! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j KUBE-MARK-MASQ" % SVC,
                   "-A %s -j KUBE-MARK-MASQ" % SVC]
     assert asked(small(svc=masquerade + recent + balancing())) == []
-    # Told as a duplicate, and without effect.
+    # It is reported as a duplicate, and has no effect.
     assert asked(small(svc=balancing() + balancing()[2:])) == []
     odd = balancing()[1].replace("-m statistic", '-m comment --comment "odd \\"name\\"" -m statistic')
     assert asked(small(svc=[balancing()[0], odd, balancing()[2]])) == []

@@ -76,7 +76,7 @@ def test_in_a_large_cluster_stale_endpoints_may_wait():
 
 
 def returning(*names):
-    """Client affinity to these chains of both endpoints; only the second is balanced to."""
+    """Client affinity to these endpoint chains; only the second endpoint gets balanced traffic."""
     lines = ["-A %s -m recent --rcheck --seconds 10800 --reap --name %s --mask 255.255.255.255 --rsource -j %s"
              % (SVC, name, name) for name in names]
     balanced = "-A %s -j %s" % (SVC, LEFT)
@@ -91,8 +91,7 @@ def test_an_endpoint_that_only_returning_clients_get_to():
 
 
 def local(*endpoints, **how):
-    """The same Service with a chain for the endpoints of this node, of which all clients from outside are led to
-    these."""
+    """The same Service with a chain for the endpoints of this node; it sends all external clients to `endpoints`."""
     chain = how.get("chain", SVC.replace("SVC", "SVL"))
     chances = ["-m statistic --mode random --probability %.11f " % (1.0 / left)
                for left in range(len(endpoints), 1, -1)] + [""]
@@ -111,8 +110,8 @@ def test_an_endpoint_that_only_clients_of_this_node_get_to(chain, version):
 
 
 def test_local_endpoints_that_are_none_of_all_clients():
-    # None of this node's is ready any more: those that terminate serve.
+    # No endpoint of this node is ready any more, so terminating endpoints serve.
     assert told(node(*(FORGOTTEN + local(GONE)))) == []
-    # Topology hints leave out one that is not the first.
+    # Topology hints leave out an endpoint that is not the first.
     last = "KUBE-SEP-EIXAW3UET5NOOHSP"
     assert told(node(*(endpoint(last, "10.244.1.13") + local(LEFT, last)))) == []

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Saved rule sets lose what belongs to Kubernetes and nothing else, and load afterwards: the real iptables-restore
-takes them."""
+"""Saved rule sets lose everything that belongs to Kubernetes, and only that; the real iptables-restore loads them
+afterwards."""
 
 import chain_texts
 import kube_cluster
@@ -77,7 +77,7 @@ COMMIT
 
 
 def lines(dump):
-    """What a dump holds apart from its comments with the time."""
+    """The lines of a dump without its comments, which contain the time."""
     return [line for line in dump.splitlines() if not line.startswith("#")]
 
 
@@ -90,7 +90,7 @@ def test_a_snapshot_of_a_node_loads_again_and_holds_the_sites_rules(node, backen
                                sets=kube_neighbours.sets(node, "ipv4"))
     cleaned = clean_saved(snapshot)
     assert cleaned.chains > 10 and cleaned.rules > 10
-    # A boot has none of the sets.
+    # At boot none of the sets exists.
     loaded = kube_dumps.dump(backend, "ipv4", cleaned.text)
     assert sorted(lines(loaded)) == sorted(lines(cleaned.text))
     rules = parse_save(loaded)

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A command goes from a script and nothing else notices: seen by real shells, which parse and run it before and
-after."""
+"""A command is removed from a script, and all other commands run as before: real shells parse and run the script before
+and after."""
 
 import re
 import subprocess
@@ -90,7 +90,7 @@ def test_where_noflush_belongs(source, place):
     assert removal.noflush_at(source) == place
 
 
-# Every command tells that it ran and ends with a status of its own.
+# Every command prints that it ran and ends with its own status.
 STUBS = ("FLUSH() { echo 'FLUSH it'; }\nyes_() { echo \"yes $*\"; }\nno_() { echo \"no $*\"; return 1; }\nst() { echo "
          "\"status $?\"; }\n")
 SIMPLE = st.sampled_from(["FLUSH", "FLUSH", "yes_ a", "no_ b", "yes_ 'c;d'", "echo $?", "st", ":", "FLUSH # not now",
