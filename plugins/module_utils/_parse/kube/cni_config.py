@@ -23,7 +23,9 @@ def parse_cni_config(text, is_list):
     if problem:
         return CniConfig(None, [], [], problem, [])
     inner = fields.get("plugins")
-    entries = [entry for entry in (inner if isinstance(inner, list) else [fields]) if isinstance(entry, dict)]
+    # A file for one plugin has a type; libcni ignores a list of plugins beside it.
+    listed = isinstance(inner, list) and (is_list or not _text(fields.get("type")))
+    entries = [entry for entry in (inner if listed else [fields]) if isinstance(entry, dict)]
     entries = [entry for entry in entries if _text(entry.get("type"))]
     return CniConfig(_text(fields.get("name")), [entry["type"] for entry in entries], _programs(entries),
                      _problem_of_list(fields) if is_list else _problem_of_one(fields), entries)

@@ -44,7 +44,8 @@ def _number(text):
 
 
 def _not(mark):
-    return "! " if mark and mark.strip() == "!=" else ""
+    """nft prints `!=`, and `!` before a value of bits, such as a state of connections."""
+    return "! " if mark and mark.strip() in ("!=", "!") else ""
 
 
 def _address(found):
@@ -63,9 +64,11 @@ def _ports(found):
 
 
 def _states(found):
+    """nft lists `--ctstate DNAT` of iptables as `ct status dnat` (xt_conntrack.h: both NATs are states there)."""
     option, mark, value = found.groups()
-    values = ",".join(part.strip().upper() for part in value.strip("{} ").split(","))
-    return "-m conntrack %s--%s %s" % (_not(mark), "ctstate" if option == "state" else "ctstate", values)
+    values = [part.strip().upper().replace("-", "_") for part in value.strip("{} ").split(",")]
+    of_state = option == "state" or set(values) <= {"DNAT", "SNAT"}
+    return "-m conntrack %s--%s %s" % (_not(mark), "ctstate" if of_state else "ctstatus", ",".join(values))
 
 
 def _mark_match(found):
@@ -105,7 +108,7 @@ _PHRASES = (
     (r'(?:meta )?([io])ifname (!= )?"([^"]+)"',
      lambda found: "%s-%s %s" % (_not(found.group(2)), found.group(1), found.group(3).replace("*", "+"))),
     (r"(tcp|udp|sctp|dccp|th) (sport|dport) (!= )?(\d+(?:-\d+)?|\{[^}]*\})", _ports),
-    (r"ct (state|status) (!= )?(\{[^}]*\}|[a-z,-]+)", _states),
+    (r"ct (state|status) (!=? )?(\{[^}]*\}|[a-z,-]+)", _states),
     (r"(?:meta )?mark (?:&|and) %s (==|!=) %s" % (_N, _N), _mark_match),
     (r"(?:meta )?mark (?!set)()(!= |== )?%s" % _N, _mark_match),
     (r"meta random (?:&|and) 2147483647 < (\d+)",

@@ -59,6 +59,11 @@ def test_programs_of_a_chain(plugins, programs):
     assert parse_cni_config(json.dumps({"name": "x", "plugins": plugins}), True).programs == programs
 
 
+def test_a_list_of_plugins_beside_the_type_of_a_single_one_is_ignored():
+    config = parse_cni_config('{"name": "n", "type": "bridge", "plugins": [{"type": "portmap"}]}', False)
+    assert (config.plugins, config.problem) == (["bridge"], None)
+
+
 JSON = st.recursive(st.none() | st.booleans() | st.floats() | st.text(),
                     lambda inner: st.lists(inner) | st.dictionaries(
                         st.sampled_from(["plugins", "type", "x"]), inner), max_leaves=12)
@@ -66,6 +71,7 @@ JSON = st.recursive(st.none() | st.booleans() | st.floats() | st.text(),
 
 @given(JSON.map(json.dumps) | st.text())
 @example('{"type": 1e999}')
+@example('{"type": "bridge", "plugins": []}')
 @example('{"type": ' + "9" * 5000 + "}")
 def test_any_text_is_read_without_an_exception(text):
     for is_list in (False, True):
