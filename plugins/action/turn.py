@@ -126,9 +126,10 @@ class ActionModule(LookingAction):
         return answer.get("refused") or (turns.reason_of(answer) if answer.get("failed") else None)
 
     def _left(self, doubt):
-        """The node is left as it is. Where no gate follows, which would decide about the host, it fails."""
+        """The node is left as it is. The role fails it where no gate follows, which would decide about the host; the
+        task itself does not, since Ansible drops the findings of a task that fails."""
         if not self._variables.get("__node_gate_follows"):
-            return {"doubt": escaped(doubt), "failed": True, "msg": escaped(doubt)}
+            return {"doubt": escaped(doubt), "failure": escaped(doubt)}
         self.tell(doubt, self._variables)
         return {"doubt": escaped(doubt)}
 

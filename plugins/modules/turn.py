@@ -28,8 +28,8 @@ options:
     choices: [clean_leftovers, migrate, restart_kubelet, restart_kube_proxy]
   step:
     description:
-      - V(begin) decides. Before a restart it looks again, because the turns of other nodes take minutes. Where a node is
-        left as it is for a reason, the task fails, unless report and gate follow in the playbook.
+      - V(begin) decides. Before a restart it looks again, because the turns of other nodes take minutes. Where a node
+        is left as it is for a reason, RV(failure) has the reason, unless report and gate follow in the playbook.
       - V(verify) waits until a restarted program has written its rules, looks again, and fails where the change is not
         proved. In check mode it does nothing.
       - V(failed) looks again and records the failed attempt in the finding.
@@ -74,6 +74,11 @@ EXAMPLES = r"""
       kubenode.netfilter.turn:
         change: restart_kubelet
       register: decided
+
+    - name: Fail where kubelet must not be restarted
+      ansible.builtin.fail:
+        msg: "{{ decided['failure'] }}"
+      when: decided['failure'] | length > 0
 
     - name: Restart kubelet
       kubenode.netfilter.kubelet_restart:

@@ -100,12 +100,12 @@ def test_a_restart_begins_only_where_a_new_look_still_finds_that_it_is_needed(ru
     assert result["begins"] and needed.names() == ["node_facts"]
     assert result.get("unit") == ("kubelet.service" if change == KUBELET else None)
     result = run(meanwhile, change, known=facts(changes))
-    assert not result["begins"] and not result.get("failed") and result["doubt"] == ""
+    assert not result["begins"] and result["failure"] == result["doubt"] == ""
 
 
 def test_a_node_that_is_lost_before_its_turn_is_not_restarted(run):
     result = run(Node(GONE), KUBELET, known=facts(LOST))
-    assert not result["begins"] and result["failed"] and "no route to host" in result["msg"]
+    assert not result["begins"] and "no route to host" in result["failure"] and not result.get("failed")
     assert not result["stops_others"]
 
 
@@ -116,9 +116,9 @@ def test_a_node_that_is_lost_before_its_turn_is_not_restarted(run):
 def test_after_the_failure_of_another_node_nothing_is_contacted(run, change, changes, flag, words):
     node = Node()
     result = run(node, change, known=facts(changes), others=[flag])
-    assert (result["begins"], result["failed"], node.called) == (False, True, []) and words in result["doubt"]
+    assert (result["begins"], node.called) == (False, []) and words in result["failure"] == result["doubt"]
     result = run(node, change, known=facts(changes), others=[flag], __node_gate_follows=True)
-    assert not result["begins"] and not result.get("failed") and words in run.shown[-1]
+    assert not result["begins"] and result["failure"] == "" and words in run.shown[-1]
     assert run(Node(changes or {}), change, known=facts(changes), others=["__unrelated_failed"])["begins"]
 
 
@@ -126,7 +126,7 @@ def test_a_kubelet_that_no_unit_runs_is_left_with_the_manual_step(run):
     changes = {"node_kubelet": dict(LOST["node_kubelet"], unit={"name": None})}
     node = Node()
     result = run(node, KUBELET, known=facts(changes))
-    assert "no systemd unit runs kubelet here: systemctl restart" in result["msg"] and node.called == []
+    assert "no systemd unit runs kubelet here: systemctl restart" in result["failure"] and node.called == []
 
 
 @pytest.mark.parametrize("change, before", [(KUBELET, LOST), (KUBE_PROXY, STARTING)])
@@ -197,7 +197,8 @@ def test_a_refused_cleaning_is_recorded_and_does_not_end_the_turns_of_others(run
 def test_a_node_in_doubt_is_not_migrated(run, variables, answer, words):
     node = Node({})
     result = run(node, "migrate", arguments={"answer": answer} if answer else None, **dict(ALLOWED, **variables))
-    assert not result["begins"] and result["failed"] and words in result["msg"] and node.names() == ["node_facts"]
+    assert not result["begins"] and words in result["failure"] and node.names() == ["node_facts"]
+    assert not result.get("failed") and result["ansible_facts"], "Ansible would drop the findings"
 
 
 @pytest.mark.parametrize("answer, words", [
@@ -211,7 +212,7 @@ def test_without_leave_to_reboot_the_switch_is_only_tried_in_check_mode(run, ans
     node = Node(answer, {})
     result = run(node, "migrate", **dict(ALLOWED, harden_iptables_backend_reboot=False))
     assert node.called[0][0] == "iptables_backend" and node.called[0][2] is True, "the switch was not only tried"
-    assert not result["begins"] and words in result["msg"]
+    assert not result["begins"] and words in result["failure"]
 
 
 def test_a_cordoned_node_that_may_reboot_is_migrated_to_the_target(run):
