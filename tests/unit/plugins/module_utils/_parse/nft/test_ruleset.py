@@ -7,7 +7,8 @@ import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.ruleset import save_text_of
 
-LISTED = "table ip filter {\n\tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\t%s\n\t}\n}"
+LISTED = ("table ip filter {\n\tchain FORWARD {\n"
+          "\t\ttype filter hook forward priority filter; policy accept;\n\t\t%s\n\t}\n}")
 
 
 @pytest.mark.parametrize("printed, rule", [
