@@ -90,7 +90,7 @@ class ActionModule(LookingAction):
             if not self._up_to:
                 self._policy = dataclasses.replace(self._policy, values=dict(self._policy.values,
                                                                              iptables_backend=settings["target"]))
-        return dict(settings, directories=self._policy.values["hook_directories"])
+        return dict(settings, hook_directories=self._policy.values["hook_directories"])
 
     def _fixable(self, role):
         place = _run.summary_of(self._facts)["place"]

@@ -73,7 +73,7 @@ options:
     description: Whether chains of Kubernetes and of its network plugin are removed from saved rule sets.
     type: bool
     default: true
-  directories:
+  hook_directories:
     description: Directories that are searched for scripts in addition to the places from which a node runs scripts
       automatically.
     type: list

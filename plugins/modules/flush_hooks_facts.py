@@ -27,7 +27,7 @@ extends_documentation_fragment:
   - kubenode.netfilter.common.looks
   - kubenode.netfilter.common.tree
 options:
-  directories:
+  hook_directories:
     description:
       - Directories with scripts that are run by hand, searched six levels deep. Links to directories are not followed.
       - Scripts that run automatically are found in every directory, listed here or not.
@@ -42,7 +42,7 @@ seealso:
 EXAMPLES = r"""
 - name: Look for hooks
   kubenode.netfilter.flush_hooks_facts:
-    directories: [/usr/local/bin, /usr/local/sbin, /opt/maintenance]
+    hook_directories: [/usr/local/bin, /usr/local/sbin, /opt/maintenance]
   become: true
 
 - name: Name the hooks that run automatically
@@ -381,10 +381,10 @@ from ..module_utils._look.hooks.flush_hooks import DIRECTORIES, collect_flush_ho
 
 
 def main():
-    options = dict(tree.TREE_OPTIONS, directories={"type": "list", "elements": "str", "default": list(DIRECTORIES)})
-    module = AnsibleModule(argument_spec=options, supports_check_mode=True)
-    call.exit_with_facts(
-        module, lambda host, node: {"node_flush_hooks": collect_flush_hooks(host, node, module.params["directories"])})
+    searched = {"type": "list", "elements": "str", "default": list(DIRECTORIES)}
+    module = AnsibleModule(argument_spec=dict(tree.TREE_OPTIONS, hook_directories=searched), supports_check_mode=True)
+    call.exit_with_facts(module, lambda host, node: {
+        "node_flush_hooks": collect_flush_hooks(host, node, module.params["hook_directories"])})
 
 
 if __name__ == "__main__":

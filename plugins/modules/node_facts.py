@@ -33,7 +33,7 @@ options:
     type: str
   hook_directories:
     description: Directories to search for scripts that are run by hand, see
-      O(kubenode.netfilter.flush_hooks_facts#module:directories).
+      O(kubenode.netfilter.flush_hooks_facts#module:hook_directories).
     type: list
     elements: str
 seealso:

@@ -64,7 +64,7 @@ def manifest(number):
 def measure(smoke):
     with workplace() as folder:
         tree = node_tree.unpack(manifest(FILES[smoke]), folder / "node")
-        ours = payload(Ansible(folder), FACTS_MODULE, {"root": tree, "directories": [FOLDER]})
+        ours = payload(Ansible(folder), FACTS_MODULE, {"root": tree, "hook_directories": [FOLDER]})
         section = json.loads(quiet([NODE_PYTHON, ours]))["ansible_facts"]["node_flush_hooks"]
         if section["scanned"]["files"] < FILES[smoke] or "timeout" in section["collected"].values():
             raise CannotRun("not every file was read: %s" % section["scanned"])

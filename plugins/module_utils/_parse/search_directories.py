@@ -12,7 +12,7 @@ LIMIT = 50
 _NEVER = ("/", "/proc", "/sys", "/dev")
 
 
-def checked_directories(directories, name="directories"):
+def checked_directories(directories, name="hook_directories"):
     """The given directories. Raises BadInput for one that cannot be searched; `name` is the name of the option."""
     for folder in directories:
         if not folder.startswith("/") or "/" + posixpath.normpath(folder).lstrip("/") in _NEVER:

@@ -25,7 +25,7 @@ def work(facts, settings, up_to=None):
     if not only:
         return NOTHING
     options = {name: settings[name] for name in ("start", "divert", "clean_saved")}
-    return Work(findings, dict(options, only=only, directories=settings["directories"]))
+    return Work(findings, dict(options, only=only, hook_directories=settings["hook_directories"]))
 
 
 def _subjects(facts, findings):

@@ -14,7 +14,7 @@ OPTIONS = dict(
     start={"type": "str", "choices": ["noflush", "mask"], "default": "noflush"},
     divert={"type": "bool", "default": False},
     clean_saved={"type": "bool", "default": True},
-    directories={"type": "list", "elements": "path", "default": list(flush_hooks.DIRECTORIES)},
+    hook_directories={"type": "list", "elements": "path", "default": list(flush_hooks.DIRECTORIES)},
 )
 # Required combinations of options, as AnsibleModule takes them.
 RULES = {}

@@ -66,7 +66,7 @@ class Plan:
 
 def plan_present(host, node, options):
     """Plan to neutralise what `options["only"]` selects."""
-    found = collect_flush_hooks(host, node, tuple(options["directories"]))
+    found = collect_flush_hooks(host, node, tuple(options["hook_directories"]))
     wanted = _wanted(options["only"])
     plan = Plan(Record(host))
     rows = [row for row in found["hooks"] if wanted(row["path"], row["unit"], row["line"], row["live"] is not False)]

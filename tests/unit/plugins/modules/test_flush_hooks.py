@@ -21,7 +21,7 @@ def tree(tmp_path):
 
 
 def test_from_announcing_to_undoing(tree):
-    options = {"root": tree, "directories": ["/opt"]}
+    options = {"root": tree, "hook_directories": ["/opt"]}
     status, announced = module_runs.run_module("flush_hooks", _ansible_check_mode=True, _ansible_diff=True, **options)
     assert status == 0 and announced["changed"] and announced["diff"][1]["before"].endswith("iptables -F\n")
     status, done = module_runs.run_module("flush_hooks", **options)
@@ -40,7 +40,8 @@ APPENDS = "#!/bin/sh\niptables -F\niptables -A INPUT -p tcp --dport 22 -j ACCEPT
 @pytest.mark.parametrize("check", [False, True])
 def test_a_removed_flush_with_rules_behind_it_warns_of_duplicates(script, warned, check, tmp_path):
     root = node_tree.unpack({"etc/os-release": "ID=debian\n", "opt/fw.sh": executable(script)}, tmp_path)
-    status, result = module_runs.run_module("flush_hooks", root=root, directories=["/opt"], _ansible_check_mode=check)
+    status, result = module_runs.run_module("flush_hooks", root=root, hook_directories=["/opt"],
+                                            _ansible_check_mode=check)
     assert status == 0 and [row["action"] for row in result["hooks"]] == ["removed"]
     said = [str(each) for each in result.get("warnings", [])]
     assert len(said) == warned and all("/opt/fw.sh: it adds rules after its flush" in each and "adds them again" in each
@@ -50,7 +51,7 @@ def test_a_removed_flush_with_rules_behind_it_warns_of_duplicates(script, warned
 @pytest.mark.parametrize("options, message",
                          [
                              ({"root": "/nowhere/at/all"}, "is not a directory"),
-                             ({"directories": ["/proc"]}, "cannot be searched"), ({"start": "stop"}, "start"),
+                             ({"hook_directories": ["/proc"]}, "cannot be searched"), ({"start": "stop"}, "start"),
                          ])
 def test_what_the_user_got_wrong_is_said(tree, options, message):
     status, result = module_runs.run_module("flush_hooks", **dict({"root": tree}, **options))
@@ -60,7 +61,7 @@ def test_what_the_user_got_wrong_is_said(tree, options, message):
 def test_what_is_returned_is_documented_to_the_leaf(tree):
     from ansible_collections.kubenode.netfilter.plugins.modules import flush_hooks
     documented = yaml.safe_load(flush_hooks.RETURN)
-    _status, result = module_runs.run_module("flush_hooks", root=tree, directories=["/opt"])
+    _status, result = module_runs.run_module("flush_hooks", root=tree, hook_directories=["/opt"])
     assert set(result) - {"invocation", "diff", "changed"} == set(documented) - {"msg"}
     assert set(result["hooks"][0]) == set(documented["hooks"]["contains"])
     options = set(flush_hooks.call.OPTIONS) - {"root", "place"}

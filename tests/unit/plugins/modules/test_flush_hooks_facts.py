@@ -47,9 +47,9 @@ def run(**arguments):
 
 @pytest.mark.parametrize(
     "arguments, message", [
-        ({"directories": ["relative"]}, "directories: 'relative' cannot be searched; name a directory"),
-        ({"directories": ["/"]}, "'/' cannot be searched"),
-        ({"directories": ["/a"] * 51}, "directories names 51 directories; give at most 50"),
+        ({"hook_directories": ["relative"]}, "hook_directories: 'relative' cannot be searched; name a directory"),
+        ({"hook_directories": ["/"]}, "'/' cannot be searched"),
+        ({"hook_directories": ["/a"] * 51}, "hook_directories names 51 directories; give at most 50"),
         ({"root": "/no/such/folder"}, "is not a directory"),
     ])
 def test_bad_input_is_one_clear_error(arguments, message, tmp_path):
@@ -65,8 +65,8 @@ def test_directories_that_are_named(tmp_path):
         section = run(root=tree, _ansible_check_mode=True, **options)["ansible_facts"]["node_flush_hooks"]
         return [row["path"] for row in section["hooks"] if row["triggers"] == ["by_hand"]]
     assert by_hand() == ["/usr/local/sbin/fw"]
-    assert by_hand(directories=["/srv/fw", "/not/there"]) == ["/srv/fw/a/b/c.sh"]
-    assert by_hand(directories=[]) == []
+    assert by_hand(hook_directories=["/srv/fw", "/not/there"]) == ["/srv/fw/a/b/c.sh"]
+    assert by_hand(hook_directories=[]) == []
 
 
 def documented():
@@ -89,7 +89,7 @@ def differences(value, documentation, where=""):
 
 def test_everything_that_is_returned_is_documented(tmp_path):
     section = run(root=node_tree.unpack(RICH, tmp_path),
-                  directories=["/opt/maintenance"])["ansible_facts"]["node_flush_hooks"]
+                  hook_directories=["/opt/maintenance"])["ansible_facts"]["node_flush_hooks"]
     assert (section["hooks"] and section["files"] and section["saved_rule_sets"] and section["unordered"]
             and section["firewalld"] and section["ufw"])
     assert section["scanned"]["skipped"] and section["scanned"]["other_languages"] == ["/opt/maintenance/fw.php"]

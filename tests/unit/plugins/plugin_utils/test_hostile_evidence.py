@@ -24,8 +24,9 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects i
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 
-SETTINGS = {subject.name: dict(_policy.role_settings(subject.role, {}, lambda _name, value: value), directories=[])
-            for subject in SUBJECTS}
+SETTINGS = {
+    subject.name: dict(_policy.role_settings(subject.role, {}, lambda _name, value: value), hook_directories=[])
+    for subject in SUBJECTS}
 MUTATIONS = 2500 if os.environ.get("KUBENODE_ROBUST") else 150
 SEED = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9))
 TABLES = [yaml.safe_load(path.read_text(encoding="utf-8"))

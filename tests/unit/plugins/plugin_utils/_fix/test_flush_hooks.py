@@ -11,7 +11,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import flu
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED, Refusal
 
 SETTINGS = dict(_policy.role_settings("harden_flush_hooks", {}, lambda _name, value: value),
-                directories=["/usr/local/bin"])
+                hook_directories=["/usr/local/bin"])
 
 
 def to_fix(known, only=(), up_to=None):

@@ -23,7 +23,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host impo
 
 # Every Debian has it, and it is a shell script.
 SCRIPT = "/usr/sbin/add-shell"
-OPTIONS = {"state": "present", "only": [], "start": "noflush", "divert": True, "clean_saved": True, "directories": []}
+OPTIONS = {"state": "present", "only": [], "start": "noflush", "divert": True, "clean_saved": True,
+           "hook_directories": []}
 
 needs_dpkg = pytest.mark.skipif(not (shutil.which("dpkg-divert") and os.path.exists(SCRIPT)),
                                 reason="needs Debian's dpkg")
