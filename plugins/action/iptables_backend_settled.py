@@ -30,7 +30,7 @@ class ActionModule(LookingAction):
         known = task_vars.get("ansible_facts") or {}
         until = time.monotonic() + arguments.get("timeout", 300)
         while True:
-            facts = self.look_again(_SECTIONS, task_vars, known)
+            facts = self.look_again(_SECTIONS, task_vars, known, every_check=True)
             missing = [escaped(text)
                        for text in migration.missing(facts, arguments.get("backend"), arguments.get("before"))]
             result = {"changed": False, "missing": missing,

@@ -41,7 +41,7 @@ class ActionModule(LookingAction):
         self._place = self.place(task_vars)
         self._facts, self._exported = _kept.unpacked(task_vars.get("ansible_facts") or {}), {}
         step = {"verify": self._verify, "failed": self._failed}.get(arguments.get("step"), self._begin)
-        result = dict({"changed": False, "begins": False, "doubt": "", "failure": "", "stops_others": False}, **step(
+        result = dict({"changed": False, "begins": False, "doubt": "", "failure": ""}, **step(
             arguments["change"], arguments))
         if self._exported:
             result["ansible_facts"] = self.facts_of_task(self._exported, task_vars, self._place["evidence"])
@@ -64,10 +64,10 @@ class ActionModule(LookingAction):
             self._look()
             lost = self._lost()
             if lost or not turns.of_restart(self._facts, change):
-                return self._left(lost) if lost else {}
+                return self._left(lost, restarts) if lost else {}
         if change == turns.MIGRATE and (doubt or not self._settings["reboot"]):
             doubt = self._not_migrated(doubt)
-        return self._left(doubt) if doubt else dict(self._given(change), begins=True)
+        return self._left(doubt, restarts) if doubt else dict(self._given(change), begins=True)
 
     def _given(self, change):
         """What the task that changes the node takes."""
@@ -125,13 +125,13 @@ class ActionModule(LookingAction):
         answer = documented_part(answer, "iptables_backend")
         return answer.get("refused") or (turns.reason_of(answer) if answer.get("failed") else None)
 
-    def _left(self, doubt):
+    def _left(self, doubt, restarts=False):
         """The node is left as it is. The role fails it where no gate follows, which would decide about the host; the
         task itself does not, since Ansible drops the findings of a task that fails."""
-        if not self._variables.get("__node_gate_follows"):
-            return {"doubt": escaped(doubt), "failure": escaped(doubt)}
-        self.tell(doubt, self._variables)
-        return {"doubt": escaped(doubt)}
+        if self._variables.get("__node_gate_follows") or (restarts and self._task.check_mode):
+            self.tell(doubt, self._variables)
+            return {"doubt": escaped(doubt)}
+        return {"doubt": escaped(doubt), "failure": escaped(doubt)}
 
     def _verify(self, change, arguments):
         """Looks again and judges, once a restarted program has had the time to write its rules."""
@@ -147,10 +147,13 @@ class ActionModule(LookingAction):
         waited = self._wait(change) if change in turns.RESTARTS else None
         if waited:
             return self._not_proved(waited)
-        self._look(attempt=self._turn.failed % refused if refused else None)
+        failure = escaped(self._turn.failed % refused) if refused else ""
+        self._look(attempt=failure)
         if self._lost():
             return self._not_proved(self._lost())
-        return {} if turns.is_done(self._facts, change) else self._not_proved(self._turn.unproved)
+        if not turns.is_done(self._facts, change):
+            return self._not_proved(self._turn.unproved)
+        return {"failure": "" if self._variables.get("__node_gate_follows") else failure}
 
     @staticmethod
     def _not_proved(sentence):
@@ -184,13 +187,12 @@ class ActionModule(LookingAction):
             return {}
 
     def _failed(self, change, arguments):
-        """Records the failed attempt in the finding, and decides whether other nodes are still changed."""
+        """Records the failed attempt in the finding."""
         result = arguments.get("result") or {}
         failure = result.get("failure") or self._turn.failed % turns.reason_of(result)
         self._look(attempt=failure)
         spared = result.get("spares_others") is True
-        return {"failure": escaped(failure if spared else "%s; %s" % (failure, self._turn.ended)),
-                "stops_others": not spared}
+        return {"failure": escaped(failure if spared else "%s; %s" % (failure, self._turn.ended))}
 
     def _look(self, sections=None, attempt=None):
         attempts = [{"part": self._turn.part, "text": attempt}] if attempt else ()

@@ -6,12 +6,12 @@
 
 DOCUMENTATION = r"""
 module: turn
-short_description: Decide about a change that nodes make one after the other
-version_added: 0.1.0
-description:
+short_description:
   - The roles restart, clean and migrate one node after the other. The change itself is a task of theirs; this action
     decides before it whether the node is changed, verifies the result after it, and records a failure in the finding.
-  - After a failure no other node of the play is changed in the same run.
+  - A role sets a variable of a host whose turn failed, and this action then leaves the other hosts of the play as they
+    are. It counts restarts of kubelet, restarts of kube-proxy and changes of the backend separately. A refusal changes
+    nothing on the node, so the turns of other hosts follow.
   - Fails under a strategy in which hosts do not run each task together, such as C(free) and C(host_pinned), unless the
     batch is a single host, as with C(serial=1).
   - Works with the variables of the role that makes the change, and with those of C(node_assess).
@@ -31,7 +31,7 @@ options:
       - V(begin) decides. Before a restart it looks again, because the turns of other nodes take minutes. Where a node
         is left as it is for a reason, RV(failure) has the reason, unless report and gate follow in the playbook.
       - V(verify) waits until a restarted program has written its rules, looks again, and fails where the change is not
-        proved. In check mode it does nothing.
+        proved. In check mode it neither waits nor looks.
       - V(failed) looks again and records the failed attempt in the finding.
     type: str
     choices: [begin, verify, failed]
@@ -68,30 +68,16 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Restart kubelet where its chains are missing
-  block:
-    - name: Look again and decide
-      kubenode.netfilter.turn:
-        change: restart_kubelet
-      register: decided
+# The whole turn, with the loop over the hosts and the rescue, is in roles/harden_flush_hooks/tasks.
+- name: Look again, and decide whether kubelet is restarted
+  kubenode.netfilter.turn:
+    change: restart_kubelet
+  register: decided
 
-    - name: Fail where kubelet must not be restarted
-      ansible.builtin.fail:
-        msg: "{{ decided['failure'] }}"
-      when: decided['failure'] | length > 0
-
-    - name: Restart kubelet
-      kubenode.netfilter.kubelet_restart:
-        unit: "{{ decided['unit'] }}"
-      register: restarted
-      when: decided['begins']
-
-    - name: Wait for its chains and judge them
-      kubenode.netfilter.turn:
-        change: restart_kubelet
-        step: verify
-        result: "{{ restarted }}"
-      when: decided['begins']
+- name: Fail, because kubelet must not be restarted
+  ansible.builtin.fail:
+    msg: "{{ decided['failure'] }}"
+  when: decided['failure'] | length > 0
 """
 
 RETURN = r"""
@@ -122,18 +108,13 @@ before:
   type: dict
   sample: {"backend": "legacy"}
 failure:
-  description: What failed, in one sentence; empty where nothing failed.
+  description: What failed, or why the node is left as it is where no gate follows, in one sentence; otherwise empty.
   returned: always
   type: str
   sample: kube-proxy has not written its rules within 180 seconds after its restart
 spares_others:
   description: Whether the failure is no reason to leave other nodes, since the node was not changed.
   returned: where O(step=verify) fails
-  type: bool
-  sample: false
-stops_others:
-  description: Whether no other node is changed in this run.
-  returned: always
   type: bool
   sample: false
 """

@@ -3,6 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Shared code of the actions that run a module on a node. PRIVATE to the collection."""
 
+import contextlib
+
+from ansible.errors import AnsibleConnectionFailure
+
 from . import _bytecode, _play
 from ._action import Action
 from ._pipelining import pipelined
@@ -20,6 +24,13 @@ class CallingAction(Action):
         if self._sends_bytecode:
             _bytecode.prepare()
         return pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars, **module))
+
+    def cleanup(self, force=False):
+        """Without pipelining a module leaves a folder, which Ansible removes after the work. Where the node is lost by
+        then, the result of the work stands: ansible-core 2.19 and later would take the task for unreachable in its
+        place, and the rescue of a turn would not run."""
+        with contextlib.suppress(AnsibleConnectionFailure):
+            super().cleanup(force)
 
     def _low_level_execute_command(self, cmd, sudoable=True, in_data=None, **options):
         """As in Ansible, which passes a pipelined module in `in_data`."""

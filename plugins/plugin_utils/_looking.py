@@ -65,14 +65,15 @@ class LookingAction(CallingAction):
         """The settings of node_assess for a host, by option."""
         return _policy.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
 
-    def look_again(self, sections, task_vars, known, attempts=()):
+    def look_again(self, sections, task_vars, known, attempts=(), every_check=False):
         """The facts of a host after a look at what the checks of these sections need, with the settings of its
-        node_assess; `known` are its facts so far."""
+        node_assess; `known` are its facts so far. With `every_check` also the checks that the user leaves out are
+        judged, since they prove something."""
         place = self.place(task_vars)
         sections = _select.judged_again(sections, known)
-        checks = _selection.with_users(
-            _selection.chosen_checks(sections, place["checks"], place["skip"], self._policy.checks),
-            self._policy.checks, _run.findings_of(known))
+        chosen = (None, ()) if every_check else (place["checks"], place["skip"])
+        checks = _selection.with_users(_selection.chosen_checks(sections, *chosen, self._policy.checks),
+                                       self._policy.checks, _run.findings_of(known))
         looked = self.look(dict(place, sections=sections), checks, self._policy, task_vars)
         return self.judged(looked, checks, self._policy, task_vars, known, attempts, with_evidence=place["evidence"])
 

@@ -10,7 +10,7 @@ from ansible.errors import AnsibleActionFail
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import iptables_backend_settled as settled
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _kept, _policy
 
 
 def run(check_mode=False, **variables):
@@ -34,6 +34,13 @@ def test_it_looks_and_judges():
     result, sent = run(node_assess_root="/mnt")
     assert [options["root"] for options in sent] == ["/mnt"] and "hook_directories" in sent[0]
     assert result["ansible_facts"]["node_assess_summary"]["reached"] is True and isinstance(result["missing"], list)
+
+
+@pytest.mark.parametrize("variables", [{"node_assess_skip": ["CHAIN*"]}, {"node_assess_checks": ["KMOD*"]}])
+def test_checks_that_the_user_leaves_out_prove_a_migration_all_the_same(variables):
+    result, _sent = run(**variables)
+    sections = {row["check"][:5] for row in _kept.unpacked(result["ansible_facts"])["node_assess_findings"]}
+    assert {"CHAIN", "BACKE", "HOOK0"} <= sections
 
 
 def test_nothing_is_looked_at_in_check_mode():

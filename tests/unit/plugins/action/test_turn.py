@@ -106,7 +106,6 @@ def test_a_restart_begins_only_where_a_new_look_still_finds_that_it_is_needed(ru
 def test_a_node_that_is_lost_before_its_turn_is_not_restarted(run):
     result = run(Node(GONE), KUBELET, known=facts(LOST))
     assert not result["begins"] and "no route to host" in result["failure"] and not result.get("failed")
-    assert not result["stops_others"]
 
 
 @pytest.mark.parametrize("change, changes, flag, words", [
@@ -127,6 +126,8 @@ def test_a_kubelet_that_no_unit_runs_is_left_with_the_manual_step(run):
     node = Node()
     result = run(node, KUBELET, known=facts(changes))
     assert "no systemd unit runs kubelet here: systemctl restart" in result["failure"] and node.called == []
+    result = run(node, KUBELET, known=facts(changes), check_mode=True)
+    assert result["failure"] == "" and "no systemd unit" in run.shown[-1], "an audit fails no host"
 
 
 @pytest.mark.parametrize("change, before", [(KUBELET, LOST), (KUBE_PROXY, STARTING)])
@@ -158,7 +159,7 @@ def test_what_was_never_restarted_spares_other_nodes_and_a_lost_node_does_not(ru
     assert refused["failure"] == "kube-proxy was not restarted: a part of k3s"
     assert "it is not known what became of the restart of kube-proxy" in lost["failure"]
     ended = [run(Node(FLUSHED), KUBE_PROXY, "failed", arguments={"result": result}) for result in (refused, lost)]
-    assert [result["stops_others"] for result in ended] == [False, True]
+    assert (refused["spares_others"], lost["spares_others"]) == (True, False)
     assert ["no other node is restarted" in result["failure"] for result in ended] == [False, True]
 
 
@@ -176,14 +177,17 @@ def test_nothing_is_verified_in_check_mode(run):
     ({"failure": "kubelet has not set up its chains"}, "kubelet has not set up its chains")])
 def test_a_failed_attempt_is_recorded_in_the_finding(run, result, words):
     done = run(Node(LOST), KUBELET, "failed", known=facts(LOST), arguments={"result": result})
-    assert done["failure"].startswith(words) and done["stops_others"] and not done.get("failed")
+    assert done["failure"].startswith(words) and "no other node" in done["failure"] and not done.get("failed")
     rows = [row for row in done["ansible_facts"]["node_assess_findings"] if row["check"] == "HOOK020"]
     assert [row["outcome"] for row in rows] == ["failed"] and words in str(rows)
 
 
 def test_a_refused_cleaning_is_recorded_and_does_not_end_the_turns_of_others(run):
     done = run(Node({}), "clean_leftovers", "verify", arguments={"result": {"changed": False, "refused": "in use"}})
-    assert not done.get("failed") and not done["stops_others"]
+    assert not done.get("failed") and done["failure"] == "the leftovers are not removed: in use"
+    done = run(Node({}), "clean_leftovers", "verify", arguments={"result": {"changed": False, "refused": "in use"}},
+               __node_gate_follows=True)
+    assert not done.get("failed") and done["failure"] == ""
     assert run(Node(GONE), "clean_leftovers", "verify", arguments={"result": {"changed": True}})["failed"]
 
 
