@@ -6,7 +6,9 @@
 
 DOCUMENTATION = r"""
 module: turn
-short_description:
+short_description: Decide about a change that nodes make one after the other
+version_added: 0.1.0
+description:
   - The roles restart, clean and migrate one node after the other. The change itself is a task of theirs; this action
     decides before it whether the node is changed, verifies the result after it, and records a failure in the finding.
   - A role sets a variable of a host whose turn failed, and this action then leaves the other hosts of the play as they
