@@ -45,7 +45,8 @@ def run_on_node_python(results, minor, path, version):
     what = "module_utils, Python %s" % version
     venv = make_venv("unit-%d.%d" % minor, path, "-r", str(TOP / "tests/unit/requirements.txt"))
     if venv:
-        run_pytest(results, what, venv / "bin/python", NODE_TESTS)
+        # It only has to show that the code runs there; input is damaged at random on the controller's Python.
+        run_pytest(results, what, venv / "bin/python", "-m", "not robust", NODE_TESTS)
     else:
         results.add(what + ": no virtual environment", 0, 1)
 
