@@ -19,6 +19,7 @@ import pytest
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / folder) for folder in ("fixtures", "checks")]
 
 import damaged_nodes
+import dump_lines
 import kube_audit
 import kube_cluster
 import kube_damage
@@ -70,7 +71,7 @@ def test_exactly_the_damage_is_told(damage, expected, dumps):
         source = random.Random("%s %s" % (seed, number))
         version, backend, family, text = source.choice(dumps)
         try:
-            damaged, what = damage(kube_damage.Dump(text), source)
+            damaged, what = damage(dump_lines.Dump(text), source)
         except LookupError:
             continue
         done += 1
@@ -99,7 +100,7 @@ def test_two_damages_are_both_told(dumps):
         done = []
         try:
             for damage, _expected in both:
-                text, what = damage(kube_damage.Dump(text), source)
+                text, what = damage(dump_lines.Dump(text), source)
                 done.append(what)
         except LookupError:
             continue
@@ -310,9 +311,9 @@ def test_damage_in_ipvs_mode(version, backend):
     seed = kube_audit.seed()
     for number in range(ROUNDS // 4):
         source = random.Random("%s %s" % (seed, number))
-        damaged, what = kube_damage.delete_anchor(kube_damage.Dump(text), source)
+        damaged, what = kube_damage.delete_anchor(dump_lines.Dump(text), source)
         assert kinds(told(damaged, version, backend, mode="ipvs")) == ["anchor_missing"], "seed %s: %s" % (seed, what)
-        damaged, what = kube_damage.strip_mark(kube_damage.Dump(text), source)
+        damaged, what = kube_damage.strip_mark(dump_lines.Dump(text), source)
         assert kinds(told(damaged, version, backend, mode="ipvs")) == ["lost_match"], "seed %s: %s" % (seed, what)
 
 
