@@ -115,7 +115,8 @@ def test_a_node_that_is_lost_before_its_turn_is_not_restarted(run):
 def test_after_the_failure_of_another_node_nothing_is_contacted(run, change, changes, flag, words):
     node = Node()
     result = run(node, change, known=facts(changes), others=[flag])
-    assert (result["begins"], node.called) == (False, []) and words in result["failure"] == result["doubt"]
+    assert (result["begins"], node.called) == (False, []) and words in result["failure"]
+    assert result["failure"] == result["doubt"]
     result = run(node, change, known=facts(changes), others=[flag], __node_gate_follows=True)
     assert not result["begins"] and result["failure"] == "" and words in run.shown[-1]
     assert run(Node(changes or {}), change, known=facts(changes), others=["__unrelated_failed"])["begins"]
