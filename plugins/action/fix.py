@@ -31,6 +31,8 @@ class ActionModule(LookingAction):
     }
 
     def work(self, arguments, task_vars):
+        if arguments.get("subjects") == []:
+            raise BadInput("subjects is empty; name at least one, or leave it out for all")
         self._variables, self._up_to = task_vars, arguments.get("up_to")
         self._facts, self._exported = dict(_kept.unpacked(task_vars.get("ansible_facts") or {})), {}
         if self._up_to == "none":

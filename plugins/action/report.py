@@ -18,6 +18,7 @@ from ..plugin_utils._pseudonyms import Pseudonyms
 from ..plugin_utils._render.files import FORMATS, LIMIT, TELL_CHANGES, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.tables import DETAILS, render_batch, render_tables
+from ..plugin_utils._render.text import sentence
 
 # The name of the custom statistics of a run.
 STATS = "kubenode_netfilter"
@@ -136,7 +137,7 @@ def _written(folder, reports, fleet, texts, once, keep):
             try:
                 files.append(_store.write_node(opened, name, render_json(reports[name])))
             except BadInput as error:
-                problems.append(str(error))
+                problems.append(sentence(error))
         paths, complete = _store.write_fleet(opened, fleet, texts, newer=once, keep=keep)
         return paths + files, problems, once or complete
 

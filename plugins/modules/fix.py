@@ -36,7 +36,8 @@ options:
     choices: [none, safe, guarded, disruptive]
   subjects:
     description:
-      - What to work on. By default everything. Of V(kube_proxy) only the restart is decided, which is one of RV(turns).
+      - What to work on. By default everything; an empty list is refused. Of V(kube_proxy) only the restart is decided,
+        which is one of RV(turns).
     type: list
     elements: str
     choices: [kernel_modules, conntrack, flush_hooks, iptables_backend, kube_proxy]

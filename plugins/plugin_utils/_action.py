@@ -7,8 +7,10 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._errors import BadInput
-from . import _options, _settings
+from . import _options, _playbooks, _settings
 from ._plain import plain
+from ._render.text import sentence
+from ._templating import templating
 
 
 class Action(ActionBase):
@@ -28,9 +30,10 @@ class Action(ActionBase):
         task_vars = task_vars or {}
         try:
             _settings.refuse_facts_as_settings(task_vars)
+            _playbooks.refuse_wrong_variables(task_vars, templating(self._templar))
             result.update(self.work(self.arguments(task_vars), task_vars))
         except BadInput as error:
-            raise AnsibleActionFail(str(error)) from None
+            raise AnsibleActionFail(sentence(error)) from None
         return result
 
     def name(self) -> str:

@@ -8,6 +8,7 @@ import functools
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._errors import BadInput
+from ._render.text import sentence
 
 
 def telling(function):
@@ -18,6 +19,6 @@ def telling(function):
         try:
             return function(*args, **options)
         except BadInput as error:
-            raise AnsibleFilterError("kubenode.netfilter.%s: %s" % (function.__name__, error)) from None
+            raise AnsibleFilterError("kubenode.netfilter.%s: %s" % (function.__name__, sentence(error))) from None
 
     return with_readable_errors

@@ -23,14 +23,15 @@ def close_to(name, known, cutoff=0.6):
     return found[0] if found else None
 
 
-def unknown_name(what, name, known, listed=None):
+def unknown_name(what, name, known, listed=None, prefix=""):
     """BadInput for an unknown name. It suggests the nearest known name or, if no name is near, lists `listed`, which is
-    `known` by default."""
+    `known` by default. Names that all begin with `prefix` are compared without it."""
+    rest, known_of = str(name)[len(prefix):], {each[len(prefix):]: each for each in known}
     # Ids of checks are in capitals, so a name in small letters is compared in capitals, too.
-    near = close_to(name, known) or close_to(str(name).upper(), known)
+    near = close_to(rest, known_of) or close_to(rest.upper(), known_of)
     return BadInput("%s %s is not known%s"
                     % (
-                        what, name, "; did you mean %s?" % near
+                        what, name, "; did you mean %s?" % known_of[near]
                         if near else "; known: %s" % ", ".join(sorted(known if listed is None else listed))))
 
 

@@ -21,6 +21,7 @@ from . import _cluster_ranges, _conntrack_need, _finding, _inventory, _selection
 from ._expressions import compiled
 from ._options import checked, close_to, unknown_name
 from ._plain import plain
+from ._playbooks import PLAYBOOKS
 from ._role_data import ROLES, defaults, options_of, profile, role_defaults
 
 PREFIX = "node_policy_"
@@ -28,19 +29,6 @@ PREFIX = "node_policy_"
 EXPORTED = ("node_assess_cni_files", "node_assess_conntrack", "node_assess_digest", "node_assess_findings",
             "node_assess_hooks", "node_assess_kept", "node_assess_modules", "node_assess_numbers",
             "node_assess_required_modules", "node_assess_summary", "node_assess_sysctls", "node_assess_user_checks")
-_SUBJECTS = {"type": "list", "elements": "str",
-             "choices": ["kernel_modules", "conntrack", "flush_hooks", "iptables_backend"]}
-_FIX = {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]}
-# Prefix of the variables of a playbook -> the variables that it takes. bake.yml sets preflight_fix from bake_fix, so
-# the variables of bake.yml are checked first.
-PLAYBOOKS = {
-    "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}, "bake_subjects": _SUBJECTS},
-    "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"},
-                   "preflight_max_fail_percentage": {"type": "raw"}, "preflight_serial": {"type": "raw"},
-                   # Nothing is restarted in an image, and a restart is not undone.
-                   "preflight_subjects": dict(_SUBJECTS, choices=[*_SUBJECTS["choices"], "kube_proxy"])},
-    "undo_": {"undo_hosts": {"type": "raw"}, "undo_subjects": _SUBJECTS},
-}
 # Variables that limit the checks that run.
 SELECTIONS = ("node_assess_checks", "node_assess_skip")
 # How variable names of the collection begin; most other names begin differently.
@@ -292,7 +280,7 @@ def refuse_wrong_variables(variables: Mapping, templated: Callable[[str, object]
 
 
 def check_role_variables(variables: dict, known: "Mapping | None" = None) -> None:
-    """Checks the variables of roles and playbooks that a host has; `known` are all its checks by id. Raises BadInput.
+    """Checks the variables of roles that a host has; `known` are all its checks by id. Raises BadInput.
 
     A name that only looks like a variable of a role may belong to other code, so it is refused only if it is very close
     to a known name.
@@ -303,8 +291,6 @@ def check_role_variables(variables: dict, known: "Mapping | None" = None) -> Non
         if any(selections):
             _selection.refuse_no_check(" and ".join(SELECTIONS),
                                        _selection.chosen_checks(None, *selections, known=known))
-    for prefix, options in PLAYBOOKS.items():
-        _checked_prefixed(prefix, options, variables)
 
 
 def _checked_prefixed(prefix, options, variables, known=None):

@@ -25,7 +25,7 @@ def render_terminal(changes: dict, width: int) -> str:
             # The words name a node, and its name may be longer than a line.
             lines += _indented(words_of(changes)[change] + ":", 2, width) if change != kind else []
             kind, word = change, "  "
-        head = "  %s%s %s " % (word, padded(severity, 6), padded(check, id_width))
+        head = escaped("  %s%s %s " % (word, padded(severity, 6), padded(check, id_width)))
         whole = text if _of_nodes(changes) else "%s (%s)" % (text, some(hosts, _NAMED))
         lines += [(head if not number else " " * len(head)) + line
                   for number, line in enumerate(wrapped(escaped(whole), max(24, width - len(head))))]

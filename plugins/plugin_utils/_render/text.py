@@ -17,6 +17,11 @@ def escaped(text: str) -> str:
     return text if text.isprintable() else "".join(char if char.isprintable() else _written(char) for char in text)
 
 
+def sentence(error: Exception) -> str:
+    """The message of `error` in one line, escaped: it quotes names out of bundles, files and inventories."""
+    return escaped(str(error).replace("\n", " "))
+
+
 def escaped_lines(text: str) -> str:
     """`text` with its lines and tabs; all other characters are escaped as escaped() does it."""
     return text if text.isprintable() else "".join(char if char in "\n\t" or char.isprintable() else _written(char)

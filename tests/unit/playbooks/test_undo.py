@@ -54,8 +54,10 @@ def test_subjects_narrow_it_and_a_wrong_one_is_refused_before_anything_is_touche
     assert neutral != fleets.CRON
     others = fleet.run("undo", undo_subjects=["conntrack", "kernel_modules"])
     assert others.returncode == 0 and (tmp_path / "bad1" / CRON).read_text() == neutral, others.stdout
-    wrong = fleet.run("undo", undo_subjects=["flush_hook"])
-    assert wrong.returncode == 2 and "did you mean flush_hooks?" in wrong.stdout + wrong.stderr
+    for variables, words in (({"undo_subjects": ["flush_hook"]}, "undo_subjects[0] is 'flush_hook', but must be one"),
+                             ({"undo_only": "conntrack"}, "undo_only is not known; known: undo_hosts, undo_subjects")):
+        wrong = fleet.run("undo", **variables)
+        assert wrong.returncode == 2 and words in wrong.stdout, wrong.stdout
     assert (tmp_path / "bad1" / CRON).read_text() == neutral
     nobody = fleet.run("undo", undo_hosts="wrokers")
     assert ("undo_hosts: wrokers matches no host; did you mean workers?" in " ".join(nobody.stderr.split())

@@ -7,7 +7,6 @@ import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _role_data, _schema
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import subjects
 
 WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
 
@@ -113,18 +112,11 @@ def test_a_variable_set_to_nothing_means_the_default():
     ({"node_gate_mod": "warn"}, "The variable node_gate_mod is not known; did you mean node_gate_mode?"),
     ({"node_gate_severity": "worst"}, "node_gate_severity is 'worst', but must be one of"),
     ({"harden_kernel_modules_load": "perhaps"}, "harden_kernel_modules_load must be true or false"),
-    ({"preflight_fix": "all"}, "preflight_fix is 'all', but must be one of"),
-    ({"bake_fix": "all"}, "bake_fix is 'all', but must be one of"),
-    ({"bake_fixes": "safe"}, "The variable bake_fixes is not known; did you mean bake_fix?"),
 ])
 def test_variables_of_roles_are_checked(variables, words):
     with pytest.raises(BadInput) as caught:
         _policy.check_role_variables(variables)
     assert str(caught.value).startswith(words)
-
-
-def test_every_subject_of_fix_can_be_chosen_for_preflight():
-    _policy.check_role_variables({"preflight_subjects": list(subjects.NAMES)})
 
 
 @pytest.mark.parametrize("variables, words", [
