@@ -17,7 +17,7 @@ import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _fleet, _selection
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.judge import case_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.judge import case_of, silence
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_node
 
 TEST = "tests/unit/plugins/plugin_utils/test_checks.py"
@@ -25,11 +25,12 @@ TEST = "tests/unit/plugins/plugin_utils/test_checks.py"
 SILENT = (_finding.PASS, _finding.SKIP)
 
 
-def shown(check, row, width, color):
-    """The report of a case, as a user reads it."""
+def shown(check, row, width, color, every):
+    """The report of a case, as a user reads it; adds its findings to `every`."""
     evidence, policy = case_of(row)
     report = _fleet.node_report("%s (expect: %s)" % (row["name"], row["expect"]),
                                 _assess.exported(evidence, policy, [check], None))
+    every += report["findings"]
     report["summary"].update(os=None, kernel=None, needs=None, place=None)  # Each case is the same healthy node.
     silent = ["  %s  %s  %s" % (each["status"], each["check"], each["reason"] or each["title"])
               for each in report["findings"] if each["status"] in SILENT]
@@ -50,9 +51,16 @@ def main():
     if without:
         return "%s has no cases: write tests/checks/%s.yml (docs/adding-a-check.md)" % (without[0], without[0])
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    width = shutil.get_terminal_size((120, 0)).columns
     for check in chosen:
-        for row in cases.table(check.id):
-            print(shown(check, row, shutil.get_terminal_size((120, 0)).columns, color) + "\n", flush=True)
+        where, findings = "", []
+        try:
+            for row in cases.table(check.id):
+                where = "tests/checks/%s.yml: %s: " % (check.id, row["name"])
+                print(shown(check, row, width, color, findings) + "\n", flush=True)
+        except BadInput as error:
+            return where + str(error)
+        print("".join("hint: %s: %s\n" % (check.id, text) for text in silence(check, findings)), end="", flush=True)
     return unit_some.run([TEST], "-k", " or ".join(check.id for check in chosen))
 
 

@@ -49,6 +49,19 @@ def test_what_is_no_check_is_refused_in_one_sentence(monkeypatch, asked, said):
     assert sentence.startswith(said) and "\n" not in sentence and given is None
 
 
+@pytest.mark.parametrize("case, sentence, hinted", [
+    ("{name: a, expect: fail, evidence: {node_conntrack: {of_keys: {net.ipv4.ip_forwrd: {now: 0}}}}}",
+     "tests/checks/CTRACK015.yml: a: evidence.node_conntrack.of_keys: the sysctl net.ipv4.ip_forwrd is not known; did "
+     "you mean net.ipv4.ip_forward?", False),
+    ("{name: a, expect: fail}", 0, True),
+])
+def test_a_mistake_and_a_silent_select_are_one_sentence(monkeypatch, tmp_path, capsys, case, sentence, hinted):
+    (tmp_path / "CTRACK015.yml").write_text("- " + case, encoding="utf-8")
+    monkeypatch.setattr(check.cases, "TABLES", tmp_path)
+    assert ask(monkeypatch, "CTRACK015")[0] == sentence
+    assert ("hint: CTRACK015: select returns nothing that kind none_of reports" in capsys.readouterr().out) == hinted
+
+
 def test_a_check_without_cases(monkeypatch, tmp_path):
     monkeypatch.setattr(check.cases, "TABLES", tmp_path)
     assert ask(monkeypatch, "CTRACK015") == ("CTRACK015 has no cases: write tests/checks/CTRACK015.yml "

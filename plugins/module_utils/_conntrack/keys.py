@@ -18,6 +18,7 @@ FORWARD_6 = "net/ipv6/conf/all/forwarding"
 BRIDGE = "net/bridge/bridge-nf-call-iptables"
 BRIDGE_6 = "net/bridge/bridge-nf-call-ip6tables"
 _OF_CONNECTIONS = "net/netfilter/nf_conntrack_%s"
+STREAM = _OF_CONNECTIONS % "udp_timeout_stream"
 
 # Linux nf_conntrack_proto_tcp.c, nf_conntrack_proto_udp.c (the stream timeout was 180 before 5.0), br_netfilter_hooks.c
 # (1 when the module is loaded); kubernetes pkg/proxy/apis/config/v1alpha1/defaults.go, pkg/proxy/conntrack/sysctls.go.
@@ -28,7 +29,7 @@ KEYS = (
     Key(_OF_CONNECTIONS % "tcp_timeout_close_wait", "nf_conntrack", 60, "tcpCloseWaitTimeout", 3600),
     Key(_OF_CONNECTIONS % "tcp_timeout_time_wait", "nf_conntrack", 120, None, None),
     Key(_OF_CONNECTIONS % "udp_timeout", "nf_conntrack", 30, "udpTimeout", None),
-    Key(_OF_CONNECTIONS % "udp_timeout_stream", "nf_conntrack", None, "udpStreamTimeout", None),
+    Key(STREAM, "nf_conntrack", None, "udpStreamTimeout", None),
     Key(_OF_CONNECTIONS % "tcp_be_liberal", "nf_conntrack", 0, "tcpBeLiberal", None),
     Key(BRIDGE, "br_netfilter", 1, None, None),
     Key(BRIDGE_6, "br_netfilter", 1, None, None),

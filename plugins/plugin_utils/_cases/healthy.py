@@ -5,7 +5,9 @@
 
 import copy
 
+from ...module_utils._conntrack.keys import BUCKETS, FORWARD, KEYS, MAX, STREAM, TIMEOUTS, dotted
 from .. import _schema
+from .._options import unknown_name
 
 RELEASE, NEXT = "6.1.0-49-amd64", "6.12.9-amd64"
 KERNEL = {"release": RELEASE, "running": True, "next_boot": True, "tree": "/usr/lib/modules/" + RELEASE, "index": "ok",
@@ -18,11 +20,27 @@ MODULE = {
 }
 
 
-def _key(name, module, now, **fields):
-    """A row of node_conntrack.sysctls whose value does not change."""
-    row = {"key": name, "module": module, "now": now, "at_boot": now, "at_boot_by": None, "after_kube_proxy": now,
-           "owner": None, "survives": True, "assigned": None, "assigned_by": None, "overruled": False, "late": False,
-           "kube_proxy_decides": False, "missing": False, "reason": "the default of the kernel"}
+# Sysctls whose value comes from elsewhere than their defaults in KEYS: the fields of their rows.
+_SYSCTLS = {
+    MAX: {"now": 131072, "at_boot": 262144, "kube_proxy_decides": True,
+          "owner": "kube-proxy (conntrack.maxPerCore and conntrack.min)",
+          "reason": "kube-proxy (conntrack.maxPerCore and conntrack.min) overrides it"},
+    BUCKETS: {"now": 65536}, STREAM: {"now": 120},
+    FORWARD: {"now": 1, "assigned": 1, "assigned_by": "/etc/sysctl.d/k8s.conf:1", "owner": "/etc/sysctl.d/k8s.conf:1"},
+}
+
+
+def _sysctl(key):
+    """The row of a sysctl in node_conntrack.sysctls."""
+    fields = _SYSCTLS.get(key.key, {})
+    if key.proxy_default is not None:
+        fields = {"now": key.proxy_default, "at_boot": key.default, "kube_proxy_decides": True,
+                  "owner": "kube-proxy (conntrack.%s)" % key.proxy_field}
+    now = fields.get("now", key.default)
+    row = {"key": dotted(key.key), "module": key.module, "now": now, "at_boot": now, "at_boot_by": None,
+           "after_kube_proxy": now, "owner": None, "survives": True, "assigned": None, "assigned_by": None,
+           "overruled": False, "late": False, "kube_proxy_decides": False, "missing": False,
+           "reason": "the default of the kernel"}
     return dict(row, **fields)
 
 
@@ -41,7 +59,8 @@ SECTIONS = {
     },
     "node_kernel_modules": {
         "schema": 1, "collected": {"modules_directory": "ok", "cmdline": "ok", "modprobe_conf": "ok",
-                                   "modules_load": "ok", "proc_modules": "ok"}, "supports_modules": True,
+                                   "modules_load": "ok", "proc_modules": "ok", "boot_loader": "ok"},
+        "supports_modules": True,
         "running_release": RELEASE, "judged_release": RELEASE, "running_tree": "ok", "running_tree_cause": None,
         "loading": {"load": "allowed", "autoload": "allowed", "because": []}, "kernels": [KERNEL],
         "kernels_left_out": 0, "next_boot": {"release": RELEASE, "certain": True, "because": "the only one"},
@@ -114,6 +133,8 @@ SECTIONS = {
         "sync": [{"family": family, "never_synced": False, "syncs": 42, "queued_seconds_ago": 301.2,
                   "synced_seconds_ago": 300.9, "waiting": False, "waiting_seconds": 0.0, "duration_p50_seconds": 0.05,
                   "duration_p95_seconds": 0.12, "duration_p99_seconds": 0.24, "duration_above_percent": 0.0,
+                  "programming_p50_seconds": 0.4, "programming_p95_seconds": 0.9, "programming_p99_seconds": 1.6,
+                  "programming_above_percent": 0.0,
                   "restore_failures": 0, "partial_restore_failures": 0, "nftables_failures": 0,
                   "nftables_cleanup_failures": 0, "no_local_endpoints": {"external": 2, "internal": 1}}
                  for family in ("ipv4", "ipv6")], "pending": {"services": 0, "endpoints": 0},
@@ -168,20 +189,13 @@ SECTIONS = {
         "lost": {"dropped": 0, "evicted": 0, "since": "boot", "since_uptime_seconds": 0},
         "kernel_log": {"table_full": None, "since": None}, "entry_bytes": 320, "entry_bytes_from": "the kernel",
         "total_bytes": 42467328, "memory_percent": 0.5, "growth": {"seconds": 1.4, "drop": 0, "insert_failed": 0},
-        "timeouts": {}, "rates": None, "consumers": None, "missing_keys": [], "unread": [],
+        "timeouts": {row["key"]: row["now"] for row in map(_sysctl, KEYS) if row["key"] in TIMEOUTS}, "rates": None,
+        "consumers": None, "missing_keys": [], "unread": [],
         "hashsize": {"now": 65536, "option": None, "option_by": None},
         "kube_proxy": {"versions": ["1.33.2"], "by": "kube-proxy", "settings_known": True, "max_per_core": None,
                        "min": None, "writes": "exactly", "value": 131072, "capped": False},
-        "rp_filter": {"interface": "eth0", "all": 0, "own": 2, "effective": 2}, "size": None, "sysctls": [
-            _key("net.netfilter.nf_conntrack_max", "nf_conntrack", 131072, at_boot=262144,
-                 owner="kube-proxy (conntrack.maxPerCore and conntrack.min)", kube_proxy_decides=True,
-                 reason="kube-proxy (conntrack.maxPerCore and conntrack.min) overrides it"),
-            _key("net.netfilter.nf_conntrack_tcp_timeout_established", "nf_conntrack", 86400, at_boot=432000,
-                 owner="kube-proxy (conntrack.tcpEstablishedTimeout)", kube_proxy_decides=True),
-            _key("net.bridge.bridge-nf-call-iptables", "br_netfilter", 1),
-            _key("net.bridge.bridge-nf-call-ip6tables", "br_netfilter", 1),
-            _key("net.ipv4.ip_forward", None, 1, assigned=1, assigned_by="/etc/sysctl.d/k8s.conf:1",
-                 owner="/etc/sysctl.d/k8s.conf:1"), _key("net.ipv6.conf.all.forwarding", None, 0)],
+        "rp_filter": {"interface": "eth0", "all": 0, "own": 2, "effective": 2}, "size": None,
+        "sysctls": [_sysctl(key) for key in KEYS],
     },
     "node_flush_hooks": {
         "schema": 1, "collected": dict(dict.fromkeys(("systemd", "cron", "udev", "logrotate", "directories", "init",
@@ -259,8 +273,12 @@ def healthy(names, modules=None, changes=None):
     """All sections for `names`; `modules` is {name or "*": state words}, `changes` is merged over the sections (null
     removes).
 
-    `node_conntrack.of_keys` are changes of rows by the names of their keys.
+    `node_conntrack.of_keys` are changes of rows by the names of their keys. Raises BadInput for a module and a sysctl
+    that have no row.
     """
+    for name in modules or {}:
+        if name != "*" and name not in names:
+            raise unknown_name("modules: the module", name, names)
     evidence = copy.deepcopy(SECTIONS)
     rows = []
     for name in names:
@@ -271,8 +289,12 @@ def healthy(names, modules=None, changes=None):
         rows.append(row)
     evidence["node_kernel_modules"]["modules"] = rows
     evidence = merged(evidence, changes or {})
-    for row in evidence.get("node_conntrack", {}).get("sysctls", ()):
-        row.update(evidence["node_conntrack"].get("of_keys", {}).get(row["key"], {}))
+    of_keys = evidence.get("node_conntrack", {}).get("of_keys", {})
+    sysctls = {row["key"]: row for row in evidence["node_conntrack"]["sysctls"]} if of_keys else {}
+    for name, change in of_keys.items():
+        if name not in sysctls:
+            raise unknown_name("evidence.node_conntrack.of_keys: the sysctl", name, sysctls)
+        sysctls[name].update(change)
     for name, section in evidence.items():
         if isinstance(section, dict) and name in _schema.sections():
             for key, shape in _schema.sections()[name].contains.items():

@@ -48,12 +48,20 @@ def differences(check, row, findings):
             ", ".join(subjects) or "none", ", ".join(map(str, row["subjects"])) or "none"))
     if "count" in row and len(failing) != row["count"]:
         found.append("%d findings fail, and the case expects %d" % (len(failing), row["count"]))
+    if "remediation" in row and not failing:
+        found.append("no finding fails, so none has the remediation %r" % row["remediation"])
     for finding in failing:
         found += ["%s of %s is empty" % (field, finding["subject"] or check.id) for field in _FIELDS
                   if not finding[field]]
         if row.get("remediation", "") not in finding["remediation"]:
             found.append("the remediation of %s lacks %r" % (finding["subject"], row["remediation"]))
     return found
+
+
+def silence(check, findings):
+    """One text where no finding of all cases fails, in a list: a hint why none is as expected."""
+    return [] if any(finding["status"] == _finding.FAIL for finding in findings) else [
+        "select returns nothing that kind %s reports, in any case: compare its keys with the evidence" % check.kind]
 
 
 def _reason(findings):

@@ -9,7 +9,7 @@ from ...module_utils._errors import BadInput
 from .. import _finding
 from .._options import close_to
 from .._user_checks import BYTES_LIMIT, CASES, SUFFIXES, read, user_checks
-from .judge import differences, findings_of
+from .judge import differences, findings_of, silence
 from .table import cases_in, lacking
 
 _SAYING = {_finding.UNKNOWN: "reason", _finding.SKIP: "reason"}
@@ -34,19 +34,22 @@ def _row_of(check, folder):
     if not path:
         return dict(row, problems=["%s has no cases: write %s" % (check.id, shown)])
     cases = cases_in(shown, read(shown, path, BYTES_LIMIT))
-    row["cases"] = [_judged("%s: case %d (%s)" % (shown, number, case["name"]), check, case)
+    findings = []
+    row["cases"] = [_judged("%s: case %d (%s)" % (shown, number, case["name"]), check, case, findings)
                     for number, case in enumerate(cases, 1)]
-    row["problems"] = ["%s: %s" % (shown, text) for text in lacking(cases)]
+    row["problems"] = ["%s: %s" % (shown, text) for text in lacking(cases) + silence(check, findings)]
     row["problems"] += ["%s: case %d (%s): %s" % (shown, number, case["name"], text)
                         for number, case in enumerate(row["cases"], 1) for text in case["problems"]]
     return row
 
 
-def _judged(where, check, case):
+def _judged(where, check, case, every):
+    """The row of a case; adds its findings to `every`."""
     try:
         findings = findings_of(check, case)
     except BadInput as error:
         raise BadInput("%s: %s" % (where, error)) from None
+    every += findings
     texts = [_finding.problem_of(row) if row["status"] == _finding.FAIL else row[_SAYING[row["status"]]]
              for row in findings if row["status"] != _finding.PASS]
     return {"name": case["name"], "statuses": sorted({row["status"] for row in findings}), "texts": texts,

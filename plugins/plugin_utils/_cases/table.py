@@ -62,7 +62,9 @@ def _refuse_unknown_keys(where, path, changes, shape):
     if isinstance(changes, list) and shape.element:
         for change in changes:
             _refuse_unknown_keys(where, path, change, shape.element)
-    if not isinstance(changes, dict) or shape.contains is None:
+    # RETURN samples all sources of `collected`; the keys of other free dictionaries are names of the node.
+    known = shape.sampled if path[1:] == ("collected",) else shape.contains
+    if not isinstance(changes, dict) or known is None:
         return
     for key, change in changes.items():
         name = str(key).lstrip("=")
@@ -71,10 +73,9 @@ def _refuse_unknown_keys(where, path, changes, shape):
                 raise BadInput("%s.of_keys must be a dictionary of dictionaries" % where)
             for row in change.values():
                 _refuse_unknown_keys("%s.of_keys" % where, path, row, shape.contains[_SYSCTL_KEY].element)
-        elif name not in shape.contains:
-            near = close_to(name, shape.contains)
+        elif name not in known:
+            near = close_to(name, known)
             raise BadInput("%s: the key %s is not in the evidence%s" % (
-                where, name, "; did you mean %s?" % near if near
-                else "; known: %s" % ", ".join(sorted(shape.contains))))
-        else:
+                where, name, "; did you mean %s?" % near if near else "; known: %s" % ", ".join(sorted(known))))
+        elif shape.contains:
             _refuse_unknown_keys("%s.%s" % (where, name), path + (name,), change, shape.contains[name])

@@ -7,8 +7,10 @@ import dataclasses
 
 import pytest
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.keys import KEYS, dotted
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.judge import differences, findings_of
 
 CHECK = dataclasses.replace(
@@ -35,6 +37,8 @@ def test_a_case_that_comes_out_as_expected():
     ({"subjects": [None]}, "the subjects that fail are bridge, and the case expects None"),
     ({"subjects": []}, "the subjects that fail are bridge, and the case expects none"),
     ({"count": 2}, "1 findings fail, and the case expects 2"),
+    ({"expect": "pass", "subjects": [], "count": 0, "evidence": {"node_cni": {"plugins": []}}},
+     "no finding fails, so none has the remediation 'remove bridge'"),
     ({"remediation": "add"}, "the remediation of bridge lacks 'add'"),
 ])
 def test_each_difference_has_a_text(change, text):
@@ -53,9 +57,33 @@ def test_an_empty_text_of_a_failure():
 @pytest.mark.parametrize("change, sentence", [
     ({"evidence": {"node_cni": {"plugins": "bridge"}}}, "evidence: no node gives this: "),
     ({"policy": {"node_policy_proxy_mod": "ipvs"}}, "did you mean node_policy_proxy_mode?"),
+    ({"evidence": {"node_conntrack": {"of_keys": {"net.ipv4.conf.al.rp_filter": {"now": 1}}}}},
+     "evidence.node_conntrack.of_keys: the sysctl net.ipv4.conf.al.rp_filter is not known; did you mean "
+     "net.ipv4.conf.all.rp_filter?"),
+    ({"modules": {"xt_coment": "absent"}}, "modules: the module xt_coment is not known; did you mean xt_comment?"),
     ({"state": {"xt_nothing": "absent"}}, "state.xt_nothing: the policy asks for no module of this name"),
 ])
 def test_what_no_case_can_be(change, sentence):
     with pytest.raises(BadInput) as refused:
         findings_of(CHECK, dict(FAILS, **change))
     assert sentence in str(refused.value)
+
+
+def _misfits(value, shape, where):
+    """Keys that the evidence has and its documentation lacks, and the reverse; free dictionaries only where `collected`
+    is one, as RETURN samples all of its sources."""
+    if isinstance(value, list) and shape.element:
+        return [text for item in value for text in _misfits(item, shape.element, where)]
+    known = shape.sampled if where.endswith(".collected") else shape.contains
+    if not isinstance(value, dict) or known is None:
+        return []
+    return ["%s.%s" % (where, key) for key in set(value) ^ set(known)] + [
+        text for key in set(value) & set(shape.contains or ())
+        for text in _misfits(value[key], shape.contains[key], "%s.%s" % (where, key))]
+
+
+def test_the_healthy_node_is_what_a_node_returns():
+    assert set(SECTIONS) == set(_schema.sections())
+    assert [text for name, section in SECTIONS.items() for text in _misfits(section, _schema.sections()[name], name)
+            ] == ["node_kernel_modules.modules"]  # Made for the modules that the policy of a case asks for.
+    assert [row["key"] for row in SECTIONS["node_conntrack"]["sysctls"]] == [dotted(key.key) for key in KEYS]

@@ -45,6 +45,13 @@ def test_a_case_that_comes_out_otherwise_is_named(tmp_path):
         "checks/tests/SITE-CNI001.yml: case 4 (denied): it is pass, and the case expects unknown"]
 
 
+def test_a_select_that_matches_nothing_in_any_case_is_named(tmp_path):
+    (row,), _strays = run(tmp_path, [CASES[0], dict(CASES[1], evidence=NONE), *CASES[2:]])
+    assert row["problems"] == [
+        "checks/tests/SITE-CNI001.yml: select returns nothing that kind none_of reports, in any case: compare its keys "
+        "with the evidence", "checks/tests/SITE-CNI001.yml: case 2 (one): it is pass, and the case expects fail"]
+
+
 @pytest.mark.parametrize("cases, problem", [
     (None, "SITE-CNI001 has no cases: write checks/tests/SITE-CNI001.yml"),
     (CASES[:2], "checks/tests/SITE-CNI001.yml: no case expects unknown"),

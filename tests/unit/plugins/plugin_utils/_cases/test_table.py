@@ -32,6 +32,8 @@ def sentence_of(text):
      "evidence.node_cni.mtu: the key uplnk_mtu is not in the evidence; did you mean uplink_mtu?"),
     ({"evidence": {"node_cni": {"files": [{"pth": 1}]}}},
      "evidence.node_cni.files: the key pth is not in the evidence; did you mean path?"),
+    ({"evidence": {"node_cni": {"collected": {"nte_d": "denied"}}}},
+     "evidence.node_cni.collected: the key nte_d is not in the evidence; did you mean net_d?"),
     ({"evidence": {"node_conntrack": {"of_keys": [1]}}},
      "evidence.node_conntrack.of_keys must be a dictionary of dictionaries"),
     ({"evidence": {"node_conntrack": {"of_keys": {"net.netfilter.nf_conntrack_max": 7}}}},
