@@ -19,7 +19,8 @@ from ._role_data import ROLES, load_yaml
 
 FIX_CLASSES = ("safe", "guarded", "disruptive")
 _ID = re.compile(r"^[A-Z]+\d{3}$")
-_FIX_KEYS = ("role", "class", "manual", "safety")
+# {key of fix: whether it must be there}; a fix with a role needs its class and part, too.
+_FIX_KEYS = {"role": True, "part": False, "class": False, "manual": True, "safety": True}
 # {part: role}: the parts of the roles, as `fix` of an entry names them. A check without a role may name a part, too:
 # `lower_limit` is done only if the role is asked for it, and checks that name `migrated` must hold before a migration
 # between the backends counts as done.
@@ -120,12 +121,10 @@ def check_of(where: str, entry: dict) -> Check:
     if missing:
         raise BadInput("%s lacks %s" % (where, ", ".join(missing)))
     _entry.refuse_wrong_types(where, entry)
-    check = Check(**dict(entry, needs=tuple(entry["needs"]), sources=tuple(entry["sources"])))
+    _refuse_wrong_fix(where, entry["fix"])
+    check = Check(**dict(entry, needs=tuple(entry["needs"]), sources=tuple(entry["sources"]),
+                         fix=dict({"class": None}, **entry["fix"])))
     checked("%s: severity" % where, check.severity, {"type": "str", "choices": _finding.SEVERITIES})
-    if sorted(set(check.fix) - {"part"}) != sorted(_FIX_KEYS) or check.fix["class"] not in FIX_CLASSES + (None,):
-        raise BadInput("%s: fix must have %s, and class one of %s" % (where, ", ".join(_FIX_KEYS),
-                                                                      ", ".join(FIX_CLASSES)))
-    _refuse_wrong_part(where, check.fix)
     try:
         _judge, wants = judge_of(check.kind)
     except ImportError:
@@ -142,7 +141,15 @@ def check_of(where: str, entry: dict) -> Check:
     return check
 
 
-def _refuse_wrong_part(where, fix):
+def _refuse_wrong_fix(where, fix):
+    for key in fix:
+        if key not in _FIX_KEYS:
+            raise unknown_name("%s: fix: the key" % where, key, _FIX_KEYS)
+    missing = [key for key, required in _FIX_KEYS.items() if required and key not in fix
+               or key == "class" and fix.get("role") and not fix.get("class")]
+    if missing:
+        raise BadInput("%s: fix lacks %s" % (where, ", ".join(missing)))
+    checked("%s: fix.class" % where, fix.get("class"), {"type": "str", "choices": FIX_CLASSES})
     part, role = fix.get("part"), fix["role"]
     if role and not part:
         raise BadInput("%s: fix names the role %s and must name its part, one of %s"

@@ -46,7 +46,7 @@ def render_table(checks):
     yield "| id | requirement | severity | fix |"
     yield "| --- | --- | --- | --- |"
     for check in checks:
-        fix = ", ".join(filter(None, [check["fix"]["class"], None if check["fix"]["role"] else "by hand"]))
+        fix = ", ".join(filter(None, [check["fix"].get("class"), None if check["fix"]["role"] else "by hand"]))
         yield "| [%s](#%s) | %s | %s | %s |" % (check["id"], check["id"].lower(), cell(check["title"]),
                                                 check["severity"], fix)
 
@@ -57,7 +57,7 @@ def with_blanks(text):
 
 
 def render_fix(fix):
-    kind = " (%s)" % fix["class"] if fix["class"] else ""
+    kind = " (%s)" % fix["class"] if fix.get("class") else ""
     if fix["role"]:
         yield "- **Fix**%s: role `kubenode.netfilter.%s`" % (kind, fix["role"])
     if fix["manual"]:

@@ -17,7 +17,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _policy
 
 ENTRY = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "select": "a", "needs": ["node_host"],
-         "why": "w", "fix": {"role": None, "class": None, "manual": "m", "safety": "s"}, "sources": ["x"]}
+         "why": "w", "fix": {"role": None, "manual": "m", "safety": "s"}, "sources": ["x"]}
+ROLE = dict(ENTRY["fix"], role="harden_conntrack", part="limit", **{"class": "safe"})
 
 
 def test_an_entry():
@@ -34,11 +35,14 @@ def test_an_entry():
         ({"want": 3}, "kind none_of takes no want"),
         ({"select": "a["}, "select is not a valid JMESPath expression"),
         ({"aplies_when": "a"}, "the key aplies_when is not known; did you mean applies_when?"),
-        ({"fix": {"role": None}}, "fix must have"),
-        ({"fix": dict(ENTRY["fix"], role="harden_conntrack")},
+        ({"fix": {"role": None}}, "fix lacks manual, safety"),
+        ({"fix": dict(ENTRY["fix"], clas="safe")}, "fix: the key clas is not known; did you mean class?"),
+        ({"fix": dict(ROLE, **{"class": None})}, "fix lacks class"),
+        ({"fix": dict(ENTRY["fix"], **{"class": "save"})}, "fix.class is 'save', but must be one of: "),
+        ({"fix": dict(ROLE, part="")},
          "names the role harden_conntrack and must name its part, one of limit, lower_limit,"),
         ({"fix": dict(ENTRY["fix"], part="limits")}, "the part limits is not known; did you mean limit?"),
-        ({"fix": dict(ENTRY["fix"], role="harden_conntrack", part="hooks")},
+        ({"fix": dict(ROLE, part="hooks")},
          "the part hooks belongs to the role harden_flush_hooks, not to harden_conntrack"),
         ({"kind": "at_most", "want": "max_rulse"},
          "want names the policy value max_rulse, which does not exist; did you mean max_rules?; there is: "),
