@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help preflight test unit check quick robust damage kube-proxy lint sanity molecule bench docs golden build link clean venv venv-dev
+.PHONY: help preflight test unit check quick mutate robust damage kube-proxy lint sanity molecule bench docs golden build link clean venv venv-dev
 
 PYTHON ?= python3
 INVENTORY ?=
@@ -16,6 +16,8 @@ KUBE_PROXY ?=
 # Asked for on the command line alone: names as short as these may be in anybody's environment.
 T =
 K =
+SEED =
+COUNT =
 ID =
 BASE =
 ONLY =
@@ -48,6 +50,9 @@ check: venv-dev link ## One check, ID=CTRACK015: its cases, and what a user read
 
 quick: venv-dev link ## Tests of what changed against main (BASE=branch), and the linters: below two minutes
 	@$(RUN) $(TOOLS)/quick.py
+
+mutate: venv-dev link ## Small mistakes in a copy of the code (COUNT=80, SEED=2026): prints how many the tests notice, and the lines they do not
+	@$(RUN) $(TOOLS)/mutate.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) $(ARGS)
 
 robust: venv-dev link ## Long versions of the tests with damage, errors and kills (ten minutes); prints a table of counts
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack

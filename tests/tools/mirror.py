@@ -11,6 +11,7 @@ from results import TOP
 
 UNIT, PLUGINS = pathlib.PurePath("tests/unit"), pathlib.PurePath("plugins")
 PACKAGE = "ansible_collections.kubenode.netfilter."
+USERS_TESTS = 60
 # Folders whose files tests and tools import by file name only.
 HELPERS = tuple(pathlib.PurePath("tests") / name for name in ("tools", "checks", "fixtures", "unit"))
 
@@ -44,6 +45,24 @@ def tests_of(path, top=TOP):
         seen |= users
         wave = sorted(users)
     return []
+
+
+def tests_of_users(path, top=TOP):
+    """Return at most USERS_TESTS further tests: of the files that use a source in up to two steps, nearest first, and
+    of the sections of evidence that are built with it."""
+    path, found, sections = pathlib.PurePath(path), [], set()
+    seen, wave, steps = {path}, {path}, 0
+    while wave and (steps < 2 or not {"_change", "plugin_utils"} & set(path.parts)):
+        sections.update(user.parent for user in wave if user.parent.parent.name == "_look")
+        wave = {user for source in wave for user in imported_by(top).get(source, ())} - seen
+        seen |= wave
+        steps += 1
+        if steps <= 2:
+            found += [test for user in sorted(wave) if UNIT in user.parents or not is_test(user)
+                      for test in tests_of(user, top)]
+    found += [str(test.relative_to(top)) for section in sorted(sections)
+              for test in sorted((top / UNIT / section).glob("test_*.py"))]
+    return [test for test in dict.fromkeys(found) if test not in tests_of(path, top)][:USERS_TESTS]
 
 
 def mirror_of(path, top):

@@ -1,0 +1,38 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`make mutate`: which mistakes it makes, and that a seed makes the same ones again."""
+
+import pytest
+from mutations import Mutation, apply, describe, sample, sites
+
+
+@pytest.mark.parametrize("text, mutated", [
+    ("a == 1", {"a != 1", "a == 2"}),
+    ("a not in ('x', b) # in", {"a in ('x', b) # in", "a not in ('xx', b) # in"}),
+    ("é = (a) < b <= c", {"é = (a) <= b <= c", "é = (a) < b < c"}),
+    ("a and not b", {"a or not b", "a and b", "True and not b", "a and True"}),
+    ("a or b", {"a and b", "False or b", "a or False"}),
+    ("[a for a in b if a.c]", {"[a for a in b if True]"}),
+    ("if a:\n    b = True, 300", {"if True:\n    b = True, 300", "if a:\n    b = False, 300"}),
+    ('"""Is 1 == 1."""\nA_SECONDS = 1\nf("%d of 2" % b, timeout=1)', set()),
+])
+def test_one_operator_or_constant_is_changed(text, mutated):
+    data = text.encode()
+    assert {apply(data, Mutation("", *site)).decode() for site in sites(data)} == mutated
+
+
+def test_a_seed_makes_the_same_mistakes_and_spreads_them_by_lines(tmp_path):
+    for name, lines in (("a", 30), ("b", 10)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.py").write_text("".join("x%d = 1\n" % line for line in range(lines)), encoding="utf-8")
+    first = sample(tmp_path, 1, 8, ["a", "b"])
+    assert [mutation.path for mutation in first] == ["a/one.py"] * 6 + ["b/one.py"] * 2
+    assert sample(tmp_path, 2, 8, ["a", "b"]) != first
+    file = tmp_path / "a" / "one.py"
+    data = file.read_bytes()
+    number = data.count(b"\n", 0, first[0].start)
+    assert describe(data, first[0]) == "a/one.py:%d  1 -> 2\n      - x%d = 1\n      + x%d = 2" % (
+        number + 1, number, number)
+    file.write_text("# A line more\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
+    assert sample(tmp_path, 1, 8, ["a", "b"])[0] == first[0]._replace(start=first[0].start + 14, end=first[0].end + 14)
