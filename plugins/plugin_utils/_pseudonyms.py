@@ -22,18 +22,26 @@ _BY_HOST = {"others", "counts", "which"}
 # Addresses of Services in a form that no reader needs.
 _LEFT_OUT = {"sketch"}
 _KEY = re.compile(r"[a-z0-9_]+")
-# A match that ipaddress refuses stays as it is. A label may stand before an address, as in addr:fd00::1.
-_TOKEN = re.compile(r"(?P<ipv6>(?<![\w.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?:(?:\.\d{1,3}){3})?(?!\w))"
+# A match that ipaddress refuses stays as it is. A label may stand before an address: addr:fd00::1, etcd-fd00::1.
+_TOKEN = re.compile(r"(?P<ipv6>(?<![^\W_])(?<!\.)(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?:(?:\.\d{1,3}){3})?"
+                    r"(?![^\W_]))"
                     r"|(?P<url>(?<=://)(?:(?<=(?i:http)://)|(?<=(?i:https)://))(?:[^\s/?#@]*@)?"
                     r"(?:\[[^\]\s]*\]|[^\W_](?:[\w.-]*\w)?))"
-                    r"|(?P<word>[^\W_][\w.-]*)")
-# Also within a word, such as etcd-10.0.0.1 or 10.0.0.1-10.0.0.9, and as Amazon names nodes: ip-10-0-0-1.
-_IPV4 = re.compile(r"(?<![^\W_])(?<!\d\.)(?P<dotted>\d{1,3}(?:\.\d{1,3}){3})(?![^\W_]|\.\d)"
-                   r"|(?<![^\W_])(?i:ip)-(?P<dashed>\d{1,3}(?:-\d{1,3}){3})(?![^\W_]|-\d)")
+                    r"|(?P<word>[^\W_](?:(?!(?<=[-_])[0-9A-Fa-f]{1,4}:[0-9A-Fa-f]{0,4}:)[\w.-])*)")
+# Also within a word, such as etcd-10.0.0.1, 10.0.0.1-10.0.0.9 or addr10.0.0.1, as Amazon names nodes (ip-10-0-0-1), and
+# as Kubernetes names pods (10-0-0-1.default.pod, fd00-20--1.default.pod): the last only where it begins as addresses of
+# networks do, since other words have dashes, too.
+_IN_WORD = re.compile(r"(?<!\d)(?<!\d\.)(?P<dotted>\d{1,3}(?:\.\d{1,3}){3})(?!\d|\.\d)"
+                      r"|(?:(?<![^\W_])(?i:ip)[-_])?(?<!\d)"
+                      r"(?P<apart>\d{1,3}(?P<sign>[-_])\d{1,3}(?:(?P=sign)\d{1,3}){2})(?!\d)"
+                      r"|(?<![^\W_])(?P<ipv6>(?:[23][0-9A-Fa-f]{3}|[Ff][C-Fc-f][0-9A-Fa-f]{2})"
+                      r"(?:--?[0-9A-Fa-f]{1,4}){0,7}(?:--)?)(?![^\W_])")
 # The directory of a pod's logs is called NAMESPACE_POD_UID, and a static pod has the name of its node.
 _PARTS = re.compile(r"([._-])")
 # A shorter host name may be a word in many sentences, so it is replaced only if it is the whole value.
 _SHORTEST = 3
+# A name of at least this length with a digit is also replaced between letters, as in xworker-7y.
+_GLUED = 5
 # More than a name of DNS has in practice.
 _LABELS = 20
 
@@ -66,8 +74,10 @@ class Pseudonyms:
         self._names = {name.partition(".")[0].lower(): given[name] for name in domain_names}
         self._names.update((name.lower(), given[name]) for name in domain_names)
         self._names.update(given)
-        self._domains = {name.partition(".")[2].lower() for name in domain_names if name.count(".") > 1}
+        self._domains = {domain for name in domain_names for domain in _domains_of(name.lower())}
         self._most_parts = max((len(_PARTS.split(name)) for name in (*self._names, *self._domains)), default=1)
+        self._glued = {name.lower() for name in self._names if len(name) >= _GLUED and any(map(str.isdigit, name))}
+        self._lengths = sorted({len(name) for name in self._glued}, reverse=True)
         # Hosts that only texts name; they are matched only as whole words.
         self._met = {name.lower(): name for name in self.known[HOSTS] if "." in name}
         # Host names that do not have the form of a word in a text.
@@ -155,12 +165,26 @@ class Pseudonyms:
             found = self._met.get(name.lower()) or self._in_domain(name)
             if found:
                 return self._of(HOSTS, found) + text[len(name):]
-        return "".join(known or self._rest(piece) for piece, known in pieces)
+        return "".join(known or self._unglued(piece) for piece, known in pieces)
+
+    def _unglued(self, text):
+        """A piece of a word in which a name may stand between letters."""
+        low, start, rest, done = text.lower(), 0, 0, []
+        if not any(map(str.isdigit, low)) or len(low) != len(text):
+            return self._rest(text)
+        while start < len(low):
+            end = next((start + length for length in self._lengths if low[start:start + length] in self._glued
+                        and not _cuts_number(low, start) and not _cuts_number(low, start + length)), None)
+            if end:
+                done += [self._rest(text[rest:start]), self._of_name(low[start:end])]
+                rest = end
+            start = end or start + 1
+        return "".join(done) + self._rest(text[rest:])
 
     def _rest(self, text):
-        """A piece of a word without names of hosts, with the domains and IPv4 addresses in it."""
+        """A piece of a word without names of hosts, with the domains and addresses in it."""
         pieces = self._split(text, self._of_domain) if "." in text else [(text, None)]
-        return "".join(known or _IPV4.sub(self._ipv4, piece) for piece, known in pieces)
+        return "".join(known or _IN_WORD.sub(self._in_word, piece) for piece, known in pieces)
 
     def _split(self, text, known_of):
         """[(piece of a word, its pseudonym or None)]: a piece with a pseudonym is between dots, dashes and
@@ -182,8 +206,9 @@ class Pseudonyms:
             start = end
         return pieces + [("".join(rest), None)] * bool(rest)
 
-    def _ipv4(self, match):
-        address = match["dotted"] or match["dashed"].replace("-", ".")
+    def _in_word(self, match):
+        address = (match["ipv6"] or "").replace("-", ":") or (match["dotted"] or match["apart"]).replace(
+            match["sign"] or ".", ".")
         return self._address(address, match[0]) if _is_address(address) else match[0]
 
     def _of_name(self, text):
@@ -199,7 +224,7 @@ class Pseudonyms:
         """The name in small letters if it is a host in the domain of another host; None otherwise."""
         labels = name.lower().split(".")[:_LABELS]
         known = any(".".join(labels[number:]) in self._domains for number in range(1, len(labels)))
-        return name.lower() if known else None
+        return name.lower() if known and name.lower() not in self._domains else None
 
     def _address(self, text, written):
         """The pseudonym of an address in any form; addresses that every node has, such as 127.0.0.1, stay as
@@ -227,3 +252,14 @@ def _is_address(text):
         return bool(ipaddress.ip_address(text))
     except ValueError:
         return False
+
+
+def _domains_of(name):
+    """The domains that a host is in, without the last label alone."""
+    labels = name.rstrip(".").split(".")
+    return [".".join(labels[number:]) for number in range(1, len(labels) - 1)]
+
+
+def _cuts_number(text, index):
+    """True where `index` is between two digits."""
+    return text[max(0, index - 1):index].isdigit() and text[index:index + 1].isdigit()
