@@ -1,8 +1,8 @@
-# Two commands do everything: `make preflight` judges a node, `make test` runs all tests.
+# Two commands do everything: `make preflight` judges a node, `make test` tests the collection.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help preflight test unit check quick mutate robust damage kube-proxy lint sanity molecule bench docs golden build link clean venv venv-dev
+.PHONY: help preflight test test-all unit check quick mutate robust damage kube-proxy lint sanity molecule bench docs golden build slow link clean clean-cache venv venv-dev
 
 PYTHON ?= python3
 INVENTORY ?=
@@ -21,7 +21,11 @@ COUNT =
 ID =
 BASE =
 ONLY =
-export INVENTORY LIMIT T K ID BASE
+# Of `make test` in the environment, too.
+KERNEL ?=
+SCENARIO ?=
+SHORT ?=
+export INVENTORY LIMIT T K ID BASE KERNEL SCENARIO
 
 TOOLS := tests/tools
 RUN := .venv/bin/python
@@ -34,15 +38,18 @@ help: ## Show this list
 preflight: venv ## Judge this machine, or the nodes of INVENTORY=... (LIMIT=..., ARGS=...); changes nothing
 	@$(TOOLS)/preflight.sh $(ARGS)
 
-test: venv-dev ## Run all tests; installs Debian packages when root
+test: venv-dev ## Tests of a change, in 20 minutes on two cores (KERNEL=6.1 SCENARIO=hooks: on that node); installs Debian packages when root
 	@$(RUN) $(TOOLS)/test_all.py
 
-unit: venv-dev link ## Unit tests, on Pythons from 3.6 on and two ansible-cores; T=path K=word: some of them, on one Python, in seconds
+test-all: venv-dev ## All tests: the whole matrix of Pythons, ansible-cores, kernels and scenarios, for nights and releases
+	@$(RUN) $(TOOLS)/test_all.py --all
+
+unit: venv-dev link ## Unit tests, on Pythons from 3.6 on and two ansible-cores (SHORT=1: as in make test); T=path K=word: some of them, on one Python, in seconds
 ifneq ($(T)$(K),)
 	@$(RUN) $(TOOLS)/unit_some.py
 else
 	@$(TOOLS)/need_packages.sh kmod iptables ipset nftables strace util-linux iproute2 systemd conntrack chromium
-	@$(RUN) $(TOOLS)/unit.py
+	@$(RUN) $(TOOLS)/unit.py $(if $(SHORT),--short)
 endif
 
 check: venv-dev link ## One check, ID=CTRACK015: its cases, and what a user reads of each
@@ -69,10 +76,10 @@ kube-proxy: venv-dev link ## Real kube-proxies (KUBE_PROXY="path ..."; none: bui
 lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
 	@$(RUN) $(TOOLS)/lint.py
 
-sanity: venv-dev ## ansible-test sanity, on two ansible-cores
-	@$(RUN) $(TOOLS)/sanity.py
+sanity: venv-dev ## ansible-test sanity, on two ansible-cores (SHORT=1: the newest)
+	@$(RUN) $(TOOLS)/sanity.py $(if $(SHORT),--short)
 
-molecule: link ## Real nodes: virtual machines, kernels and reboots
+molecule: link ## Real nodes: virtual machines, kernels and reboots (KERNEL=6.1 SCENARIO=hooks: everything and hooks on that node)
 	@PYTHON=$(PYTHON) tests/testbed/run_molecule.sh
 
 bench: venv-dev link ## Benchmarks (SMOKE=1: ten seconds)
@@ -87,12 +94,18 @@ golden: venv-dev link ## Write the golden files of the report formats anew; read
 build: venv-dev ## Build the tarball, look into it, install it and use it
 	@$(RUN) $(TOOLS)/build.py
 
+slow: venv-dev link ## Measure the unit tests and write tests/unit/slow.txt anew (idle machine; 15 minutes)
+	@$(RUN) $(TOOLS)/slow.py
+
 link: ## Make the collection path that leads to this checkout
 	@$(TOOLS)/link_collection.sh
 
-clean: ## Remove what make made, except what is costly to make again (.cache)
-	rm -rf .build .venv .venv-molecule .pytest_cache .hypothesis .ansible kubenode-netfilter-report
+clean: ## Remove what make made in this checkout, except what is costly to make again (.cache)
+	rm -rf .build .venv .pytest_cache .hypothesis .ansible kubenode-netfilter-report
 	find . -name __pycache__ -not -path './.cache/*' -prune -exec rm -rf {} +
+
+clean-cache: ## Remove what all checkouts of this user share: images, QEMU, wheels, virtual environments
+	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/kubenode-netfilter"
 
 venv:
 	@$(TOOLS)/venv.sh .venv $(PYTHON) -r requirements.txt

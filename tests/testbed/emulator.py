@@ -6,14 +6,11 @@
 With 7.2 of bookworm each fork on a node takes three times as long, and a boot takes a fifth longer.
 """
 
-import fcntl
 import os
-import pathlib
-import shutil
 import sys
-import tempfile
 
 import images
+from images import cache
 
 SUITE = "trixie"
 PACKAGE = "qemu-system-x86"
@@ -22,26 +19,17 @@ LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
 def build():
     """The folder of the unpacked emulator; the first call unpacks it."""
-    final = images.CACHE / ("qemu-" + SUITE)
-    with open(str(images.CACHE / "lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not final.is_dir():
-            unpack(final)
-    return final
+    with cache.locked("images"):
+        return cache.made(cache.entry("qemu/" + SUITE, SUITE, PACKAGE), unpack)
 
 
-def unpack(final):
+def unpack(work):
     if os.geteuid() != 0:
         raise images.ImageError("unpacking the emulator of the test nodes needs root")
     print("testbed: unpacking {0} of {1}".format(PACKAGE, SUITE), file=sys.stderr, flush=True)
-    work = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=str(final.parent)))
-    try:
-        # The packages are only unpacked, not configured, so only QEMU itself runs.
-        images.run(["mmdebstrap", "--variant=extract", "--include=" + PACKAGE, "--keyring=" + images.KEYRING, SUITE,
-                    str(work), images.mirror()])
-        work.rename(final)
-    finally:
-        shutil.rmtree(str(work), ignore_errors=True)
+    # The packages are only unpacked, not configured, so only QEMU itself runs.
+    images.run(["mmdebstrap", "--variant=extract", "--include=" + PACKAGE, "--keyring=" + images.KEYRING, SUITE,
+                str(work), images.mirror()])
 
 
 def command(folder):

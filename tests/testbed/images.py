@@ -5,23 +5,28 @@
 
     images.py [NODE ...]      build missing images and print the folder of each image
 
-An image is a folder .cache/testbed/images/NODE-KEY with rootfs.tar, disk.img, vmlinuz, initrd.img. KEY is a hash
-of all inputs of the image, so an unchanged recipe is never built twice.
+An image is an entry of tests/tools/cache.py with rootfs.tar, disk.img, vmlinuz, initrd.img. Its recipe is all inputs
+of the image, so an unchanged recipe is never built twice.
 """
 
 import concurrent.futures
 import contextlib
-import fcntl
 import hashlib
-import json
+import inspect
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
-CACHE = pathlib.Path(__file__).resolve().parents[2] / ".cache" / "testbed"
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(TOP / "tests" / "tools"))
+
+import cache
+
+# What one checkout keeps of its run; two checkouts may have nodes at the same time.
+RUN = TOP / ".cache" / "testbed"
+LEFT_OUT = RUN / "left_out.txt"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 # {program or file that this machine needs: its Debian package}.
@@ -87,9 +92,9 @@ def run(command, **options):
 
 def ssh_key():
     """The key that opens every test node; made once per cache."""
-    key = CACHE / "id_ed25519"
+    key = cache.FOLDER / "id_ed25519"
     if not key.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
+        cache.FOLDER.mkdir(parents=True, exist_ok=True)
         run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "testbed", "-f", str(key)])
     return key
 
@@ -104,12 +109,8 @@ def recipe(node):
         "network": NETWORK,
         "authorized_keys": ssh_key().with_suffix(".pub").read_text(),
         "disk": "ext4 3G",
+        "steps": [inspect.getsource(step) for step in (make_rootfs, customise, make_disk)],
     }
-
-
-def image_dir(node):
-    text = json.dumps(recipe(node), sort_keys=True)
-    return CACHE / "images" / "{0}-{1}".format(node, hashlib.sha256(text.encode()).hexdigest()[:12])
 
 
 def mirror():
@@ -173,26 +174,15 @@ def make_disk(node, work):
 
 def build(node):
     """The image folder of a node; builds the image if its recipe has none yet."""
-    final = image_dir(node)
-    if final.is_dir():
-        return final
+    return cache.made(cache.entry("images/" + node, recipe(node)), lambda work: fill(node, work))
+
+
+def fill(node, work):
     if os.geteuid() != 0:
         raise ImageError("building the image of {0} needs root".format(node))
     print("testbed: building the image of {0} ({suite})".format(node, **NODES[node]), file=sys.stderr, flush=True)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    # Build in a temporary folder and rename it, so that an interrupted build never looks like an image.
-    work = pathlib.Path(tempfile.mkdtemp(prefix=".building-", dir=str(final.parent)))
-    try:
-        make_rootfs(node, work / "rootfs.tar")
-        make_disk(node, work)
-        work.chmod(0o755)
-        work.rename(final)
-        # Remove images of older recipes. A node that still runs from one keeps its open files.
-        for older in set(final.parent.glob(node + "-*")) - {final}:
-            shutil.rmtree(str(older))
-    finally:
-        shutil.rmtree(str(work), ignore_errors=True)
-    return final
+    make_rootfs(node, work / "rootfs.tar")
+    make_disk(node, work)
 
 
 def build_all(nodes):
@@ -200,9 +190,7 @@ def build_all(nodes):
     ensure_tools()
     ssh_key()
     built, left_out = {}, {}
-    with open(str(CACHE / "lock"), "w") as lock, \
-            concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with cache.locked("images"), concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         jobs = {node: pool.submit(build, node) for node in nodes}
     for node, job in jobs.items():
         try:
@@ -217,15 +205,15 @@ def build_all(nodes):
 
 def report_left_out(nodes, left_out):
     """Record for the summary which nodes did not take part; the records of other nodes stay."""
-    note = CACHE / "left_out.txt"
-    known = note.read_text().splitlines() if note.exists() else []
+    RUN.mkdir(parents=True, exist_ok=True)
+    known = LEFT_OUT.read_text().splitlines() if LEFT_OUT.exists() else []
     lines = [line for line in known if line.split()[0] not in nodes]
     for node, why in left_out.items():
         # The first error of apt is the cause; later errors are only its consequences.
         causes = [line for line in why.strip().splitlines() if line.startswith("E: ")] or why.strip().splitlines()
         lines.append("{0} ({suite}, kernel {kernel}) LEFT OUT: {1}".format(node, causes[0], **NODES[node]))
         print("testbed: *** {0}\n{1}".format(lines[-1], why), file=sys.stderr, flush=True)
-    note.write_text("".join(line + "\n" for line in lines))
+    LEFT_OUT.write_text("".join(line + "\n" for line in lines))
 
 
 def main():

@@ -7,7 +7,7 @@ import collections
 import subprocess
 
 import pythons
-from results import TOP, make_venv
+from results import make_venv
 
 Core = collections.namedtuple("Core", "version python node_python")
 
@@ -19,17 +19,19 @@ LANES = {
 }
 
 
-def lanes(results):
-    """A generator of one Core per lane; adds a lane that cannot run to `results`, with the reason."""
+def lanes(results, names=tuple(LANES)):
+    """A generator of one Core per lane of these names; adds a lane that cannot run to `results`, with the reason."""
     usable, _broken = pythons.find()
-    for name, lane in LANES.items():
+    for name in names:
+        lane = LANES[name]
         oldest, youngest = lane["pythons"]
         fitting = [minor for minor in usable if oldest <= minor <= youngest]
         if not fitting:
             results.left_out("ansible-core " + name, "this machine has no Python %d.%d to %d.%d" % (oldest + youngest))
             continue
         venv = make_venv("core-" + name, usable[fitting[-1]][0], lane["requirement"],
-                         "-r", str(TOP / "requirements.txt"), "-r", str(TOP / "tests/unit/requirements.txt"))
+                         "-r", "requirements.txt", "-r", "tests/unit/requirements.txt",
+                         "-r", "tests/fixtures/requirements.txt")
         if venv is None:
             results.add("ansible-core %s: no virtual environment" % name, 0, 1)
             continue

@@ -82,7 +82,7 @@ def site(run, copy):
 def prepared(results):
     """Return (a function that runs a tool as one row, a copy of the collection), or None if the tools cannot be
     installed."""
-    venv = make_venv("docsite", sys.executable, *REQUIREMENTS, "-r", str(TOP / "requirements.txt"))
+    venv = make_venv("docsite", sys.executable, *REQUIREMENTS, "-r", "requirements.txt")
     if venv is None:
         results.add("docs site: no virtual environment", 0, 1)
         return None

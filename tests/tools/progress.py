@@ -9,32 +9,35 @@ expected, and its logs do not grow.
 
 import json
 
-from results import TOP
+import cache
 
-KEPT = TOP / ".cache" / "test-seconds.json"
 QUIET_SECONDS = 300
 # Seconds that count as if they ran as expected, so that one short part does not change the estimate of long parts.
 PRIOR_SECONDS = 600
 
 
-def kept_seconds():
-    """Return {part: seconds} of earlier runs on this machine."""
+def kept_seconds(lane):
+    """Return {part: seconds} of earlier runs of a lane on this machine."""
     try:
-        return {part: float(seconds) for part, seconds in json.loads(KEPT.read_text(encoding="utf-8")).items()}
+        return {part: float(seconds) for part, seconds in json.loads(kept(lane).read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}  # No file yet, or a damaged one: the table of parts is good enough for an estimate.
 
 
-def expected_seconds(parts):
+def kept(lane):
+    return cache.FOLDER / ("seconds-%s.json" % lane.name)
+
+
+def expected_seconds(lane):
     """Return {part: seconds} of the last run on this machine, or of the table of parts, which has minutes."""
-    kept = kept_seconds()
-    return {part: kept.get(part) or minutes * 60.0 for part, minutes in parts}
+    known = kept_seconds(lane)
+    return {part: known.get(part) or minutes * 60.0 for part, minutes, _settings in lane.parts}
 
 
-def keep_seconds(measured):
+def keep_seconds(lane, measured):
     """Save the times of the parts of this run; a part without a new time keeps the time of an earlier run."""
-    KEPT.parent.mkdir(parents=True, exist_ok=True)
-    KEPT.write_text(json.dumps(dict(kept_seconds(), **measured), indent=1, sort_keys=True), encoding="utf-8")
+    cache.FOLDER.mkdir(parents=True, exist_ok=True)
+    kept(lane).write_text(json.dumps(dict(kept_seconds(lane), **measured), indent=1, sort_keys=True), encoding="utf-8")
 
 
 def slowness(expected, done, running):

@@ -15,7 +15,6 @@ import xml.etree.ElementTree
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = TOP / ".build"
 VENV = TOP / ".venv"
-VENVS = TOP / ".cache" / "venvs"
 TAIL_LINES = 60
 MAX_NAMES = 8
 
@@ -30,11 +29,11 @@ def clean_env(**extra):
 
 
 def make_venv(name, python, *pip_arguments):
-    """Return the folder of the cached virtual environment of that name, or None if it cannot be created."""
-    folder = VENVS / name
-    done = subprocess.run([str(TOP / "tests/tools/venv.sh"), str(folder), str(python)] + list(pip_arguments),
-                          cwd=str(TOP), check=False)
-    return folder if done.returncode == 0 else None
+    """Return the folder of the virtual environment of that name, one for all checkouts, or None if it cannot be
+    created."""
+    done = subprocess.run([str(TOP / "tests/tools/venv.sh"), "--shared", name, str(python), *pip_arguments],
+                          cwd=str(TOP), stdout=subprocess.PIPE, universal_newlines=True, check=False)
+    return pathlib.Path(done.stdout.strip()) if done.returncode == 0 else None
 
 
 def copy_collection(part):

@@ -1,8 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The whole test run: runs every part, even after failures of others, then prints results and omissions."""
+"""`make test`, or with --all `make test-all`: runs every part, even after failures of others, then prints results and
+omissions."""
 
+import collections
 import json
 import os
 import re
@@ -11,23 +13,27 @@ import subprocess
 import sys
 import time
 
+import choice
 import progress
 from results import BUILD, TOP, clean_env
 
-# (part, minutes on two cores), cheap parts first: they use one core beside the virtual machines, while the unit tests
-# use all cores. The minutes are for the estimate of a first run; they are no timeout. Benchmarks only prove that they
-# run (SMOKE), because times are comparable only on an idle machine.
-PARTS = (("lint", 3), ("docs", 2), ("build", 2), ("bench", 3), ("sanity", 10), ("unit", 20))
+# (part, minutes on two cores, settings of make), cheap parts first: they use one core beside the virtual machines, while
+# the unit tests use all. The minutes are for the estimate of a first run; they are no timeout. Benchmarks only prove
+# that they run (SMOKE), because times are comparable only on an idle machine.
+COMMON = (("lint", 2, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 2, ()), ("bench", 3, ("SMOKE=1",)))
+SHORT = (*COMMON, ("sanity", 5, ("SHORT=1",)), ("unit", 6, ("SHORT=1",)))
+ALL = (*COMMON, ("sanity", 10, ()), ("unit", 20, ()))
 # molecule mostly waits for virtual machines, so it runs beside all other parts. These have a lower priority, because a
 # kernel that boots slowly misses deadlines.
-BESIDE = ("molecule", 44)
+BESIDE = "molecule"
 # With autogroups the kernel divides CPU time among sessions, and a nice value only counts within a session (sched(7)).
 NICE = 5
 GIVE_WAY = ["sh", "-c", 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice -n "$0" "$@"', str(NICE)]
 # A CI machine with its own timeout sets this variable, so that it gets the summary. For people there is no limit.
 LIMIT = "KUBENODE_LIMIT_MINUTES"
 SHOW_SECONDS = 0.5
-SETTINGS = {"bench": ["SMOKE=1"], "docs": ["CHECK=1", "SITE=1"]}
+# A name, the parts as above, and words for the first and the last lines.
+Lane = collections.namedtuple("Lane", "name parts words")
 PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+$")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 # Lines of parts without rows that belong to the summary: omissions, the nodes that took part, and times.
@@ -64,7 +70,7 @@ def end(processes):
 class Running:
     """A started part: its process, its logs, its start time."""
 
-    def __init__(self, part, give_way=()):
+    def __init__(self, part, settings=(), give_way=()):
         self.part = part
         self.log = BUILD / "logs" / (part + ".log")
         self.log.parent.mkdir(parents=True, exist_ok=True)
@@ -73,9 +79,8 @@ class Running:
         self.ended = False  # by this program, not by itself
         with open(str(self.log), "wb") as output:
             self.process = subprocess.Popen(
-                [*give_way, "make", "--no-print-directory", part] + SETTINGS.get(part, []), cwd=str(TOP),
-                env=clean_env(), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                start_new_session=True)
+                [*give_way, "make", "--no-print-directory", part, *settings], cwd=str(TOP), env=clean_env(),
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
 
     def runs(self):
         return self.process.poll() is None
@@ -101,10 +106,12 @@ class Running:
 class Run:
     """All parts, one after the other, and one part beside them, until all are done or the limit is over."""
 
-    def __init__(self, limit=None, clock=time.monotonic):
+    def __init__(self, lane, limit=None, clock=time.monotonic):
         self.limit, self.clock, self.began = limit, clock, clock()
-        self.expected = progress.expected_seconds((*PARTS, BESIDE))
-        self.running, self.left = [], [part for part, _minutes in PARTS]
+        self.lane = lane
+        self.settings = {part: settings for part, _minutes, settings in lane.parts}
+        self.expected = progress.expected_seconds(lane)
+        self.running, self.left = [], [part for part in self.settings if part != BESIDE]
         self.line_seconds = None
 
     def out_of_time(self):
@@ -113,7 +120,8 @@ class Run:
     def all(self):
         """Return whether all parts ran and passed."""
         try:
-            beside = self.start(BESIDE[0])
+            print(self.lane.words, flush=True)
+            beside = self.start(BESIDE)
             while self.left and not self.out_of_time():
                 self.follow(self.start(self.left.pop(0), GIVE_WAY))
             self.follow(beside)
@@ -122,11 +130,11 @@ class Run:
         outcomes = [each.outcome(self.limit) for each in [*self.running[1:], beside]]
         outcomes += [(part, 0, [failed_row("%s was not started within %g minutes" % (part, self.limit))])
                      for part in self.left]
-        progress.keep_seconds(self.passed())
-        return summary(outcomes)
+        progress.keep_seconds(self.lane, self.passed())
+        return summary(outcomes, "%s, in %s" % (self.lane.words, progress.in_minutes(self.clock() - self.began)))
 
     def start(self, part, give_way=()):
-        self.running.append(Running(part, give_way))
+        self.running.append(Running(part, self.settings[part], give_way))
         return self.running[-1]
 
     def follow(self, running):
@@ -158,7 +166,7 @@ class Run:
         words = [progress.running_words(each.part, each.seconds(), self.expected[each.part], each.quiet_seconds(),
                                         each.step()) for each in runs]
         to_go = progress.remaining_seconds(self.expected, self.passed(), {each.part: each.seconds() for each in runs},
-                                           self.left, BESIDE[0])
+                                           self.left, BESIDE)
         return "after %s: %s; left: %s; about %s to go%s" % (
             progress.in_minutes(seconds), ", ".join(words), ", ".join(self.left) or "nothing else",
             progress.in_minutes(to_go), "" if self.limit is None else ", limit %g min" % self.limit)
@@ -216,10 +224,10 @@ def rows_from_log(text):
     return rows
 
 
-def summary(outcomes):
+def summary(outcomes, words):
     """Print what ran and what did not; return whether all passed. The last line has the sum of the counts of the
     runners."""
-    print("\n== Summary")
+    print("\n== Summary of %s" % words)
     for part, seconds, rows in outcomes:
         failed = sum(row.get("failed", 0) for row in rows)
         print("%-9s %s in %d s" % (part, "FAILED" if failed else "passed", seconds))
@@ -239,12 +247,25 @@ def summary(outcomes):
     return not failed
 
 
+def lane_of(arguments, environ):
+    """Return the Lane of the command line and the environment."""
+    if "--all" in arguments:
+        return Lane("test-all", (*ALL, (BESIDE, 44, ("KERNEL=",))), "make test-all: all kernels and scenarios")
+    kernel, scenario = choice.of_run(environ)
+    return Lane("test", (*SHORT, (BESIDE, 12, ("KERNEL=" + kernel, "SCENARIO=" + scenario))),
+                "make test: kernel %s, scenarios everything and %s" % (kernel, scenario))
+
+
 def main():
     # SIGINT and SIGTERM also stop the running parts, because sys.exit() runs the `finally` blocks.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda sent, _frame: sys.exit(128 + sent))
+    try:
+        lane = lane_of(sys.argv[1:], os.environ)
+    except ValueError as error:
+        return str(error)
     limit = os.environ.get(LIMIT)
-    return 0 if Run(float(limit) if limit else None).all() else 1
+    return 0 if Run(lane, float(limit) if limit else None).all() else 1
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Unit tests: all tests on the controller's Python, the tests of module_utils on the oldest Python of this machine, and
-the tests of code that runs inside Ansible on the oldest supported and the newest ansible-core, each with a real run
-against this machine."""
+"""Unit tests: all on the controller's Python, what runs inside Ansible on the oldest supported and the newest
+ansible-core, each with a real run against this machine, and the code of the node on the oldest Python of this machine.
+
+With --short, as in `make test`: all but the slow ones once, on the newest Python with the newest ansible-core, and the
+slow ones of files that changed since main~20.
+"""
 
 import concurrent.futures
 import os
@@ -13,11 +16,21 @@ import tempfile
 
 import cores
 import pythons
+from changes import NoBase, base_of, changed_files
+from mirror import is_test, tests_of
 from results import BUILD, TOP, VENV, Results, clean_env, make_venv
 
-PLUGIN_TESTS = "tests/unit/plugins"
-NODE_TESTS = PLUGIN_TESTS + "/module_utils"
-CORE_TESTS = ("plugin_utils", "action", "filter", "modules")
+UNIT = "tests/unit"
+PLUGIN_TESTS = UNIT + "/plugins"
+# What may differ between ansible-cores.
+CORE_TESTS = [PLUGIN_TESTS + "/action", PLUGIN_TESTS + "/modules", UNIT + "/playbooks"]
+# What may differ between Pythons of a node: the code that touches the machine, a look at each tree, and the corpus.
+NODE_TESTS = [PLUGIN_TESTS + "/module_utils/_host", PLUGIN_TESTS + "/module_utils/_look/test_each_tree.py",
+              PLUGIN_TESTS + "/module_utils/_look/test_node.py",
+              UNIT + "/test_hooks_corpus.py::test_nothing_is_missed_and_nothing_is_told_that_is_none"]
+NOT_SLOW = ("-m", "not slow")
+# The changes whose slow tests `make test` runs.
+SINCE = "main~20"
 # The collection syncs its files to the disk. With their trees in memory, if there is enough, the tests take half the
 # time.
 MEMORY, ROOM = "/dev/shm", 2 << 30
@@ -41,46 +54,78 @@ def run_pytest(results, what, python, *tests, **variables):
     return junit
 
 
-def run_on_node_python(results, minor, path, version):
-    what = "module_utils, Python %s" % version
-    venv = make_venv("unit-%d.%d" % minor, path, "-r", str(TOP / "tests/unit/requirements.txt"))
+def run_on_node_python(results, usable, broken):
+    """Show that the code of the node runs on the oldest Python of this machine."""
+    if pythons.OLDEST not in usable:
+        why = ("%s does not run or has no venv" % broken[pythons.OLDEST] if pythons.OLDEST in broken else
+               "this machine has none; vermin reads the syntax instead")
+        results.left_out("the node's code, Python %d.%d" % pythons.OLDEST, why)
+    oldest = min(usable, default=sys.version_info[:2])
+    if oldest >= sys.version_info[:2]:
+        return
+    path, version = usable[oldest]
+    what = "the node's code, Python %s" % version
+    venv = make_venv("unit-%d.%d" % oldest, path, "-r", "tests/unit/requirements.txt")
     if venv:
-        # It only has to show that the code runs there; input is damaged at random on the controller's Python.
-        run_pytest(results, what, venv / "bin/python", "-m", "not robust", NODE_TESTS)
+        run_pytest(results, what, venv / "bin/python", *NOT_SLOW, *NODE_TESTS)
     else:
         results.add(what + ": no virtual environment", 0, 1)
 
 
-def run_in_core(results, core):
-    tests = ["tests/unit/plugins/" + name for name in CORE_TESTS]
-    # Tests that damage input at random do not run again on other ansible-cores.
-    run_pytest(results, "ansible-core %s" % core.version, core.python, "-m", "not robust", *tests)
-    run_pytest(results, "ansible-core %s, preflight.yml --check" % core.version, core.python,
+def run_in_core(results, core, *tests):
+    if tests:
+        run_pytest(results, "actions, modules and playbooks, ansible-core %s" % core.version, core.python, *tests)
+    run_pytest(results, "preflight.yml --check, ansible-core %s" % core.version, core.python,
                "tests/tools/test_preflight.py", KUBENODE_NODE_PYTHON=str(core.node_python))
 
 
-def main():
+def slow_tests_of_changes(results):
+    """Return the files of tests, and of tests of sources, that changed since SINCE."""
+    try:
+        changed = changed_files(base_of(SINCE))
+    except NoBase:
+        results.left_out("slow tests of what changed", "this clone has no %s to compare with" % SINCE)
+        return []
+    return sorted({test for path in changed if path.parts[0] == "plugins" or is_test(path) for test in tests_of(path)
+                   if (TOP / test).exists()})
+
+
+def all_rows(results, pool):
+    """Start all tests: two rows of about the same length first, so that no core is idle at the end."""
+    here = VENV / "bin/python", "Python %d.%d.%d" % sys.version_info[:3]
+    yield pool.submit(run_pytest, results, "plugins, " + here[1], here[0], PLUGIN_TESTS)
+    yield pool.submit(run_pytest, results, "playbooks, pages and tools, " + here[1], here[0], UNIT, "--ignore",
+                      PLUGIN_TESTS)
+    for core in cores.lanes(results):
+        yield pool.submit(run_in_core, results, core, *CORE_TESTS)
+
+
+def short_rows(results, pool):
+    """Start the tests of `make test`; the newest ansible-core runs on the newest Python."""
+    oldest, newest = [next(iter(cores.lanes(results, [name])), None) for name in ("2.16", "newest")]
+    here = newest.python if newest else VENV / "bin/python"
+    yield pool.submit(run_pytest, results, "plugins", here, *NOT_SLOW, PLUGIN_TESTS)
+    yield pool.submit(run_pytest, results, "playbooks, pages and tools", here, *NOT_SLOW, UNIT, "--ignore",
+                      PLUGIN_TESTS)
+    tests = slow_tests_of_changes(results)
+    if tests:
+        yield pool.submit(run_pytest, results, "slow tests of what changed", here, "-m", "slow", *tests)
+    if oldest:
+        yield pool.submit(run_in_core, results, oldest, *NOT_SLOW, *CORE_TESTS)
+    if newest:
+        yield pool.submit(run_in_core, results, newest)
+
+
+def main(short):
     results = Results("unit")
     usable, broken = pythons.find()
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        # Two rows of about the same length, so that no core is idle at the end.
-        here = VENV / "bin/python", "Python %d.%d.%d" % sys.version_info[:3]
-        jobs = [pool.submit(run_pytest, results, "plugins, " + here[1], here[0], PLUGIN_TESTS),
-                pool.submit(run_pytest, results, "playbooks, pages and tools, " + here[1], here[0], "tests/unit",
-                            "--ignore", PLUGIN_TESTS)]
-        oldest = min(usable, default=sys.version_info[:2])
-        if oldest < sys.version_info[:2]:
-            jobs.append(pool.submit(run_on_node_python, results, oldest, *usable[oldest]))
-        jobs += [pool.submit(run_in_core, results, core) for core in cores.lanes(results)]
+        jobs = [*(short_rows if short else all_rows)(results, pool),
+                pool.submit(run_on_node_python, results, usable, broken)]
         for job in jobs:
             job.result()
-    for minor, path in broken.items():
-        results.left_out("module_utils, Python %d.%d" % minor, "%s does not run or has no venv" % path)
-    if pythons.OLDEST not in usable and pythons.OLDEST not in broken:
-        results.left_out("module_utils, Python %d.%d" % pythons.OLDEST,
-                         "this machine has none; vermin reads the syntax instead")
     return results.exit_code()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("--short" in sys.argv[1:]))

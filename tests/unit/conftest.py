@@ -26,9 +26,16 @@ from documented_evidence import watch_collectors
 watch_collectors()
 
 
+SLOW = {line for line in (TOP / "tests/unit/slow.txt").read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")}
+
+
 def pytest_collection_modifyitems(items):
     """What a test with a long version tries, from its marker, for the table of `make robust`; a test that only knows
-    afterwards uses record_property."""
+    afterwards uses record_property. And the mark `slow`, from the list of the slow tests."""
     for item in items:
+        name = item.nodeid
+        if name in SLOW or name.partition("[")[0] in SLOW:
+            item.add_marker("slow")
         for marker in item.iter_markers("robust"):
             item.user_properties.extend(marker.kwargs.items())

@@ -12,6 +12,7 @@ import subprocess
 import checks_page
 import pytest
 import yaml
+from each_file import nothing_found
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
@@ -47,6 +48,7 @@ def tracked_files():
 
 TRACKED = tracked_files()
 PYTHON_FILES = [name for name in TRACKED if name.endswith(".py")]
+PLUGINS = [name for name in PYTHON_FILES if name.startswith("plugins/")]
 TASK_FILES = [name for name in TRACKED if re.fullmatch(r"roles/[^/]+/tasks/.+\.yml", name)]
 
 
@@ -54,16 +56,14 @@ def read(name):
     return (TOP / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", PYTHON_FILES)
-def test_python_files_carry_the_licence(name):
-    text = read(name)
-    assert (text.split("\n", 1)[1] if text.startswith("#!") else text).startswith(HEADER)
+def test_python_files_carry_the_licence():
+    assert [name for name in PYTHON_FILES if not re.sub(r"\A#!.*\n", "", read(name)).startswith(HEADER)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in TRACKED
-                                  if re.fullmatch(r"(roles/[^/]+/(tasks|handlers)|playbooks)/.+\.yml", name)])
-def test_no_task_hands_an_answer_of_the_node_to_ansible(name):
-    assert [used for used in USED.findall(read(name)) if used[0] != "ansible.builtin" or used[1] not in MAY_USE] == []
+def test_no_task_hands_an_answer_of_the_node_to_ansible():
+    names = [name for name in TRACKED if re.fullmatch(r"(roles/[^/]+/(tasks|handlers)|playbooks)/.+\.yml", name)]
+    nothing_found(names, lambda name: ["%s.%s" % used for used in USED.findall(read(name))
+                                       if used[0] != "ansible.builtin" or used[1] not in MAY_USE])
 
 
 def test_no_init_files():
@@ -86,74 +86,70 @@ def lines_of(name):
 @pytest.mark.parametrize("names, limit", [(PYTHON_FILES, PYTHON_LINES), (TASK_FILES, TASK_LINES)],
                          ids=["python", "tasks"])
 def test_a_file_is_read_in_one_sitting(names, limit):
-    assert names
-    assert {name: lines for name, lines in ((name, lines_of(name)) for name in names) if lines > limit} == {}
+    nothing_found(names, lambda name: ["%d lines" % lines_of(name)] if lines_of(name) > limit else [])
 
 
 def long_lines(name):
-    """The numbers of lines above COLUMNS, but for those of texts of several lines that are no docstrings: what other
+    """The lines above COLUMNS, but for those of texts of several lines that are no docstrings: what other
     programs print or read."""
     tree, literals = ast.parse(read(name)), set()
     bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and id(node) not in bare and node.end_lineno > node.lineno:
             literals.update(range(node.lineno, node.end_lineno + 1))
-    return [number for number, line in enumerate(read(name).splitlines(), 1)
+    return ["line %d" % number for number, line in enumerate(read(name).splitlines(), 1)
             if len(line) > COLUMNS and number not in literals]
 
 
 def test_lines_are_read_without_scrolling():
     names = [name for name in PYTHON_FILES if not name.startswith("tests/fixtures/")]
-    assert {name: found for name, found in ((name, long_lines(name)) for name in names) if found} == {}
+    nothing_found(names, long_lines)
 
 
 def test_no_unwanted_words():
     texts = [name for name in TRACKED if pathlib.PurePath(name).suffix in TEXT_SUFFIXES and name != "LICENSE"]
-    found = ["%s: %s" % (name, match.group(0)) for name in texts for match in UNWANTED.finditer(read(name))]
-    assert found == []
-
-
-def names_in(tree):
-    """Names that a file gives or uses: functions, classes, parameters, variables, attributes and keyword arguments."""
-    for part in ast.walk(tree):
-        found = [getattr(part, key, None) for key in ("id", "attr", "arg", "name")]
-        yield from (name for name in found if isinstance(name, str))
+    nothing_found(texts, lambda name: ["line %d: %s" % (number, match.group(0))
+                                       for number, line in enumerate(read(name).splitlines(), 1)
+                                       for match in UNWANTED.finditer(line)])
 
 
 def riddles(text):
-    return sorted({name for name in names_in(ast.parse(text)) if RIDDLES & set(name.lower().split("_"))})
+    """`line N: name` for the names that a file gives or uses: functions, classes, parameters, variables, attributes and
+    keyword arguments."""
+    named = [(part, getattr(part, key, None)) for part in ast.walk(ast.parse(text))
+             for key in ("id", "attr", "arg", "name")]
+    return ["line %d: %s" % (part.lineno, name) for part, name in named
+            if isinstance(name, str) and RIDDLES & set(name.lower().split("_"))]
 
 
-@pytest.mark.parametrize("name", [name for name in PYTHON_FILES if name.startswith("plugins/")])
-def test_identifiers_name_things(name):
-    assert riddles(read(name)) == []
-    assert not RIDDLES & set(pathlib.PurePath(name).stem.split("_"))
+def test_identifiers_name_things():
+    nothing_found(PLUGINS, lambda name: riddles(read(name)))
+    assert [name for name in PLUGINS if RIDDLES & set(pathlib.PurePath(name).stem.split("_"))] == []
 
 
 def ids_in(text):
-    """Ids of checks in the code of a file; its documentation and comments may name some."""
+    """`line N: id` for the ids of checks in the code of a file; its documentation and comments may name some."""
     tree = ast.parse(text)
     pages = [node.value for node in tree.body
              if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in (
                  "DOCUMENTATION", "EXAMPLES", "RETURN")]
     documented = {id(part) for page in pages for part in ast.walk(page)}
-    return sorted({match.group(0) for part in ast.walk(tree)
-                   if isinstance(part, ast.Constant) and isinstance(part.value, str) and id(part) not in documented
-                   for match in CHECK_ID.finditer(part.value)})
+    return ["line %d: %s" % (part.lineno, match.group(0)) for part in ast.walk(tree)
+            if isinstance(part, ast.Constant) and isinstance(part.value, str) and id(part) not in documented
+            for match in CHECK_ID.finditer(part.value)]
 
 
-@pytest.mark.parametrize("name", [name for name in PYTHON_FILES if name.startswith("plugins/")])
-def test_no_code_knows_a_check_by_its_id(name):
-    assert ids_in(read(name)) == []
+def test_no_code_knows_a_check_by_its_id():
+    nothing_found(PLUGINS, lambda name: ids_in(read(name)))
 
 
 def test_ids_of_checks_are_found_in_code_and_not_in_documentation():
-    assert ids_in("DOCUMENTATION = 'KMOD001'\nX = ('KMOD002',)\n# KMOD003\n") == ["KMOD002"]
+    assert ids_in("DOCUMENTATION = 'KMOD001'\nX = ('KMOD002',)\n# KMOD003\n") == ["line 2: KMOD002"]
 
 
 def test_riddles_are_found_in_names_and_not_in_texts():
-    assert riddles("def _told(said):\n    'Nobody says'\n    return unsaid(said.fate, told='told')\n") == [
-        "_told", "fate", "said", "told"]
+    assert sorted(riddles("def _told(said):\n    'Nobody says'\n    return unsaid(said.fate, told='told')\n")) == [
+        "line 1: _told", "line 1: said", "line 3: fate", "line 3: said", "line 3: told"]
 
 
 def catalogue():

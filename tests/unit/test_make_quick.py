@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import changes
-import lint
 import pytest
 import quick
 import results
@@ -65,49 +64,30 @@ def plan(monkeypatch, *names, checks=()):
     return quick.plan_of([pathlib.PurePath(name) for name in names], "main")
 
 
-@pytest.mark.parametrize("name, tests", [
-    ("plugins/module_utils/_names.py", ["tests/unit/plugins/module_utils/test__names.py"]),
-    ("tests/unit/plugins/module_utils/test__names.py", ["tests/unit/plugins/module_utils/test__names.py"]),
-    ("tests/tools/quick.py", ["tests/unit/test_make_quick.py"]),
-    ("tests/unit/plugins/module_utils/test_that_was_removed.py", []),
-    ("tests/unit/test_house.py", []),
-    ("README.md", []),
+NAMES, NAMES_TEST = "plugins/module_utils/_names.py", "tests/unit/plugins/module_utils/test__names.py"
+MINE = "tests/unit/test_make_quick.py"
+
+
+@pytest.mark.parametrize("names, checks, planned", [
+    ([NAMES], (), ([NAMES_TEST], [], False, False, [])),
+    (["tests/unit/plugins/module_utils/test_that_was_removed.py", "tests/unit/test_house.py", "README.md"], (),
+     ([], [], False, False, [])),
+    ([NAMES, MINE], (), ([MINE, NAMES_TEST], [], False, False, [])),
+    (["roles/node_policy/files/checks/ipvs.yml", "tests/checks/KMOD001.yml"], ["IPVS001", "IPVS999"],
+     ([quick.OF_CATALOGUE], ["IPVS001", "KMOD001"], True, True, [])),
+    (["roles/node_gate/meta/argument_specs.yml"], (),
+     ([], [], True, True, ["roles/node_gate/meta/argument_specs.yml"])),
+    (["changelogs/fragments/a.yml"], (), ([], [], True, False, [])),
+    (["Makefile"], (), ([], [], False, False, ["Makefile"])),
 ])
-def test_a_file_has_its_tests(monkeypatch, name, tests):
-    assert plan(monkeypatch, name) == quick.Plan(tests, [], False, False, [])
-
-
-def test_tests_that_changed_come_first(monkeypatch):
-    names = "plugins/module_utils/_names.py", "tests/unit/test_make_quick.py"
-    assert plan(monkeypatch, *names).tests == ["tests/unit/test_make_quick.py",
-                                               "tests/unit/plugins/module_utils/test__names.py"]
-
-
-def test_a_check_has_its_cases(monkeypatch):
-    found = plan(monkeypatch, "roles/node_policy/files/checks/ipvs.yml", "tests/checks/KMOD001.yml",
-                 checks=["IPVS001", "IPVS999"])
-    assert found == quick.Plan([quick.OF_CATALOGUE], ["IPVS001", "KMOD001"], True, True, [])
+def test_what_runs_for_changed_files(monkeypatch, names, checks, planned):
+    """The tests of the files with changed tests first, changed checks, pages, ansible-lint, files without tests."""
+    assert plan(monkeypatch, *names, checks=checks) == quick.Plan(*planned)
 
 
 def test_the_helper_of_all_cases_means_all_cases(monkeypatch):
     found = plan(monkeypatch, "tests/checks/cases.py", "tests/checks/KMOD001.yml")
     assert quick.CHECKS in found.tests and found.checks == []
-
-
-@pytest.mark.parametrize(
-    "name, documented, linted", [
-        ("plugins/modules/conntrack.py", True, False), ("roles/node_gate/meta/argument_specs.yml", True, True),
-        ("roles/node_gate/tasks/main.yml", False, True), ("changelogs/fragments/a.yml", True, False),
-        ("docs/backends.md", False, False),
-    ])
-def test_pages_and_ansible_lint_where_they_read_it(monkeypatch, name, documented, linted):
-    found = plan(monkeypatch, name)
-    assert (found.documented, found.ansible_lint) == (documented, linted)
-
-
-def test_what_has_no_tests_is_told(monkeypatch):
-    assert plan(monkeypatch, "Makefile",
-                "roles/node_gate/tasks/main.yml").untested == ["Makefile", "roles/node_gate/tasks/main.yml"]
 
 
 @pytest.mark.parametrize("seconds, words", [("100", "2 passed"), ("0", "1 passed, 1 skipped")])
@@ -124,31 +104,3 @@ def test_rows_without_time_are_left_out(monkeypatch, tmp_path, capsys):
     found = results.Results("quick")
     quick.run_tests(found, quick.Plan(["tests/unit/test_x.py"], ["KMOD001"], False, False, []), 0)
     assert [row.get("why") for row in found.rows] == ["not begun within %d seconds" % quick.SECONDS] * 3
-
-
-@pytest.fixture
-def started(monkeypatch, tmp_path):
-    """The list of tests and linters that `make quick` would start; nothing is started."""
-    rows = []
-    monkeypatch.setattr(results, "BUILD", tmp_path)
-    monkeypatch.setattr(quick, "base_of", lambda branch: branch * 3)
-    monkeypatch.setattr(quick, "run_tests", lambda _results, plan, _end: rows.append(plan.tests))
-    monkeypatch.setattr(lint, "run_linters", lambda _results, with_ansible_lint: rows.append(with_ansible_lint))
-    monkeypatch.delenv("BASE", raising=False)
-    return rows
-
-
-def test_what_is_left_out_is_told(monkeypatch, capsys, started):
-    monkeypatch.setattr(quick, "changed_files",
-                        lambda _base: [pathlib.PurePath(name)
-                                       for name in ("Makefile", "plugins/module_utils/_names.py")])
-    assert quick.main() == 0 and sorted(started, key=str) == [False, ["tests/unit/plugins/module_utils/test__names.py"]]
-    told = {line.partition(" left out: ")[0].strip(): line for line in capsys.readouterr().out.splitlines()[1:]}
-    assert list(told) == ["other Pythons and ansible-cores", "ansible-lint", "pages", "Makefile",
-                          "sanity, build, site, bench and molecule"]
-    assert told["Makefile"].endswith("no unit tests belong to this")
-
-
-def test_nothing_differs(monkeypatch, capsys, started):
-    monkeypatch.setattr(quick, "changed_files", lambda _base: [])
-    assert quick.main() == 0 and started == [] and capsys.readouterr().out == "  nothing differs from mainmainmain\n"

@@ -16,6 +16,7 @@ import tokenize
 import pytest
 import yaml
 from banned_words import BANNED
+from each_file import nothing_found
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted([TOP / "README.md", TOP / "SECURITY.md", TOP / "CONTRIBUTING.md", TOP / "CHANGELOG.rst",
@@ -77,6 +78,20 @@ def task_names(tasks):
                 yield from task_names(task.get(key))
 
 
+def banned_in(read):
+    """A function from a file, relative to TOP, to the banned words in the texts that `read` finds in it, with the line
+    where the word stands as it is."""
+    def look(name):
+        lines = (TOP / name).read_text(encoding="utf-8").splitlines()
+        for word in banned(read(TOP / name)):
+            yield "line %s: %s" % (next((number for number, line in enumerate(lines, 1) if word in line), "?"), word)
+    return look
+
+
+def names_of(paths):
+    return [path.relative_to(TOP).as_posix() for path in paths]
+
+
 def banned(texts):
     return [match.group() for text in texts for match in BANNED.finditer(" ".join(MARKUP.sub("_", text).split()))]
 
@@ -99,12 +114,12 @@ def texts(path):
     return sum(data.values(), []) if path in FRAGMENTS else list(described(data))
 
 
-@pytest.mark.parametrize("path", PAGES + SPECS + DEFAULTS + CAUSES + TASKS + FRAGMENTS + PLUGINS,
-                         ids=lambda path: str(path.relative_to(TOP)))
-def test_no_text_has_a_banned_word(path):
+@pytest.mark.parametrize("paths", [PAGES, SPECS, DEFAULTS, CAUSES, TASKS, FRAGMENTS, PLUGINS],
+                         ids=["pages", "specifications", "defaults", "causes", "tasks", "fragments", "plugins"])
+def test_no_text_has_a_banned_word(paths):
     # Scenarios have files of plain data, which name no task.
-    assert texts(path) or path.parent.parent.name == "molecule"
-    assert banned(texts(path)) == []
+    assert [path for path in paths if not texts(path) and path.parent.parent.name != "molecule"] == []
+    nothing_found(names_of(paths), banned_in(texts))
 
 
 def test_words_are_found_in_texts_and_not_in_code():
@@ -116,7 +131,11 @@ def test_words_are_found_in_texts_and_not_in_code():
     assert banned(described({"a": {"description": ["Nobody has O(yields).", "b"], "sample": "else"}})) == ["Nobody"]
 
 
-def messages(text):
+def messages(path):
+    return messages_of(path.read_text(encoding="utf-8"))
+
+
+def messages_of(text):
     """Texts of more than one word in the code of a file, without its documentation."""
     tree = ast.parse(text)
     pages = [node.value for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
@@ -128,18 +147,21 @@ def messages(text):
             and " " in node.value and id(node) not in documented]
 
 
-@pytest.mark.parametrize("path", [path for path in sorted(TOP.glob("plugins/**/*.py")) if "/".join(path.parts[-2:])
-                                  not in NO_MESSAGES], ids=lambda path: str(path.relative_to(TOP)))
-def test_no_message_has_a_banned_word(path):
-    assert banned(messages(path.read_text(encoding="utf-8"))) == []
+def test_no_message_has_a_banned_word():
+    nothing_found(names_of(path for path in sorted(TOP.glob("plugins/**/*.py"))
+                           if "/".join(path.parts[-2:]) not in NO_MESSAGES), banned_in(messages))
 
 
 def test_messages_are_found_and_documentation_is_not():
-    assert messages("'''Nobody says.'''\nRETURN = 'it is told'\nX = 'somebody did it'\nY = 'word'\n") == [
+    assert messages_of("'''Nobody says.'''\nRETURN = 'it is told'\nX = 'somebody did it'\nY = 'word'\n") == [
         "somebody did it"]
 
 
-def comments(text):
+def comments(path):
+    return comments_of(path.read_text(encoding="utf-8"))
+
+
+def comments_of(text):
     """The comments of a file, lines that follow each other as one, and its docstrings."""
     found, last = [], None
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -156,13 +178,12 @@ def comments(text):
     return found + [words for words in map(ast.get_docstring, bodies) if words]
 
 
-@pytest.mark.parametrize("path", sorted([*TOP.glob("plugins/**/*.py"), *TOP.glob("tests/**/*.py")]),
-                         ids=lambda path: str(path.relative_to(TOP)))
-def test_no_comment_has_a_banned_word(path):
-    assert banned(comments(path.read_text(encoding="utf-8"))) == []
+@pytest.mark.parametrize("folder", ["plugins", "tests"])
+def test_no_comment_has_a_banned_word(folder):
+    nothing_found(names_of(sorted(TOP.glob(folder + "/**/*.py"))), banned_in(comments))
 
 
 def test_comments_and_docstrings_are_found_and_texts_are_not():
     text = """'Nobody knows.'\nX = 'it is told'  # What\n\n# what\n# is left\ndef f():\n    'Else.'\n"""
-    assert comments(text) == ["What", "what is left", "Nobody knows.", "Else."]
-    assert banned(comments(text)) == ["what is", "Nobody", "Else"]
+    assert comments_of(text) == ["What", "what is left", "Nobody knows.", "Else."]
+    assert banned(comments_of(text)) == ["what is", "Nobody", "Else"]
