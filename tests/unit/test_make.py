@@ -188,3 +188,18 @@ def test_the_cases_of_a_check_are_shown_as_in_a_report(monkeypatch, capsys):
     shown = [part for part in capsys.readouterr().out.split("\n\n") if part]
     assert [part.splitlines()[0] for part in shown] == ["%s (expect: %s)" % (row["name"], row["expect"])
                                                         for row in check.cases.table("CTRACK015")]
+
+
+@pytest.mark.parametrize("case, sentence, hinted", [
+    ("{name: a, expect: fail, evidence: {node_conntrack: {of_keys: {net.ipv4.ip_forwrd: {now: 0}}}}}",
+     "tests/checks/CTRACK015.yml: a: evidence.node_conntrack.of_keys: the sysctl net.ipv4.ip_forwrd is not known; did "
+     "you mean net.ipv4.ip_forward?", False),
+    ("{name: a, expect: fail}", 0, True),
+])
+def test_a_mistake_and_a_silent_select_are_one_sentence(monkeypatch, tmp_path, capsys, case, sentence, hinted):
+    (tmp_path / "CTRACK015.yml").write_text("- " + case, encoding="utf-8")
+    monkeypatch.setattr(check.cases, "TABLES", tmp_path)
+    monkeypatch.setattr(unit_some, "run", lambda tests, *options: 0)
+    monkeypatch.setenv("ID", "CTRACK015")
+    assert check.main() == sentence
+    assert ("hint: CTRACK015: select returns nothing that kind none_of reports" in capsys.readouterr().out) == hinted
