@@ -19,9 +19,10 @@ _IN_TURN = ("subexpression", "pipe", "index_expression")
 
 
 def refuse_unknown_keys(where, name, expression):
-    """Raises BadInput for a section, a key or a function in the expression `name` that does not exist."""
-    evidence = _row_shapes.evidence()
-    for kind, word, known, above in _unknown(compiled(expression, "%s: %s" % (where, name)).parsed, evidence, ""):
+    """Raises BadInput for a section, a key or a function in the expression `name` that does not exist, and for a call
+    that no answer can come from."""
+    evidence, parsed = _row_shapes.evidence(), compiled(expression, "%s: %s" % (where, name)).parsed
+    for kind, word, known, above in _unknown(parsed, evidence, ""):
         near = close_to(word, known)
         near = "; did you mean %s?" % near if near else "; there is: %s" % ", ".join(sorted(known))
         if kind == "function":
@@ -29,6 +30,26 @@ def refuse_unknown_keys(where, name, expression):
         if known is evidence:
             raise BadInput("%s: %s reads %s, but there is no such section%s" % (where, name, word, near))
         raise BadInput("%s: %s reads %s, which no row and no RETURN has%s" % (where, name, above + word, near))
+    for problem in _wrong_calls(parsed):
+        raise BadInput("%s: %s %s" % (where, name, problem))
+
+
+def _wrong_calls(node):
+    """What is wrong with the arguments of the functions in an expression, a sentence without its subject each."""
+    if node["type"] == "function_expression":
+        takes, given = functions()[node["value"]], node["children"]
+        least, any_more = len(takes), takes[-1].get("variadic")
+        if len(given) < least or (len(given) > least and not any_more):
+            yield "calls %s with %d arguments, but it takes %s%d" % (
+                node["value"], len(given), "at least " if any_more else "", least)
+        for number, (argument, parameter) in enumerate(zip(given, takes), 1):
+            wants = "expref" in parameter["types"]
+            if wants != (argument["type"] == "expref"):
+                yield "calls %s, whose argument %d %s an expression with &" % (
+                    node["value"], number, "must be" if wants else "must not be")
+    for child in node["children"]:
+        if isinstance(child, dict):
+            yield from _wrong_calls(child)
 
 
 def sections_read(expression):

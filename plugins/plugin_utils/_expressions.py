@@ -4,6 +4,7 @@
 """JMESPath expressions: compiled once, with their errors as values. PRIVATE to the collection."""
 
 import functools
+import math
 import re
 import sys
 
@@ -27,6 +28,11 @@ _LITERAL = re.compile(r"'[^']*'|`[^`]*`")
 _PATH = re.compile(r"[a-z]\w*(?:\.\w+)+")
 # Python needs some nested calls for each level: to parse the expression, to write its tree as JSON, and to search.
 _DEPTH_LIMIT = 50
+_LENGTH_LIMIT = 10000
+# How often an answer may hold what the expression reads. `[@, @]` doubles it, and so does each further `| [@, @]`.
+_COPIES_LIMIT = 1000
+_IN_TURN = ("pipe", "subexpression", "index_expression", "projection", "value_projection", "flatten")
+_TOO_DEEP = "of more than %d levels" % _DEPTH_LIMIT
 _known = {}
 # Keys beside a value in which the node gives its reason.
 _REASONS = ("_because", "_cause", "_source")
@@ -38,8 +44,10 @@ def compiled(expression, where):
         raise BadInput("The Python package jmespath is missing on the controller; install it for %s" % sys.executable)
     try:
         return _compiled(expression)
+    except BadInput as error:
+        raise BadInput("%s has a JMESPath expression %s" % (where, error)) from None
     except RecursionError:
-        raise BadInput("%s has a JMESPath expression of more than %d levels" % (where, _DEPTH_LIMIT)) from None
+        raise BadInput("%s has a JMESPath expression %s" % (where, _TOO_DEEP)) from None
     except (JMESPathError, TypeError) as error:
         message = str(error).strip().splitlines() or ["not an expression"]
         raise BadInput("%s is not a valid JMESPath expression: %s: %s"
@@ -50,14 +58,36 @@ def compiled(expression, where):
 def _compiled(expression):
     if expression in _known:
         return ParsedResult(expression, _known[expression])
+    if len(expression) > _LENGTH_LIMIT:
+        raise BadInput("of more than %d characters" % _LENGTH_LIMIT)
     result = jmespath.compile(expression)
     level, depth = [result.parsed], 0
     while level:
         depth += 1
         if depth > _DEPTH_LIMIT:
-            raise RecursionError
+            raise BadInput(_TOO_DEEP)
         level = [child for node in level for child in node["children"] if isinstance(child, dict)]
+    if _copies(result.parsed) > _COPIES_LIMIT:
+        raise BadInput("that may repeat what it reads more than %d times" % _COPIES_LIMIT)
     return result
+
+
+def _copies(node):
+    """How often the answer of a node may hold what the node reads, at most."""
+    kind, value = node["type"], node.get("value")
+    parts = [_copies(child) for child in node["children"] if isinstance(child, dict)]
+    if kind == "filter_projection":
+        return parts[0] * max(parts[1:])
+    if kind in _IN_TURN or (kind == "function_expression" and value == "map"):
+        return math.prod(parts)
+    if kind == "function_expression" and value == "join":
+        return sum(parts) + math.prod(parts)
+    if kind == "literal" and isinstance(value, list):
+        return max(1, len(value))
+    if kind in ("function_expression", "multi_select_list", "multi_select_dict"):
+        # Quotes and backslashes in a text are written as two characters.
+        return max(1, sum(parts)) * (2 if value == "to_string" else 1)
+    return max(parts, default=1)
 
 
 def know(parsed):
@@ -74,8 +104,8 @@ def _interpreter():
 
 @functools.lru_cache(maxsize=1)
 def functions():
-    """The names of all functions of JMESPath."""
-    return frozenset(Functions.FUNCTION_TABLE)
+    """`{name: its parameters}` of all functions of JMESPath."""
+    return {name: row["signature"] for name, row in Functions.FUNCTION_TABLE.items()}
 
 
 def search(expression, evidence):

@@ -19,7 +19,7 @@ from ..module_utils._errors import BadInput
 from . import _catalogue, _entry, _shared
 from ._expression_keys import refuse_unknown_keys, sections_read
 from ._expressions import compiled, know
-from ._options import checked, close_to, unknown_name
+from ._options import checked, close_to, shown, unknown_name
 from ._render.text import some
 from ._user_yaml import yaml_of
 
@@ -62,10 +62,14 @@ def files_of(given, folders):
     files = {}
     for index, name in enumerate(given):
         where = "%s[%d]" % (VARIABLE, index)
-        path = _found(where, name, folders)
-        for file in _within(where, name, path) if path.is_dir() else [path]:
-            shown = str(pathlib.PurePath(name) / file.name) if path.is_dir() else name
-            files.setdefault(file.resolve(), shown)
+        try:
+            path = _found(where, name, folders)
+            for file in _within(where, name, path) if path.is_dir() else [path]:
+                files.setdefault(file.resolve(), str(pathlib.PurePath(name) / file.name) if path.is_dir() else name)
+        except (OSError, RuntimeError, ValueError) as error:
+            # An unknown user behind ~ and a loop of links are a RuntimeError, a text that is no path a ValueError.
+            raise BadInput("%s: %s cannot be read: %s" % (
+                where, shown(name), getattr(error, "strerror", None) or error)) from None
     if len(files) > FILES_LIMIT:
         raise BadInput("%s names %d files; give at most %d" % (VARIABLE, len(files), FILES_LIMIT))
     return [(name, path) for path, name in files.items()]

@@ -34,6 +34,11 @@ def test_no_expression_of_the_collection_is_refused():
     ("!node_host.ipv6 && node_host.ipv5 == `4`", "reads node_host.ipv5, "),
     ("node_cni.files[1:].pth", "reads pth, "),
     ("lenght(node_cni.files)", "uses the function lenght, which does not exist; did you mean length?"),
+    ("length()", "calls length with 0 arguments, but it takes 1"),
+    ("node_cni.files[?contains(path)]", "calls contains with 1 arguments, but it takes 2"),
+    ("[merge()]", "calls merge with 0 arguments, but it takes at least 1"),
+    ("sort_by(node_cni.files, `1`)", "calls sort_by, whose argument 2 must be an expression with &"),
+    ("length(&path)", "calls length, whose argument 1 must not be an expression with &"),
     ("node_host.ipv6 == false", "reads false, but there is no such section; there is: node_cni, "),
 ])
 def test_what_cannot_be_there_is_refused(expression, sentence):

@@ -51,6 +51,20 @@ def test_an_expression_of_too_many_levels_is_one_sentence(before, after, levels)
         _expressions.compiled(expression, "here")
 
 
+@pytest.mark.parametrize("part", ["[@, @] | ", "{a: @, b: @} | ", "merge({a: @}, {b: @}) | ", "to_string([@]) | ",
+                                  "join(@, ['', '', '', '']) | ", "join(@, `[1, 2, 3, 4]`) | ", "map(&[@, @], @) | ",
+                                  "[[@, @], [@, @]] | [] | ", "[?[@, @] | [@, @]] | ", "[*].[@, @] | ", "*.[@, @] | "])
+def test_an_expression_that_builds_much_of_little_is_refused(part):
+    _expressions.compiled(part * 3 + "a", "here")
+    with pytest.raises(BadInput, match="^here has a JMESPath expression that may repeat what it reads more than 1000"):
+        _expressions.compiled(part * 22 + "a", "here")
+
+
+def test_a_long_expression_is_refused():
+    with pytest.raises(BadInput, match="^here has a JMESPath expression of more than 10000 characters$"):
+        _expressions.compiled("a" * 10001, "here")
+
+
 def test_a_controller_without_the_package_says_so(monkeypatch):
     monkeypatch.setattr(_expressions, "jmespath", None)
     with pytest.raises(BadInput, match="^The Python package jmespath is missing on the controller; install it for "):

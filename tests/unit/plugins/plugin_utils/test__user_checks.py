@@ -177,6 +177,11 @@ def test_a_path_that_is_not_there(tmp_path):
         "node_policy_check_files[0]: %s/sight.yml is not a file or a folder; did you mean site.yml?" % tmp_path)
     assert sentence_of(tmp_path, "site.yml", "nowhere/at/all").endswith(
         "nowhere/at/all is not a file or a folder; a path is relative to the inventory")
+    (tmp_path / "loop").symlink_to("loop")
+    for name, words in (("x" * 5000, "File name too long"), ("/".join(["x" * 200] * 30), "File name too long"),
+                        ("~nobody-of-that-name/x.yml", "ome directory"), ("\udc80", "is not a file or a folder"),
+                        ("loop", "is not a file or a folder")):
+        assert words in sentence_of(tmp_path, name) and len(sentence_of(tmp_path, name)) < 1000
     assert sentence_of(tmp_path, "empty") == ("node_policy_check_files[0]: the folder empty has no file that ends in "
                                               ".yml or .yaml")
     assert sentence_of(tmp_path, "") == "node_policy_check_files[0] is ''; give the path of a file or a folder"
