@@ -20,9 +20,19 @@ def order(version):
 
 
 def within(version, since=None, before=None):
-    """True where `since` <= `version` < `before`, comparing as many numbers as the bound has; None if `version` has no
-    numbers."""
+    """Whether `since` <= `version` < `before`. A version stands for each that begins with its numbers, `1.31` for each
+    1.31.x; None where the answer depends on the missing numbers, or `version` has none."""
     have = numbers(version)
     if not have:
         return None
-    return (since is None or have >= numbers(since)) and (before is None or have < numbers(before))
+    answers = [since is None or _reaches(have, numbers(since))]
+    reached = before is not None and _reaches(have, numbers(before))
+    answers.append(reached if reached is None else not reached)
+    return False if False in answers else None if None in answers else True
+
+
+def _reaches(have, bound):
+    """Whether each version that begins with the numbers `have` is at least `bound`; None where only some are."""
+    if have == bound[:len(have)] and any(bound[len(have):]):
+        return None
+    return have + (0,) * (len(bound) - len(have)) >= bound

@@ -175,13 +175,11 @@ def _can_run(evidence, policy, facts, rows):
 def _tools(evidence, policy, facts, mode):
     rows = []
     for requirement in policy.values["tool_requirements"]:
-        if mode not in (requirement.get("modes") or [mode]) or _versions.within(
-                facts["kubernetes"], requirement.get("kubernetes_since"),
-                requirement.get("kubernetes_before")) is False:
+        bounds = requirement.get("kubernetes_since"), requirement.get("kubernetes_before")
+        # If the version is not known well enough, needs with a version bound are left out.
+        if mode not in (requirement.get("modes") or [mode]) or any(bounds) and not _versions.within(
+                facts["kubernetes"], *bounds):
             continue
-        if facts["kubernetes"] is None and (requirement.get("kubernetes_since")
-                                            or requirement.get("kubernetes_before")):
-            continue  # If the version is unknown, needs with a version bound are left out.
         if requirement.get("family") and requirement["family"] not in facts["ip_families"]:
             continue
         state, where = _resolve.tool_state(evidence, requirement["user"], requirement["tool"])

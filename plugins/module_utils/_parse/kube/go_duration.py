@@ -8,16 +8,27 @@ Sample: `24h0m0s`, `90s`, `1.5h`, `250ms`, `0`. Grammar: Go time.ParseDuration()
 
 import re
 
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, u"\u00b5s": 1e-6, u"\u03bcs": 1e-6, "ns": 1e-9}
-_PIECE = re.compile(u"([0-9]{1,12}(?:\\.[0-9]{0,9})?|\\.[0-9]{1,9})(ms|us|\u00b5s|\u03bcs|ns|h|m|s)")
+# Nanoseconds.
+_UNITS = {"h": 3600 * 10 ** 9, "m": 60 * 10 ** 9, "s": 10 ** 9, "ms": 10 ** 6, "us": 1000, u"\u00b5s": 1000,
+          u"\u03bcs": 1000, "ns": 1}
+_UNIT = u"(ms|us|\u00b5s|\u03bcs|ns|h|m|s)"
+_TEXT = re.compile(u"(?:(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)%s)+\\Z" % _UNIT)
+_PIECE = re.compile(u"([0-9]*)\\.?([0-9]*)%s" % _UNIT)
+# A time.Duration has 64 bits.
+_MOST, _DIGITS = 1 << 63, 19
 
 
 def parse_go_duration(text):
     """Whole seconds, truncated like a conversion to an integer; None if the text is not a duration."""
-    if re.match(r"[+-]?0\Z", text):
+    sign = text[:1] if text[:1] in ("+", "-") else ""
+    rest, nanoseconds = text[len(sign):], 0
+    if rest == "0":
         return 0
-    sign, rest = (-1, text[1:]) if text[:1] == "-" else (1, text.lstrip("+"))
-    pieces = _PIECE.findall(rest)
-    if not pieces or "".join(number + unit for number, unit in pieces) != rest:
+    if not _TEXT.match(rest):
         return None
-    return sign * int(sum(float(number) * _UNITS[unit] for number, unit in pieces) + 1e-9)
+    for whole, fraction, unit in _PIECE.findall(rest):
+        whole, fraction = whole.lstrip("0")[:_DIGITS + 1], fraction[:_DIGITS]
+        nanoseconds += int(whole or "0") * _UNITS[unit] + int(fraction or "0") * _UNITS[unit] // 10 ** len(fraction)
+    if nanoseconds >= _MOST + (sign == "-"):
+        return None
+    return nanoseconds // 10 ** 9 * (-1 if sign == "-" else 1)

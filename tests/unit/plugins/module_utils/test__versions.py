@@ -23,6 +23,9 @@ def test_newest_last():
 @pytest.mark.parametrize(
     "version, since, before, answer", [
         ("4.18.0-513.el8", "4.19", None, False), ("4.19.1", "4.19", None, True), ("6.1.0", None, "6.2", True),
-        ("6.2", None, "6.2", False), ("none", "1", None, None), ("10.0", "10", "11", True)])
+        ("6.2", None, "6.2", False), ("none", "1", None, None), ("10.0", "10", "11", True),
+        ("1.31", "1.31.0", None, True), ("1.31", None, "1.31.0", False), ("1.31", "1.31.2", None, None),
+        ("1.31", None, "1.31.2", None), ("1.31", "1.30.4", "1.32.1", True), ("1.31", "1.31.2", "1.31.0", False),
+        ("1", "1.31", None, None), ("1.8", None, "1.8.8", None), ("1.31.2", "1.31", "1.31.2.1", None)])
 def test_bounds(version, since, before, answer):
     assert _versions.within(version, since, before) is answer

@@ -14,12 +14,17 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.go_
     "text, seconds", [
         ("24h0m0s", 86400), ("1h", 3600), ("90s", 90), ("0s", 0), ("0", 0), ("-0", 0), ("1.5h", 5400), (".5m", 30),
         ("250ms", 0), ("1500ms", 1), ("2h45m", 9900), ("-10s", -10), ("+10s", 10), ("999999us", 0),
-        (u"1000000\u00b5s", 1), ("0.1s", 0), ("30m0.000000001s", 1800)])
+        (u"1000000\u00b5s", 1), ("0.1s", 0), ("30m0.000000001s", 1800),
+        ("+0", 0), ("1.s", 1), ("-.5h", -1800), ("0.99999999999999999999s", 0), ("0" * 5000 + "1s", 1),
+        ("9223372036854775807ns", 9223372036), ("-9223372036854775808ns", -9223372036), ("2562047h", 9223369200)])
 def test_whole_seconds(text, seconds):
     assert parse_go_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "5", "s", "1d", "1h 2m", "--1s", "1s1", "1,5s", "null", "one", "-", "1h-1s"])
+@pytest.mark.parametrize("text", ["", "5", "s", "1d", "1h 2m", "--1s", "1s1", "1,5s", "null", "one", "-", "1h-1s",
+                                  "++5s", "+-5s", "+", "00", ".", ".s", "1..5s", "1.5", "1hm", " 1s", "1s\n", "1S",
+                                  "9223372036854775808ns", "2562048h", "-9223372036854775809ns", "9" * 5000 + "s", "9" * 200000,
+                                  u"\u0661s"])
 def test_what_is_no_duration(text):
     assert parse_go_duration(text) is None
 
