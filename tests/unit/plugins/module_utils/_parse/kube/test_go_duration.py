@@ -23,8 +23,8 @@ def test_whole_seconds(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "5", "s", "1d", "1h 2m", "--1s", "1s1", "1,5s", "null", "one", "-", "1h-1s",
                                   "++5s", "+-5s", "+", "00", ".", ".s", "1..5s", "1.5", "1hm", " 1s", "1s\n", "1S",
-                                  "9223372036854775808ns", "2562048h", "-9223372036854775809ns", "9" * 5000 + "s", "9" * 200000,
-                                  u"\u0661s"])
+                                  "9223372036854775808ns", "2562048h", "-9223372036854775809ns", "9" * 5000 + "s",
+                                  "9" * 200000, u"\u0661s"])
 def test_what_is_no_duration(text):
     assert parse_go_duration(text) is None
 
