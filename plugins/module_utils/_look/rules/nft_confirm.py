@@ -58,8 +58,7 @@ def confirmed(host, rules, observations, more):
 
 def _to_ask(row):
     """The parts of a rule whose match may be missing in the output, otherwise None."""
-    if (row["kind"] not in KINDS or row["backend"] != "nft" or row["family"] not in FAMILIES or " " in row["table"]
-            or not row["text"]):
+    if row["kind"] not in KINDS or row["backend"] != "nft" or row["family"] not in FAMILIES or " " in row["table"]:
         return None
     words = read_rule(row["text"])
     if words is None or words.target is None or ((words.options or words.matches)

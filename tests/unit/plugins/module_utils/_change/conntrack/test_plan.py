@@ -269,7 +269,8 @@ def test_a_default_route_by_router_advertisements_is_kept(tmp_path):
     route = "%s 00 %s 00 fe800000000000000000000000000001 00000400 00000001 00000000 %s     eth0\n"
     zeros = "0" * 32
     for number, (flags, accept,
-                 forwards) in enumerate([("00450003", "1", 0), ("00450003", "2", 1), ("00000003", "1", 1)]):
+                 forwards) in enumerate([("00450003", "1", 0), ("00450003", "2", 1), ("00050003", "1", 0),
+                                         ("00000003", "1", 1), ("00040001", "1", 1), ("00010003", "1", 1)]):
         tree = unpacked(tmp_path / str(number),
                         {
                             "proc/net/ipv6_route": route % (zeros, zeros, flags) + "short\n",

@@ -141,7 +141,7 @@ def test_a_kubelet_that_writes_to_the_other_backend(tmp_path):
 @pytest.mark.parametrize("programs, distribution, state",
                          [
                              ({}, {}, "unused"), ({"usr/sbin/iptables": script("exit 1")}, {}, "failed"),
-                             ({}, {"comm": "k0s", "unit": "k0s.service"}, "failed"),
+                             ({}, {"comm": "k0s", "unit": "k0s.service"}, "failed"), ({}, {"age": 5}, "starting"),
                          ])
 def test_without_iptables_kubelet_has_nothing_to_make(programs, distribution, state, tmp_path):
     """As on a node of Cilium alone: a restart would bring nothing, for nothing is missing."""
