@@ -10,7 +10,7 @@ import time
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _bundle, _options, _policy, _schema, _select, _selection, _values
+from ..plugin_utils import _assess, _bundle, _options, _play, _policy, _schema, _select, _selection, _values
 from ..plugin_utils._looking import LookingAction
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
@@ -80,6 +80,9 @@ class ActionModule(LookingAction):
         _selection.refuse_no_check("checks and skip",
                                    _selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip"),
                                                             self._policy.checks))
+        if _is_shown_later(task_vars):
+            report = _policy.role_settings("node_report", task_vars, self._templated, self._policy.checks)
+            _play.refuse_stranger("node_report_baseline", report["baseline"], task_vars)
         if "bundle" in arguments:
             _bundle.check(arguments, self._connection.transport)
         return arguments

@@ -6,7 +6,7 @@ delegated to."""
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ..plugin_utils import _cordon
+from ..plugin_utils import _cordon, _values
 from ..plugin_utils._action import Action
 from ..plugin_utils._deadline import Overdue, deadline
 from ..plugin_utils._plain import plain
@@ -27,6 +27,7 @@ class ActionModule(Action):
     }
 
     def work(self, arguments, task_vars):
+        _values.refuse_wrong_value("harden_iptables_backend_kubectl", arguments["kubectl"], label="kubectl")
         doubt = escaped(_cordon.cordon_doubt(self._answer(arguments, task_vars), arguments["node"]))
         return {"changed": False, "cordoned": not doubt, "doubt": doubt}
 

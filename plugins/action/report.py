@@ -68,8 +68,7 @@ class ActionModule(Action):
         # Where hosts keep in step, each that is still in the batch has had its turn.
         pending = {name for name in alive if name not in reports and not (once and name in batch)}
         baseline = arguments.get("baseline") or None
-        if baseline and baseline not in names:
-            raise BadInput("baseline: %s is not among the hosts of this play; name one of them" % baseline)
+        _play.refuse_stranger("baseline", baseline, task_vars)
         fleet = _fleet.roll_up(names, reports, pending, baseline=baseline, inventory=_inventory.path_in_repository(
             plain(task_vars.get("ansible_inventory_sources"))))
         mine = [name for name in (batch if once else [plain(task_vars["inventory_hostname"])]) if name in reports]

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The path of the run's inventory in its repository, and its folders. PRIVATE to the collection."""
 
+import os
 import pathlib
 import re
 
@@ -26,8 +27,9 @@ def path_in_repository(sources) -> str:
 
 def folders_of(sources) -> list:
     """The folders of the inventory sources; the working folder where no source is a file or a folder."""
-    paths = [pathlib.Path(str(source)).absolute() for source in sources or ()]
-    found = [path if path.is_dir() else path.parent for path in paths if path.exists()]
+    # A long list of hosts (-i a,b,...) is no name of a file; pathlib raises there.
+    paths = [pathlib.Path(str(source)).absolute() for source in sources or () if os.path.exists(str(source))]
+    found = [path if path.is_dir() else path.parent for path in paths]
     return list(dict.fromkeys(found)) or [pathlib.Path.cwd()]
 
 

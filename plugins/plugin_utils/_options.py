@@ -14,6 +14,8 @@ import re
 from ..module_utils._errors import BadInput
 
 _TRUE = ("yes", "on", "true", "1", "y", "t")
+# A lone surrogate from U+DC80 to U+DCFF is a byte of a file name that is not UTF-8.
+_UNUSABLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
 _FALSE = ("no", "off", "false", "0", "n", "f")
 
 
@@ -89,7 +91,11 @@ def _cast_str(name, value, _spec):
         raise BadInput("%s is the number %s, in which a zero at the end is lost; write it in quotes" % (name, value))
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise BadInput("%s must be a text, not %s" % (name, shown(value)))
-    return str(value)
+    text = str(value)
+    # No file, command or report can hold these: Python raises wherever one is opened, run or written.
+    if _UNUSABLE.search(text):
+        raise BadInput("%s is %s, which has a NUL or a character that is not valid Unicode" % (name, shown(text)))
+    return text
 
 
 def _cast_int(name, value, _spec):

@@ -10,6 +10,8 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback import default
 from ansible.plugins.loader import callback_loader
 
+from ..module_utils._errors import BadInput
+from ._options import close_to
 from ._plain import plain
 
 # Strategies without lockstep, which run a task with run_once for each host.
@@ -38,6 +40,15 @@ def hosts_of(variables):
     batch = plain(variables.get("ansible_play_batch") or [])
     names = plain(variables.get("ansible_play_hosts_all") or batch)
     return names, batch, set(plain(variables.get("ansible_play_hosts") or []))
+
+
+def refuse_stranger(option, host, variables):
+    """Raises BadInput where `host` is named and is not a host of the play."""
+    names = hosts_of(variables)[0] if host else ()
+    if host and host not in names:
+        near = close_to(host, names)
+        raise BadInput("%s: %s is not among the hosts of this play; %s" % (
+            option, host, "did you mean %s?" % near if near else "name one of them"))
 
 
 def is_only_parsed():

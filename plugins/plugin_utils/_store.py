@@ -275,7 +275,7 @@ def _write(handle, path, text):
     def write(temporary):
         target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600,
                          dir_fd=handle)
-        with os.fdopen(target, "w", encoding="utf-8", newline="") as stream:
+        with os.fdopen(target, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
             stream.write(text)
 
     return _replaced(handle, path, write)

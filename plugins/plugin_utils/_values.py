@@ -34,6 +34,7 @@ _BOUNDS = {  # variable -> least, most, unit
     "node_policy_xtables_lock_held_percent_max": (0, 100, "percent"),
 }
 _LIST_FILE = re.compile(r"[^/.\s][^/\s]*\.conf\Z")
+_PROGRAM = re.compile(r"(?:[/~]\S*[^\s/]|[^\s/~-][^\s/]*)\Z")
 
 
 def refuse_wrong_value(name, value, label=None, known=None):
@@ -75,6 +76,13 @@ def _refuse_no_release(name, value):
 def _refuse_empty(name, value):
     if not value:
         raise BadInput("%s must not be empty" % name)
+
+
+def _refuse_no_command(name, values):
+    _refuse_empty(name, values)
+    if not _PROGRAM.match(values[0] or ""):
+        raise BadInput("%s[0] is %r; give a program, by one word or its whole path, and each argument as an item of "
+                       "its own, such as [kubectl, --kubeconfig, /etc/kubernetes/admin.conf]" % (name, values[0]))
 
 
 def _refuse_no_class(name, value):
@@ -128,7 +136,7 @@ _CHECKS = {
     "harden_conntrack_max": _refuse_size,
     "harden_conntrack_buckets": _refuse_size,
     "harden_conntrack_timeouts": _refuse_timeouts,
-    "harden_iptables_backend_kubectl": _refuse_empty,
+    "harden_iptables_backend_kubectl": _refuse_no_command,
     "harden_iptables_backend_node_name": _refuse_empty,
 }
 _SELECTIONS = {

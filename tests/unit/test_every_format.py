@@ -8,6 +8,7 @@ import collections
 import csv
 import io
 import json
+import pathlib
 import re
 from xml.etree import ElementTree
 
@@ -17,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _store
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import files
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped
 
@@ -123,3 +125,14 @@ def test_no_hostile_text_is_in_a_file_as_it_is(name, text):
     written = report_runs.text_of(name, reports, fleet)
     assert all(char.isprintable() or char in "\r\n" for char in written)
     assert "<script>" not in written or name not in ("junit", "markdown")
+
+
+@pytest.mark.parametrize("path", ["hosts-\udc80.yml", "\ud800/\0"])
+def test_a_path_of_the_inventory_that_is_no_utf8_is_written_in_every_format(tmp_path, path):
+    reports, fleet = report_runs.everything()
+    fleet = dict(fleet, inventory=path)
+    texts = {name: report_runs.text_of(name, reports, fleet) for name in files.FILES}
+    texts["json"] = render_json(fleet)
+    with _store.opened(str(tmp_path / "report")) as folder:
+        paths, _complete = _store.write_fleet(folder, fleet, dict({"fleet.json": texts["json"]}, **texts))
+    assert all(pathlib.Path(written).read_text(encoding="utf-8") for written in paths)

@@ -79,7 +79,7 @@ def _result(each, rules, fleet):
     digest = hashlib.sha256("\0".join((check, status)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return dict(judged, ruleId=_written(check), ruleIndex=rules.index(check), message={"text": _message(each, fleet)},
                 locations=[{"physicalLocation": {
-                    "artifactLocation": {"uri": urllib.parse.quote(fleet["inventory"]), "uriBaseId": "%SRCROOT%"},
+                    "artifactLocation": {"uri": _uri_of(fleet["inventory"]), "uriBaseId": "%SRCROOT%"},
                     "region": {"startLine": 1}}}],
                 # The fingerprints do not contain the number of nodes, so the next run has the same alert. GitHub reads
                 # the first one.
@@ -87,6 +87,11 @@ def _result(each, rules, fleet):
                 properties={"nodeCount": len(nodes), "severity": each["severity"], "status": status,
                             "nodes": {escaped(host): [escaped(subject) for subject in subjects]
                                       for host, subjects in nodes.items()}})
+
+
+def _uri_of(path):
+    """A path on the controller may have bytes that are not UTF-8, which Python reads as lone surrogates."""
+    return urllib.parse.quote(path, errors="surrogatepass")
 
 
 def _message(each, fleet):

@@ -87,7 +87,12 @@ def test_options_reach_the_node(run):
          "node_assess_checks: the check KMD* is not known; did you mean KMOD*?"),
         ({}, {"harden_conntrack_timeouts": {"tcp_established_timeout": 1}},
          "harden_conntrack_timeouts: the timeout tcp_established_timeout is not known"),
-        ({}, {"preflight_fix": "all"}, "preflight_fix is 'all', but must be one of"),
+        ({}, {"preflight_fix": "all", "__node_policy_playbook": True}, "preflight_fix is 'all', but must be one of"),
+        ({"root": "/\0"}, {}, "root is '/\\x00', which has a NUL"),
+        ({}, {"harden_iptables_backend_kubectl": "kubectl get"},
+         "harden_iptables_backend_kubectl[0] is 'kubectl get'; give a program, by one word or its whole path"),
+        ({}, {"node_report_baseline": "nohst", "__node_gate_follows": True, "ansible_play_hosts_all": ["nohost1"]},
+         "node_report_baseline: nohst is not among the hosts of this play; did you mean nohost1?"),
         ({}, {"node_asses_root": "/mnt/image"},
          "The variable node_asses_root is not known; did you mean node_assess_root?"),
     ])

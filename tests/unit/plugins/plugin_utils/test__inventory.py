@@ -13,8 +13,9 @@ def test_folders_of_sources(tmp_path, monkeypatch):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "hosts.yml").write_text("", encoding="utf-8")
     assert _inventory.folders_of(["a/hosts.yml", "a", str(tmp_path / "a"), "web1,web2,"]) == [tmp_path / "a"]
-    for nothing in (None, [], ["web1,"], ["gone.yml"]):
+    for nothing in (None, [], ["web1,"], ["gone.yml"], ["web1," * 1000], ["a\0b"]):
         assert _inventory.folders_of(nothing) == [pathlib.Path.cwd()]
+        assert _inventory.path_in_repository(nothing) == _inventory.NO_FILE
 
 
 def test_names_of_hosts_and_of_what_ansible_connects_to():

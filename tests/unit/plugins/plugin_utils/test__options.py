@@ -16,6 +16,7 @@ ROW = {"type": "dict", "options": {"name": {"type": "str", "required": True}, "l
 @pytest.mark.parametrize("value, spec, expected", [
     ("a", {}, "a"),
     (31, {}, "31"),
+    ("/srv/\udc80", {}, "/srv/\udc80"),
     ("30", {"type": "int"}, 30),
     ("-3", {"type": "int"}, -3),
     ("no", {"type": "bool"}, False),

@@ -31,6 +31,14 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalog
          "harden_flush_hooks_only[1] is 'iptables'; give a whole path"),
         ("harden_flush_hooks_restart_timeout", -5, "harden_flush_hooks_restart_timeout is -5; give 0 to 86400 seconds"),
         ("harden_iptables_backend_kubectl", [], "harden_iptables_backend_kubectl must not be empty"),
+        ("harden_iptables_backend_kubectl", "kubectl get", "harden_iptables_backend_kubectl[0] is 'kubectl get'; give"),
+        ("harden_iptables_backend_kubectl", ["/usr/bin/k3s kubectl"],
+         "harden_iptables_backend_kubectl[0] is '/usr/bin/k3s kubectl'; give a program"),
+        ("harden_iptables_backend_kubectl", [""], "harden_iptables_backend_kubectl[0] is ''; give a program"),
+        ("harden_iptables_backend_kubectl", [None], "harden_iptables_backend_kubectl[0] is None; give a program"),
+        ("harden_iptables_backend_kubectl", ["bin/kubectl"], "harden_iptables_backend_kubectl[0] is 'bin/kubectl'; "),
+        ("harden_iptables_backend_kubectl", ["/usr/bin/"], "harden_iptables_backend_kubectl[0] is '/usr/bin/'; "),
+        ("harden_iptables_backend_kubectl", ["--help"], "harden_iptables_backend_kubectl[0] is '--help'; "),
         ("harden_iptables_backend_node_name", "", "harden_iptables_backend_node_name must not be empty"),
         ("harden_iptables_backend_reboot_timeout", 0,
          "harden_iptables_backend_reboot_timeout is 0; give 1 to 86400 seconds"),
@@ -53,6 +61,9 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalog
         ("node_assess_skip", ["*"], "node_assess_checks and node_assess_skip leave no check to run"),
         ("node_gate_classes", [], "node_gate_classes is empty, so no finding with a fix would block; name safe"),
         ("node_report_folder", "", "node_report_folder must not be empty"),
+        ("node_report_folder", "a\0b", "node_report_folder is 'a\\x00b', which has a NUL or a character that"),
+        ("node_assess_bundle", "\ud800", "node_assess_bundle is '\\ud800', which has a NUL or a character that"),
+        ("node_assess_checks", ["\0"], "node_assess_checks[0] is '\\x00', which has a NUL"),
     ])
 def test_a_wrong_value_of_a_role_is_refused(name, value, words):
     with pytest.raises(BadInput) as caught:
