@@ -133,3 +133,9 @@ def test_a_table_that_is_too_large_says_so(tmp_path, monkeypatch):
     section = judge(tmp_path, {"v4": texts.healthy()})
     assert any("is too large: " in row["evidence"] and " lines of this dump were not read" in row["evidence"]
                for row in section["unread"])
+
+
+def test_a_saved_table_is_read_as_a_whole_whatever_its_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(kube_tables, "WHOLE_BALANCING", 0)
+    section = judge(tmp_path, {"v4": kube_nft.table(kube_cluster.plain_cluster("ipv4", 3, 2)).text()})
+    assert section["service_rows"][0]["endpoints"] == 2
