@@ -89,8 +89,9 @@ class ActionModule(LookingAction):
 
     def _doubt(self, change, arguments):
         """Why the node is not changed, as a sentence; empty where it may be."""
-        if turns.failed_before(self._turn, self._variables):
-            return self._turn.stopped
+        ended = turns.ended(self._variables)
+        if ended:
+            return ended
         if change == turns.RESTART_KUBELET and not self._unit():
             kubelet = _run.section_of(self._facts, "node_kubelet") or {}
             families = (kubelet.get("initialisation") or {}).get("families") or [{}]
@@ -192,7 +193,7 @@ class ActionModule(LookingAction):
         failure = result.get("failure") or self._turn.failed % turns.reason_of(result)
         self._look(attempt=failure)
         spared = result.get("spares_others") is True
-        return {"failure": escaped(failure if spared else "%s; %s" % (failure, self._turn.ended))}
+        return {"failure": escaped(failure if spared else "%s; %s" % (failure, turns.ENDED))}
 
     def _look(self, sections=None, attempt=None):
         attempts = [{"part": self._turn.part, "text": attempt}] if attempt else ()

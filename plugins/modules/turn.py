@@ -11,9 +11,8 @@ version_added: 0.1.0
 description:
   - The roles restart, clean and migrate one node after the other. The change itself is a task of theirs; this action
     decides before it whether the node is changed, verifies the result after it, and records a failure in the finding.
-  - A role sets a variable of a host whose turn failed, and this action then leaves the other hosts of the play as they
-    are. It counts restarts of kubelet, restarts of kube-proxy and changes of the backend separately. A refusal changes
-    nothing on the node, so the turns of other hosts follow.
+  - A role sets a variable of a host whose turn failed. After that no turn of any kind begins on any host of the run. A
+    refusal changes nothing on the node, so the turns of other hosts follow.
   - Fails under a strategy in which hosts do not run each task together, such as C(free) and C(host_pinned), unless the
     batch is a single host, as with C(serial=1).
   - Works with the variables of the role that makes the change, and with those of C(node_assess).

@@ -7,7 +7,7 @@ collection."""
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from .. import _catalogue, _finding, _play, _run
+from .. import _catalogue, _finding, _run
 from .._plain import plain
 from .._select import fixable
 from .leftovers import families_elsewhere
@@ -22,11 +22,9 @@ class Turn(NamedTuple):
     role: str
     part: str  # The part of the role that entries of checks name.
     sections: tuple[str, ...]  # Judged again after the change.
-    flag: str  # The variable of a host whose turn failed; it ends the turns of other hosts.
+    flag: str  # The variable of a host whose turn failed, with the name of the change; it ends all turns of the run.
     what: str
-    stopped: str  # Why a host is not changed after a failure of another.
     failed: str  # Around the reason.
-    ended: str
     unproved: str
 
 
@@ -66,30 +64,31 @@ RESTARTS = {
 TURNS = {
     CLEAN: Turn(
         "harden_iptables_backend", "backend", ("BACKEND", "CHAIN"), "__harden_iptables_backend_failed",
-        "the leftovers", "the change of another node failed, so no further node is cleaned in this run",
-        "the leftovers are not removed: %s", "no other node is cleaned in this run", ""),
+        "the cleaning", "the leftovers are not removed: %s", ""),
     MIGRATE: Turn(
         "harden_iptables_backend", "backend", ("BACKEND", "CHAIN"), "__harden_iptables_backend_failed",
-        "the migration", "the migration of another node failed, so no further node is migrated in this run",
-        "the migration failed: %s", "no other node is migrated in this run", ""),
+        "the migration", "the migration failed: %s", ""),
     RESTART_KUBELET: Turn(
         "harden_flush_hooks", "kubelet_restart", ("HOOK", "CHAIN", "BACKEND"), "__harden_flush_hooks_restart_failed",
-        "the restart of kubelet", "the restart on another node did not bring the chains back",
-        "the restart of kubelet failed: %s", "no other node is restarted in this run",
+        "the restart of kubelet", "the restart of kubelet failed: %s",
         "kubelet was restarted, but the look after it still shows that its chains are missing"),
     RESTART_KUBE_PROXY: Turn(
         "harden_kube_proxy", "kube_proxy_restart", ("KPROXY", "CHAIN"), "__harden_kube_proxy_restart_failed",
-        "the restart of kube-proxy", "the restart on another node did not bring the rules back",
-        "the restart of kube-proxy failed: %s", "no other node is restarted in this run",
+        "the restart of kube-proxy", "the restart of kube-proxy failed: %s",
         "kube-proxy was restarted, but the look after it does not show that its rules are back"),
 }
+ENDED = "no further node is changed in this run"
 
 
-def failed_before(turn: Turn, variables: Mapping) -> bool:
-    """Whether the turn of another host of the play failed in this run."""
-    own, others = plain(variables.get("inventory_hostname")), variables.get("hostvars") or {}
-    names = _play.hosts_of(variables)[0]
-    return any(turn.flag in others[name] for name in names if name != own and name in others)
+def ended(variables: Mapping) -> str:
+    """Why no turn begins any more: a turn failed in this run, of any host and any kind. Otherwise empty."""
+    hosts = variables.get("hostvars") or {}
+    for name in hosts:
+        known = hosts[name]
+        for flag in sorted({turn.flag for turn in TURNS.values()}):
+            if flag in known:
+                return "%s of %s failed, so %s" % (TURNS[plain(known[flag])].what, name, ENDED)
+    return ""
 
 
 def reason_of(result: Mapping) -> str:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node that becomes unreachable during its turn ends the turns of other nodes.
+"""A node that becomes unreachable during its turn ends the turns of all nodes.
 
 Ansible skips `rescue` for an unreachable host, so each task of a turn that connects to the node sets
 ignore_unreachable, and a later task fails. test_harden_kube_proxy loses a node by the restart of its kube-proxy.
@@ -22,7 +22,7 @@ PLAY = """
 """
 # Task files that contain a turn, and the actions in them that run only on the controller, or fail if the node is lost.
 TURNS = [path for path in sorted((fleets.TOP / "roles").glob("harden_*/tasks/*.yml"))
-         if "_failed: true" in path.read_text(encoding="utf-8")]
+         if "End the turns of all nodes" in path.read_text(encoding="utf-8")]
 LOCAL = ("ansible.builtin.set_fact", "ansible.builtin.fail", "ansible.builtin.debug", "ansible.builtin.include_tasks",
          "ansible.builtin.include_role", "ansible.builtin.meta", "kubenode.netfilter.turn")
 
@@ -30,7 +30,7 @@ LOCAL = ("ansible.builtin.set_fact", "ansible.builtin.fail", "ansible.builtin.de
 def test_a_node_that_is_lost_at_the_first_task_of_its_turn(tmp_path):
     done = fleets.Fleet(tmp_path, "gone1", "good1").run(
         PLAY % ("harden_iptables_backend", "reboot_here.yml", "__harden_iptables_backend_failed"))
-    assert "failed before: True" in done.stdout, done.stdout + done.stderr
+    assert "failed before: migrate" in done.stdout, done.stdout + done.stderr
     assert "became unreachable" in " ".join(done.stdout.split()), done.stdout
 
 

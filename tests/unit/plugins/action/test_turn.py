@@ -60,7 +60,7 @@ def run(monkeypatch):
     monkeypatch.setattr(_looking.Display, "display", lambda _self, text, *_args, **_others: shown.append(text))
     monkeypatch.setattr(turn, "PAUSE_SECONDS", 0)
 
-    def call(node, change, step="begin", known=None, check_mode=False, strategy="linear", others=(), arguments=None,
+    def call(node, change, step="begin", known=None, check_mode=False, strategy="linear", failed=None, arguments=None,
              **variables):
         task = mock.Mock(args=dict(arguments or {}, change=change, step=step), async_val=0, check_mode=check_mode,
                          diff=False, action="kubenode.netfilter.turn", run_once=False)
@@ -75,7 +75,7 @@ def run(monkeypatch):
         return plugin.run(task_vars=dict(
             variables, inventory_hostname="node", ansible_facts=known or {}, ansible_play_batch=names,
             ansible_play_hosts_all=names, ansible_play_hosts=names,
-            hostvars={"node": dict.fromkeys(others), "other": dict.fromkeys(others)}))
+            hostvars=dict({"node": {}, "other": {}}, **failed or {})))
 
     call.shown = shown
     return call
@@ -108,18 +108,25 @@ def test_a_node_that_is_lost_before_its_turn_is_not_restarted(run):
     assert not result["begins"] and "no route to host" in result["failure"] and not result.get("failed")
 
 
-@pytest.mark.parametrize("change, changes, flag, words", [
-    (KUBELET, LOST, "__harden_flush_hooks_restart_failed", "did not bring the chains back"),
-    (KUBE_PROXY, FLUSHED, "__harden_kube_proxy_restart_failed", "did not bring the rules back"),
-    ("clean_leftovers", None, "__harden_iptables_backend_failed", "no further node is cleaned")])
-def test_after_the_failure_of_another_node_nothing_is_contacted(run, change, changes, flag, words):
-    node = Node()
-    result = run(node, change, known=facts(changes), others=[flag])
-    assert (result["begins"], node.called) == (False, []) and words in result["failure"]
-    assert result["failure"] == result["doubt"]
-    result = run(node, change, known=facts(changes), others=[flag], __node_gate_follows=True)
-    assert not result["begins"] and result["failure"] == "" and words in run.shown[-1]
-    assert run(Node(changes or {}), change, known=facts(changes), others=["__unrelated_failed"])["begins"]
+FLAGS = {KUBELET: "__harden_flush_hooks_restart_failed", KUBE_PROXY: "__harden_kube_proxy_restart_failed",
+         "clean_leftovers": "__harden_iptables_backend_failed", "migrate": "__harden_iptables_backend_failed"}
+
+
+@pytest.mark.parametrize("change, changes", [
+    (KUBELET, LOST), (KUBE_PROXY, FLUSHED), ("clean_leftovers", None), ("migrate", None)])
+@pytest.mark.parametrize("failed, what", [
+    (KUBELET, "the restart of kubelet"), (KUBE_PROXY, "the restart of kube-proxy"), ("clean_leftovers", "the cleaning"),
+    ("migrate", "the migration")])
+def test_no_turn_of_any_kind_begins_after_one_that_failed(run, failed, what, change, changes):
+    node, host = Node({}), "node" if change == failed else "other"
+    result = run(node, change, known=facts(changes), failed={host: {FLAGS[failed]: failed}}, **ALLOWED)
+    assert not result["begins"] and node.names() == ([] if change != "migrate" else ["node_facts"])
+    assert "%s of %s failed, so no further node is changed in this run" % (what, host) in result["failure"]
+    result = run(Node({}), change, known=facts(changes), failed={host: {FLAGS[failed]: failed}},
+                 __node_gate_follows=True, **ALLOWED)
+    assert not result["begins"] and result["failure"] == "" and "no further node is changed" in run.shown[-1]
+    assert run(Node(changes or {}), change, known=facts(changes), failed={host: {"__unrelated": failed}},
+               **ALLOWED)["begins"]
 
 
 def test_a_kubelet_that_no_unit_runs_is_left_with_the_manual_step(run):
@@ -161,7 +168,7 @@ def test_what_was_never_restarted_spares_other_nodes_and_a_lost_node_does_not(ru
     assert "it is not known what became of the restart of kube-proxy" in lost["failure"]
     ended = [run(Node(FLUSHED), KUBE_PROXY, "failed", arguments={"result": result}) for result in (refused, lost)]
     assert (refused["spares_others"], lost["spares_others"]) == (True, False)
-    assert ["no other node is restarted" in result["failure"] for result in ended] == [False, True]
+    assert ["no further node is changed" in result["failure"] for result in ended] == [False, True]
 
 
 def test_nothing_is_verified_in_check_mode(run):
@@ -178,7 +185,7 @@ def test_nothing_is_verified_in_check_mode(run):
     ({"failure": "kubelet has not set up its chains"}, "kubelet has not set up its chains")])
 def test_a_failed_attempt_is_recorded_in_the_finding(run, result, words):
     done = run(Node(LOST), KUBELET, "failed", known=facts(LOST), arguments={"result": result})
-    assert done["failure"].startswith(words) and "no other node" in done["failure"] and not done.get("failed")
+    assert done["failure"].startswith(words) and "no further node" in done["failure"] and not done.get("failed")
     rows = [row for row in done["ansible_facts"]["node_assess_findings"] if row["check"] == "HOOK020"]
     assert [row["outcome"] for row in rows] == ["failed"] and words in str(rows)
 
