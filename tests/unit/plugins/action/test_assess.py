@@ -231,13 +231,16 @@ def test_what_the_node_sends_besides_evidence_is_dropped(run):
 
 def test_sections_keep_the_other_findings_of_this_run(run):
     first = run()["ansible_facts"]
+    run.node.return_value = {"ansible_facts": {name: EVIDENCE[name] for name in EVIDENCE if name != "node_conntrack"}}
     again = facts_of(run({"sections": ["KPROXY"]}, ansible_facts=first))
+    assert again["node_assess_numbers"] == first["node_assess_numbers"]
     assert again["node_assess_findings"] and len(again["node_assess_findings"]) == len(
         _kept.unpacked(first)["node_assess_findings"])
     stale = dict(first, node_assess_summary=dict(first["node_assess_summary"], run="another"))
     alone = facts_of(run({"sections": ["KPROXY"]}, ansible_facts=stale))
     assert {"KPROXY001", "KPROXY002"} <= {row["check"] for row in alone["node_assess_findings"]}
     assert {row["check"][:6] for row in alone["node_assess_findings"]} == {"KPROXY"}
+    assert first["node_assess_numbers"]["conntrack_limit"] and not alone["node_assess_numbers"]["conntrack_limit"]
 
 
 def test_chosen_checks_are_judged_and_what_they_need_is_collected(run):

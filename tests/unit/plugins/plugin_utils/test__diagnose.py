@@ -119,7 +119,8 @@ def test_klog_times_without_a_year_are_compared_as_times(times, first, last):
 
 @pytest.mark.parametrize("earlier, later", [
     ("2026-11-22T10:00:00+01:00", "2026-11-22T09:30:00Z"), ("12-31T23:00:00", "2027-01-01T00:00:00Z"),
-    ("2026-12-31T23:00:00Z", "01-01T00:00:00"), ("2026-11-22T10:00:00.9Z", "2026-11-22T10:00:00.91Z")])
+    ("2026-12-31T23:00:00Z", "01-01T00:00:00"), ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"),
+    ("2026-11-22T10:00:00.9Z", "2026-11-22T10:00:00.91Z")])
 def test_times_of_different_forms_are_compared(earlier, later):
     assert _log_times.is_later(later, earlier) and not _log_times.is_later(earlier, later)
 
