@@ -238,7 +238,7 @@ def test_memory_of_the_program_is_told():
     # The peak begins with the size of the process that starts the program (Linux fs/exec.c exec_mmap()), here with that
     # of all tests so far.
     small, large = [streamed(["python3", "-c", "len(bytearray(%d << 20))" % size])[0].peak_bytes for size in (1, 2000)]
-    assert small < 2000 << 20 < large
+    assert small < 1000 << 20 < large
 
 
 def test_own_memory_is_told():
