@@ -14,8 +14,10 @@ import tempfile
 
 import bundles
 import pytest
+import whole_nodes
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.bundle import BundleHost
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_bundle, _bundle_source, _bundle_texts,
                                                                          _bundle_tree)
 
@@ -339,3 +341,19 @@ def test_texts_that_say_nothing(convert, text):
 def test_names_of_sysctls():
     assert _bundle_texts.sysctls("net.ipv4.conf.eth0/100.rp_filter = 2\nnet.ipv4.tcp_rmem = 4096\t131072\n") == {
         "net/ipv4/conf/eth0.100/rp_filter": "2", "net/ipv4/tcp_rmem": "4096\t131072"}
+
+
+@pytest.mark.parametrize("path, text, passed", [
+    ("etc/os-release", "ID=debian\n", []),
+    ("proc/meminfo", "MemTotal: 1 kB\n", []),
+    # No required module that has to be loaded is missing from the list.
+    ("proc/modules", "nf_conntrack 1 0 - Live 0x0\n", ["KMOD003"]),
+    ("boot/config-6.1.0-49-amd64", "CONFIG_NF_CONNTRACK=m\n", []),
+])
+def test_a_bundle_of_one_file_passes_no_check_about_another(tmp_path, path, text, passed):
+    file = tmp_path / path
+    file.parent.mkdir(parents=True)
+    file.write_text(text, encoding="utf-8")
+    with _bundle.opened(str(tmp_path)) as tree:
+        findings = whole_nodes.judged(BundleHost(tree["root"]), list(whole_nodes.CHECKS.values()), "bundle")
+    assert [row["check"] for row in findings if row["status"] == "pass"] == passed
