@@ -190,7 +190,8 @@ def looked(params):
 
 def main():
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
-    rows = [row_of(change, module.check_mode) for change in module.params["changes"]]
+    with calls.one_call():
+        rows = [row_of(change, module.check_mode) for change in module.params["changes"]]
     result = {"results": [row for row, _message in rows], "changed": any(row["changed"] for row, _message in rows)}
     messages = [message for _row, message in rows if message]
     if module.params["look"] and not module.check_mode and (messages or result["changed"]):

@@ -6,6 +6,7 @@
 import traceback
 
 from .. import _errors
+from .._host.lock import one_call  # noqa: F401  pylint: disable=unused-import
 
 
 # Ansible sends every file that is imported anywhere. Python compiles only files that are imported at run time, so each

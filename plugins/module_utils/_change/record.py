@@ -21,12 +21,12 @@ import re
 import time
 
 from .. import _errors
-from .._host import apart, write as host_write
+from .._host import apart, lock, write as host_write
 from .._host.caller import caller
 from .._host.host import TEMPORARY, TEXT_LIMIT
 from .files import UNKNOWN_STATE, FileChange, RecordChange, digest_of, each_of
+from .ours import STATE, read_ours
 
-STATE = "/var/lib/kubenode-netfilter"
 _SCHEMA = 2
 _MODE = re.compile(r"[0-7]{4}\Z")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
@@ -47,7 +47,7 @@ class Record:
     def __init__(self, host):
         self._host = host
         self.path, self.backups = self.folder + "/record.json", self.folder + "/files"
-        self.text = host_write.read_exactly(host, self.path)
+        self.text = read_ours(host, self.path)
         self.held = self._read() if self.text is not None else Contents({}, [], {})
         # One sentence for each file that is put back and whose mode or owner others have changed.
         self.notices = []
@@ -147,8 +147,9 @@ class Record:
         contents = Contents(entries, [], more or {})
         if self.text_of(contents) is None:
             return contents
-        # Where no entry stays, only the record itself needs directories.
-        return contents._replace(folders=[folder for folder in self.held.folders if entries or _is_above(folder)])
+        # Only the entries that stay and the record itself need directories.
+        return contents._replace(folders=[folder for folder in self.held.folders if _is_above(folder)
+                                          or any(path.startswith(folder + "/") for path in entries)])
 
     def text_of(self, contents):
         if not contents.entries and not contents.folders and not self.has_more(contents.more):
@@ -169,7 +170,7 @@ class Record:
     def backup_of(self, digest):
         """Text of a backup. Raises ChangeFailed where it is gone or damaged."""
         path = self._backup_path(digest)
-        text = host_write.read_exactly(self._host, path, self.limit)
+        text = read_ours(self._host, path, self.limit)
         if text is None or host_write.digest(text) != digest:
             raise _errors.ChangeFailed("its backup %s is %s" % (path, "missing" if text is None else "damaged"))
         return text
@@ -219,7 +220,9 @@ class Record:
         self.held = contents
 
     def refuse_stale(self):
-        """Raises ChangeFailed where another run has written the record since it was read: its entries would be lost."""
+        """Raises ChangeFailed without the lock of the tree, and where a run that has another /run wrote the record since
+        it was read: its entries would be lost."""
+        lock.must_be_held(self._host)
         if host_write.read_exactly(self._host, self.path) != self.text:
             raise _errors.ChangeFailed("another run wrote %s at the same time. Nothing was changed; run it again"
                                        % self.path)

@@ -8,7 +8,7 @@ the message names the step that must come first.
 """
 
 from ... import _errors
-from ..._host import write
+from ..._host import lock, write
 from ..._host.host import ABSENT, OK
 from ..._look.backends.groups import NEEDED, family_of, groups_of
 from ..._look.backends.iptables_backend import collect_iptables_backend
@@ -249,7 +249,13 @@ def _refuse_unwritable(plan):
 def run(params, check_mode):
     """Plan and, unless `check_mode`, carry out; returns the result of the module
     kubenode.netfilter.iptables_backend."""
-    plan = Plan(*open_asked(params))
+    host, node = open_asked(params)
+    with lock.one_run(host, check_mode):
+        return _run(host, node, params, check_mode)
+
+
+def _run(host, node, params, check_mode):
+    plan = Plan(host, node)
     try:
         (plan_absent if params["state"] == "absent" else plan_present)(plan, params)
     except Refused as error:

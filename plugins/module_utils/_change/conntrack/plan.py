@@ -12,6 +12,7 @@ from collections import OrderedDict
 from ... import _errors
 from ..._conntrack.keys import FORWARD_6, MAX, dotted
 from ..._conntrack.need import advice_for
+from ..._host import lock
 from ..._host.host import ABSENT
 from ..._look.conntrack.router_advertisements import lost_by_forwarding
 from ..._look.tree import open_asked
@@ -192,6 +193,11 @@ def _still_live(plan):
 def run(params, check_mode):
     """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.conntrack."""
     host, node = open_asked(params)
+    with lock.one_run(host, check_mode):
+        return _run(host, node, params, check_mode)
+
+
+def _run(host, node, params, check_mode):
     plan = plan_absent(host, node, params) if params["state"] == "absent" else plan_present(host, node, params)
     changes, live, changed, unfinished = plan.all_changes(), plan.live.diff(), plan.changed, plan.record.begun
     if not check_mode and changed:

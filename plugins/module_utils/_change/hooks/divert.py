@@ -10,6 +10,7 @@ No program runs the scripts in that place. rpm has no such feature.
 from ... import _errors
 from ..._host import write
 from ..files import FileChange
+from ..ours import refuse_of_others
 from ..record import backup_in
 from .folders import ASIDE
 
@@ -72,6 +73,7 @@ def _packaged_name(host, path):
 def undone(host, record, path, entry, now):
     """[Return] of a diverted file; empty where a run was killed before it diverted the file."""
     aside = aside_of(path)
+    refuse_of_others(host, ASIDE)
     packaged = write.read_exactly(host, aside)
     before = backup_in(entry)
     if now is not None and write.digest(now) == before and packaged is None:

@@ -10,7 +10,7 @@ systemctl daemon-reload only makes systemd read its unit files again.
 import re
 
 from ... import _errors
-from ..._host import write
+from ..._host import lock, write
 from ..._look.hooks.flush_hooks import collect_flush_hooks
 from ..._look.tree import open_asked
 from ..files import FileChange, each_of
@@ -306,6 +306,11 @@ def _must_reload(host, plan):
 def run(params, check_mode):
     """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.flush_hooks."""
     host, node = open_asked(params)
+    with lock.one_run(host, check_mode):
+        return _run(host, node, params, check_mode)
+
+
+def _run(host, node, params, check_mode):
     plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, params)
     reload, changes = _must_reload(host, plan), plan.all_changes()
     changed = bool(changes or reload or plan.record.leftovers(plan.contents(), plan.changes))

@@ -25,8 +25,6 @@ from .removal import Removal
 from .result import empty_result
 from .rollback import Cleaning, Rollback, confirm, still_armed
 
-# /run is not on a disk, so a boot removes this file.
-LOCK = "/run/kubenode-netfilter-cleaned.lock"
 _PROGRAMS = {"ipv4": "iptables-save", "ipv6": "ip6tables-save"}
 _BOUNDS = {"rollback_seconds": (10, 3600), "window_seconds": (1, 300)}
 
@@ -60,13 +58,10 @@ def _look_and_clean(context, params, check_mode):
     try:
         _must_be_live(context)
         if check_mode:
-            _alone(lock.holder(LOCK))
+            lock.refuse_busy(context.host)
+        with lock.one_run(context.host, check_mode):
             diff = _clean(context, params, check_mode)
-        else:
-            with lock.held(LOCK) as other:
-                _alone(other)
-                diff = _clean(context, params, check_mode)
-    except Refused as error:
+    except (Refused, lock.Busy) as error:
         context.result["refused"] = str(error)
     return dict(context.result, changed=bool(diff), diff=diff)
 
@@ -81,6 +76,7 @@ def _clean(context, params, check_mode):
         rollback = Rollback(context.host, context.boot_id, work, params["rollback_seconds"])
         rollback.must_be_writable()
         if not check_mode:
+            lock.must_be_held(context.host)
             rollback.arm()
             _carry_out(context.host, rollback)
         context.result["rollback"] = rollback.state()
@@ -92,11 +88,6 @@ def _must_be_live(context):
         raise Refused("only a live node has rules; this is of kind %s" % context.node["place"])
     if not context.host.is_root():
         raise _errors.ChangeFailed("cleaning rules needs root; become root. Nothing was changed")
-
-
-def _alone(other):
-    if other:
-        raise Refused("%s is cleaning the rules of this node; wait until it is done" % other)
 
 
 def _plan(context, params):

@@ -13,7 +13,8 @@ import time
 from ... import _errors
 from ..._host import detached, feed, write
 from ..backends.record import FOLDER, ROLLBACK, read_save
-from ..record import STATE, settled_names
+from ..ours import STATE, read_ours, refuse_of_others
+from ..record import settled_names
 from .raw_dump import DumpError, read_dump
 from .result import empty_result
 
@@ -149,6 +150,7 @@ def _row(each, problem):
 
 def still_armed(host, boot_id):
     """Token of a process that waits now, or None; a process of an earlier boot is gone."""
+    refuse_of_others(host, ROLLBACK)
     for name in host.list_dir(ROLLBACK)[1]:
         token, _dot, state = name.partition(".")
         if state not in (detached.ARMED, detached.RESTORING):
@@ -168,9 +170,8 @@ def _forget(host):
 
 
 def _read(host, token, state):
-    text = host.read_text(detached.path_of(ROLLBACK, token, state))
     try:
-        armed = json.loads(text.text)
+        armed = json.loads(read_ours(host, detached.path_of(ROLLBACK, token, state)) or "")
     except ValueError:
         return {}
     return armed if isinstance(armed, dict) else {}

@@ -11,7 +11,7 @@ import re
 from collections import OrderedDict
 
 from ... import _errors
-from ..._host import write
+from ..._host import lock, write
 from ..._host.host import OK
 from ..._host.planned import PlannedHost
 from ..._look.modules import state as modules_state
@@ -135,12 +135,14 @@ def carry_out(host, plan):
 
 
 def _put_back(host, plan):
-    failed = put_back(host, plan.record, plan.files, plan.entries)
-    plan.problems += failed
+    files = list(plan.files)
+    plan.problems += put_back(host, plan.record, plan.files, plan.entries)
     contents = plan.contents()
     # A list of an earlier version has no entry, and its directory may have been created by us.
-    plan.problems += plan.record.settle(contents._replace(folders=plan.record.held.folders) if failed else contents,
-                                        plan.files)
+    failed = [change.path for change in files if change not in plan.files]
+    folders = [folder for folder in plan.record.held.folders
+               if folder in contents.folders or any(path.startswith(folder + "/") for path in failed)]
+    plan.problems += plan.record.settle(contents._replace(folders=folders), plan.files)
 
 
 def load(host, plan):
@@ -294,6 +296,11 @@ def run(params, check_mode, names):
     """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.kernel_modules."""
     checked_file_name(params["file"])
     host, node = open_asked(params)
+    with lock.one_run(host, check_mode):
+        return _run(host, node, params, check_mode, names)
+
+
+def _run(host, node, params, check_mode, names):
     plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, names, params)
     files, changed, loads = plan.all_changes(), plan.changes, load_diff(plan)
     if not check_mode and changed:

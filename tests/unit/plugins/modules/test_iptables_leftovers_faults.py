@@ -37,22 +37,22 @@ open("/run/go-on", "w").close()
 os.waitpid(first, 0)
 told["first"] = json.load(open("/run/first"))
 told["third"] = clean_leftovers()["refused"]
-told["lock"] = os.path.exists(clean.LOCK)
+told["lock"] = os.path.exists("/run/kubenode-netfilter.lock")
 """)
-    sentence = "process %d is cleaning the rules of this node; wait until it is done" % told["pid"]
-    assert (told["second"]["refused"] == told["announced"]["refused"] == sentence and not told["second"]["changed"]
-            and told["same"])
+    assert told["second"]["refused"].startswith("process %d is changing this node and holds /run/" % told["pid"])
+    assert told["second"]["refused"] == told["announced"]["refused"] and not told["second"]["changed"] and told["same"]
     assert told["first"]["changed"] and told["first"]["refused"] is None
     assert "waits for its confirmation" in told["third"] and not told["lock"]
 
 
 def test_a_lock_of_a_killed_run_is_taken_over(tmp_path):
     told = clean(tmp_path, True, """\
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import clean as clean
-with open(clean.LOCK, "w") as stream:
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import lock
+LOCK = "/run/" + lock.NAME
+with open(LOCK, "w") as stream:
     stream.write("%d 1" % os.getpid())
 told["announced"], told["done"] = clean_leftovers(check=True), clean_leftovers()
-told["lock"] = os.path.exists(clean.LOCK)
+told["lock"] = os.path.exists("/run/kubenode-netfilter.lock")
 """)
     assert told["announced"]["refused"] is None and told["done"]["changed"] and not told["lock"]
 
@@ -94,7 +94,7 @@ for how, error in WAYS:
             told["wrong"].append(what + ["the backend in use"])
         if len(told["runs"]) % 4 == 0:
             token = clean_leftovers()["rollback"]["token"]
-            if [name for name in os.listdir(FOLDER + "/rollback") if not name.startswith(token)] or os.path.exists(clean.LOCK):
+            if [name for name in os.listdir(FOLDER + "/rollback") if not name.startswith(token)] or os.path.exists("/run/kubenode-netfilter.lock"):
                 told["wrong"].append(what + ["not tidied"])
             undone()
         os.makedirs(FOLDER, exist_ok=True)

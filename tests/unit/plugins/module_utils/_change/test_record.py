@@ -4,82 +4,27 @@
 """The one format of all records: what it tells of a file, and records of the first schema as earlier versions wrote
 them (tests/fixtures/records)."""
 
+import errno
 import json
 import os
 import pathlib
 import pwd
 import re
+import signal
 
-import backend_trees
-import conntrack_changes
 import hook_changes
-import node_tree
 import pytest
-from conntrack_node import FORWARD, UFW, tracking
 from hook_changes import content
-from node_manifests import DEBIAN, kernel, merged
 from node_processes import needs_root
+from record_subjects import BLOCK, SUBJECTS, flush_hooks, kernel_modules
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change import record
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.modules import plan as modules_plan
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import ChangeFailed
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import lock
 
 RECORDS = pathlib.Path(__file__).resolve().parents[4] / "fixtures" / "records"
 STATE = "var/lib/kubenode-netfilter"
-BLOCK = "etc/modprobe.d/site.conf"
-IMAGE = merged(DEBIAN, {
-    "etc/modules-load.d": node_tree.DIRECTORY, "etc/modprobe.d": node_tree.DIRECTORY, "var/lib": node_tree.DIRECTORY,
-    BLOCK: "install ip_vs /bin/false\n"}, kernel("6.1.0-49-amd64", {"ip_vs": ["nf_conntrack"], "nf_conntrack": []}))
-
-
-class Subject:
-    """A tree, and how its module is run on it; `further` are options that change more, `later` a file that appears and
-    has to be changed then."""
-
-    def __init__(self, tree, run, options, further, later=None):
-        self.tree, self._run, self.options, self.further, self.later = tree, run, options, further, later
-
-    def present(self, check=False, **options):
-        return self._run(check, state="present", **dict(self.options, **options))
-
-    def absent(self, check=False):
-        return self._run(check, state="absent", **self.options)
-
-
-def kernel_modules(tmp_path):
-    tree = node_tree.unpack(IMAGE, tmp_path)
-
-    def run(check, **options):
-        params = dict({"root": str(tree), "place": "auto", "load": True, "persist": True, "unblock": True,
-                       "file": "kubenode-netfilter.conf"}, **options)
-        return modules_plan.run(params, check, _names.checked(params.pop("name")))
-    return Subject(tmp_path, run, {"name": ["ip_vs"]}, {"name": ["ip_vs", "nf_conntrack"]},
-                   ("etc/modprobe.d/later.conf", "blacklist nf_conntrack\ninstall nf_conntrack /bin/false\n"))
-
-
-def conntrack(tmp_path):
-    node_tree.unpack(merged(tracking(), UFW), tmp_path)
-    return Subject(tmp_path, lambda check, **options: conntrack_changes.run(tmp_path, check, **options),
-                   {"max": 524288, "sysctls": [FORWARD], "comment_out_conflicts": True, "lower": True},
-                   {"max": 600000})
-
-
-def flush_hooks(tmp_path):
-    node_tree.unpack(hook_changes.AZURE, tmp_path)
-    return Subject(tmp_path, lambda check, **options: hook_changes.run(tmp_path, check, **options),
-                   {"start": "mask"}, {}, ("etc/cron.d/later", "* * * * * root iptables -F\n"))
-
-
-def iptables_backend(tmp_path):
-    tree = backend_trees.unpacked(backend_trees.debian(), tmp_path)
-
-    def run(check, state, backend="legacy"):
-        return backend_trees.run(tree, state, backend=backend, check=check)
-    return Subject(pathlib.Path(str(tree)), run, {}, {"backend": "nft"})
-
-
-SUBJECTS = {"kernel_modules": kernel_modules, "conntrack": conntrack, "flush_hooks": flush_hooks,
-            "iptables_backend": iptables_backend}
 
 
 def record_of(name, tree):
@@ -186,7 +131,6 @@ DAMAGED = [("time", 7), ("by", {}), ("before", "0123"), ("before", dict(UNKNOWN,
 
 @pytest.mark.parametrize("key, value", DAMAGED)
 def test_a_damaged_entry_is_an_error_and_nothing_is_changed(tmp_path, key, value):
-    from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import ChangeFailed
     subject = flush_hooks(tmp_path / "tree")
     subject.present()
     path = record_of("flush_hooks", subject.tree)
@@ -212,26 +156,164 @@ def test_a_file_that_is_as_it_was_before_a_killed_run_is_recorded_as_it_is(tmp_p
     assert content(subject.tree) == before
 
 
+def paused(subject, state, where):
+    """(pid, function that lets it end and returns its exit status) of a process that is changing the tree: it waits
+    where it enters the method `where` of its record."""
+    ready, go_on = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        real = getattr(record.Record, where)
+
+        def waiting(self, *args):
+            os.write(ready[1], b"x")
+            os.read(go_on[0], 1)
+            return real(self, *args)
+        setattr(record.Record, where, waiting)
+        os._exit(bool(getattr(subject, state)().get("failed")))
+    os.read(ready[0], 1)
+    return child, lambda: os.write(go_on[1], b"xx") and os.waitpid(child, 0)[1]
+
+
+@pytest.mark.parametrize("where", ["_read", "refuse_stale", "settle"])
 @pytest.mark.parametrize("name", sorted(SUBJECTS))
-@pytest.mark.parametrize("state", ["present", "absent"])
-def test_a_run_does_not_write_over_the_record_of_another_that_came_between(name, state, tmp_path, monkeypatch):
-    from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import ChangeFailed
+@pytest.mark.parametrize("first, second", [("present", "absent"), ("absent", "present"), ("absent", "absent")])
+def test_of_two_runs_at_once_the_second_is_refused_and_no_byte_is_lost(name, first, second, where, tmp_path):
     subject = SUBJECTS[name](tmp_path / "tree")
     before = content(subject.tree)
-    if state == "absent":
+    if first == "absent" or where == "_read":
         subject.present()
-    first, between = record.Record.refuse_stale, []
+    if where == "_read" and first == "present":
+        subject.options = dict(subject.options, **subject.further)
+    child, end = paused(subject, first, where)
+    during = content(subject.tree)
+    subject.present(check=True)
+    sentence = r"process %d is changing this node and holds (/run)?/%s\. .*Nothing was changed" % (child, lock.NAME)
+    with pytest.raises(lock.Busy, match=sentence):
+        getattr(subject, second)()
+    assert content(subject.tree) == during
+    assert end() == 0
+    subject.absent()
+    assert content(subject.tree) == before
+
+
+def test_a_killed_run_holds_no_lock(tmp_path):
+    subject = kernel_modules(tmp_path / "tree")
+    before = content(subject.tree)
+    child, end = paused(subject, "present", "settle")
+    os.kill(child, signal.SIGSTOP)
+    with pytest.raises(lock.Busy, match="process %d is" % child):
+        subject.absent()
+    os.kill(child, signal.SIGKILL)
+    assert end() == signal.SIGKILL
+    assert subject.absent()["changed"] and content(subject.tree) == before
+
+
+def _link(path):
+    (path.parent / "victim").write_text("bytes of others")
+    path.symlink_to("victim")
+
+
+def _hard_link(path):
+    (path.parent / "victim").write_text("bytes of others")
+    os.link(str(path.parent / "victim"), str(path))
+
+
+def _of_others(path):
+    path.write_text("1 1")
+    os.chown(str(path), 1000, 1000)
+
+
+def _open_to_all(path):
+    path.touch()
+    path.chmod(0o666)
+
+
+@pytest.mark.parametrize("lay, message", [
+    (_link, "is a link or no regular file"), (_hard_link, "is a link or no regular file"),
+    (lambda path: os.mkfifo(str(path)), "is a link or no regular file"), (_open_to_all, "mode 0666"),
+    pytest.param(_of_others, "belongs to the user with the ID 1000", marks=needs_root)])
+def test_a_lock_file_of_others_is_refused(tmp_path, lay, message):
+    subject = kernel_modules(tmp_path / "tree")
+    folder = subject.tree / "run"
+    lay((folder if folder.is_dir() else subject.tree) / lock.NAME)
+    before = content(subject.tree)
+    with pytest.raises(ChangeFailed, match=message + ".*Nothing was changed"):
+        subject.present()
+    assert content(subject.tree) == before
+
+
+@pytest.mark.parametrize("error", [errno.EROFS, errno.ENOSPC, errno.EACCES])
+def test_without_a_lock_nothing_is_changed_and_a_run_without_changes_passes(tmp_path, error, monkeypatch):
+    subject = kernel_modules(tmp_path / "tree")
+    before = content(subject.tree)
+
+    def refused(*_args):
+        raise OSError(error, os.strerror(error))
+    with monkeypatch.context() as patch:
+        patch.setattr(lock, "_locked", refused)
+        with pytest.raises(ChangeFailed, match="lock .* cannot be taken: %s. Nothing was changed" % os.strerror(error)):
+            subject.present()
+        assert content(subject.tree) == before
+    subject.present()
+    monkeypatch.setattr(lock, "_locked", refused)
+    assert not subject.present()["changed"]
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_a_record_that_was_written_since_it_was_read_is_not_written_over(state, tmp_path, monkeypatch):
+    """By a run that does not see this lock, such as one in a container with a /run of its own."""
+    subject = kernel_modules(tmp_path / "tree")
+    subject.present()
+    subject.options = dict(subject.options, **subject.further)
+    first, path = record.Record.refuse_stale, record_of("kernel_modules", subject.tree)
 
     def after_another(self):
-        if not between:
-            between.append(None)
-            getattr(subject, state)()
-            between[0] = content(subject.tree)
+        path.write_text(path.read_text() + " ")
         first(self)
 
+    before = dict(content(subject.tree))
     monkeypatch.setattr(record.Record, "refuse_stale", after_another)
     with pytest.raises(ChangeFailed, match="another run wrote .* at the same time. Nothing was changed; run it again"):
         getattr(subject, state)()
-    assert content(subject.tree) == between[0]
-    subject.absent()
+    path.write_text(path.read_text()[:-1])
     assert content(subject.tree) == before
+
+
+@pytest.mark.parametrize("what", ["", "/flush_hooks", "/flush_hooks/record.json"])
+@pytest.mark.parametrize("state", ["present", "absent"])
+@pytest.mark.parametrize("lay, message", [
+    (lambda path: path.chmod(0o777), "can be written by other users"),
+    pytest.param(lambda path: os.chown(str(path), 9, 9), "belongs to the user with the ID 9", marks=needs_root)])
+def test_a_record_that_another_user_may_have_written_is_not_obeyed(tmp_path, what, state, lay, message):
+    subject = flush_hooks(tmp_path / "tree")
+    subject.present()
+    lay(pathlib.Path(str(subject.tree / STATE) + what))
+    before = content(subject.tree)
+    for check in (True, False):
+        with pytest.raises(ChangeFailed, match=message):
+            getattr(subject, state)(check)
+    assert content(subject.tree) == before
+
+
+def test_a_backup_that_another_user_may_have_written_is_not_obeyed(tmp_path):
+    subject = flush_hooks(tmp_path / "tree")
+    subject.present()
+    (subject.tree / STATE / "flush_hooks/files").chmod(0o777)
+    told = subject.absent()
+    assert told["failed"] and "%s is not put back: " % ("/" + hook_changes.SCRIPT) in told["msg"]
+    assert "flush_hooks/files can be written by other users (mode 0777)" in told["msg"]
+
+
+def test_an_undo_that_refuses_a_file_removes_its_other_empty_folders(tmp_path):
+    subject = flush_hooks(tmp_path / "tree")
+    subject.options = {}
+    subject.present()
+    folder = (subject.tree / (hook_changes.DROP_IN % "iptables.service")).parent
+    script = subject.tree / hook_changes.SCRIPT
+    assert folder.is_dir()
+    ours = script.read_bytes()
+    script.write_text("#!/bin/sh\n")
+    announced = subject.absent(check=True)
+    assert subject.absent() == announced and announced["failed"] and not folder.exists()
+    script.write_bytes(ours)
+    assert not subject.absent().get("failed") and not (subject.tree / STATE).exists()
