@@ -52,7 +52,7 @@ def parse_kube_proxy_metrics(text):
     labelled = {FAMILIES[labels["ip_family"]] for name in samples for labels, _number in samples[name]
                 if labels.get("ip_family") in FAMILIES}
     return {
-        "version": _version(samples), "started": _first(samples, _STARTED, _any),
+        "version": _version(samples), "started": _time(_first(samples, _STARTED, _any)),
         "pending": {name: _whole(_first(samples, metric, _any)) for name, metric in _PENDING.items()},
         "requests": _requests(samples),
         "families": {family: _family(samples, family) for family in sorted(labelled) or (ALL,)},

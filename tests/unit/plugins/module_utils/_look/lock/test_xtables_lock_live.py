@@ -47,8 +47,8 @@ def look(path, **options):
 
 
 def until(condition):
-    """Wait for what another process is about to do."""
-    for _time in range(1000):
+    """Wait for what another process is about to do, for minutes on a machine under load."""
+    for _time in range(12000):
         found = condition()
         if found:
             return found
