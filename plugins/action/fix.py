@@ -9,6 +9,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _answer, _kept, _play, _policy, _run, _select, _selection
+from ..plugin_utils._calling import Unanswered
 from ..plugin_utils._fix import calls, iptables_backend, outcomes, results, turns
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import NAMES, SUBJECTS
@@ -202,6 +203,7 @@ class ActionModule(LookingAction):
         try:
             return self.call(self._variables, module_name="kubenode.netfilter.%s" % name, module_args=arguments)
         except AnsibleConnectionFailure as error:
+            self._unanswered = str(error) if isinstance(error, Unanswered) else None
             return {"unreachable": True, "msg": str(error)}
         except (AnsibleError, RecursionError, ValueError) as error:
             # The last two are what reading an answer raises that is no JSON, such as 100,000 brackets.
@@ -210,7 +212,7 @@ class ActionModule(LookingAction):
     def _record(self, done, looked):
         """Looks again at what changed, where the changes did not, and writes the outcomes into the findings."""
         stale = self._assessed(section for each in done for section in each.subject.stale if results.touched(each))
-        if stale and not self._task.check_mode and not looked:
+        if stale and not looked and (self._unanswered or not self._task.check_mode):
             self._look_at(stale)
         findings = _run.findings_of(self._facts)
         for each in done:

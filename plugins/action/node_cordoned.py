@@ -7,8 +7,7 @@ delegated to."""
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..plugin_utils import _cordon, _values
-from ..plugin_utils._action import Action
-from ..plugin_utils._deadline import Overdue, deadline
+from ..plugin_utils._calling import CallingAction, Unanswered
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
 
@@ -16,11 +15,10 @@ REQUEST_SECONDS = 20
 MOST_SECONDS = 60
 
 
-class ActionModule(Action):
+class ActionModule(CallingAction):
     """Asks in check mode too, since asking changes nothing. The task never fails: any other answer is returned as a
     doubt."""
 
-    TRANSFERS_FILES = True
     OPTIONS = {
         "node": {"type": "str", "required": True},
         "kubectl": {"type": "list", "elements": "str", "required": True},
@@ -37,10 +35,9 @@ class ActionModule(Action):
         command = arguments["kubectl"] + ["get", "node", arguments["node"], "-o", "json",
                                           "--request-timeout=%ds" % REQUEST_SECONDS]
         try:
-            with deadline(MOST_SECONDS):
-                return plain(self._execute_module(module_name="ansible.legacy.command", module_args={"argv": command},
-                                                  task_vars=task_vars))
-        except Overdue:
+            return plain(self.call(task_vars, MOST_SECONDS, module_name="ansible.legacy.command",
+                                   module_args={"argv": command}))
+        except Unanswered:
             return {"msg": "kubectl did not answer within %d seconds" % MOST_SECONDS}
         except AnsibleConnectionFailure as error:
             return {"unreachable": True, "msg": str(error)}

@@ -10,7 +10,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _cordon, _kept, _play, _policy, _run
 from ..plugin_utils._answer import documented_part
-from ..plugin_utils._deadline import Overdue, deadline
+from ..plugin_utils._calling import UNANSWERED, Unanswered
 from ..plugin_utils._fix import turns
 from ..plugin_utils._looking import LookingAction, sections_of
 from ..plugin_utils._plain import plain
@@ -118,8 +118,9 @@ class ActionModule(LookingAction):
         self._task.check_mode = True
         try:
             answer = self.call(self._variables, module_name="kubenode.netfilter.iptables_backend", module_args=options)
-        except AnsibleConnectionFailure:
-            return _LOST
+        except AnsibleConnectionFailure as error:
+            self._unanswered = str(error) if isinstance(error, Unanswered) else None
+            return self._unanswered or _LOST
         except (AnsibleError, RecursionError, ValueError) as error:
             # The last two are what reading an answer raises that is no JSON.
             answer = {"failed": True, "msg": str(error)}
@@ -138,7 +139,10 @@ class ActionModule(LookingAction):
         """Looks again and judges, once a restarted program has had the time to write its rules."""
         result = arguments.get("result") or {}
         if result.get("unreachable"):
-            return self._not_proved("%s, so it is not known what became of %s" % (_LOST, self._turn.what))
+            # ansible-core puts words before the message of an error.
+            _before, hangs, more = str(result.get("msg") or "").partition(UNANSWERED)
+            return self._not_proved("%s, so it is not known what became of %s" % (hangs + more or _LOST,
+                                                                                  self._turn.what))
         refused = result.get("refused")
         if refused and change == turns.RESTART_KUBE_PROXY:
             # Nothing was restarted, so nothing is known that speaks against the restart of other nodes.
@@ -180,17 +184,20 @@ class ActionModule(LookingAction):
     def _answer(self, module, seconds):
         """What a module that only looks answers within `seconds`, or {}: the next look comes soon."""
         try:
-            with deadline(seconds):
-                return self.call(self._variables, module_name=module, module_args={"place": self._place["place"]})
+            return self.call(self._variables, seconds, module_name=module,
+                             module_args={"place": self._place["place"]})
+        except Unanswered:
+            return {}
         except AnsibleConnectionFailure:
             return {"unreachable": True}
-        except (AnsibleError, Overdue, RecursionError, ValueError):
+        except (AnsibleError, RecursionError, ValueError):
             return {}
 
     def _failed(self, change, arguments):
         """Records the failed attempt in the finding."""
         result = arguments.get("result") or {}
         failure = result.get("failure") or self._turn.failed % turns.reason_of(result)
+        self._unanswered = failure if failure.startswith(UNANSWERED) else None
         self._look(attempt=failure)
         spared = result.get("spares_others") is True
         return {"failure": escaped(failure if spared else "%s; %s" % (failure, turns.ENDED))}

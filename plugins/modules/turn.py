@@ -33,7 +33,8 @@ options:
         is left as it is for a reason, RV(failure) has the reason, unless report and gate follow in the playbook.
       - V(verify) waits until a restarted program has written its rules, looks again, and fails where the change is not
         proved. In check mode it neither waits nor looks.
-      - V(failed) looks again and records the failed attempt in the finding.
+      - V(failed) looks again, except where the node did not answer in time, and records the failed attempt in the
+        finding.
     type: str
     choices: [begin, verify, failed]
     default: begin

@@ -4,12 +4,31 @@
 """Shared code of the actions that run a module on a node. PRIVATE to the collection."""
 
 import contextlib
+import os
+import pathlib
+import signal
 
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from . import _bytecode, _play
 from ._action import Action
+from ._deadline import Overdue, deadline
 from ._pipelining import pipelined
+
+# A change of many files, or the restart of a unit that stops slowly, takes minutes.
+MOST_SECONDS = 600
+CLEANUP_SECONDS = 30
+# ansible-core keeps an answer several times, and as lines: 8 MB of empty objects take about 500 MB. The largest answer
+# of a module of this collection has less than 4 MB, diffs included.
+MOST_BYTES = 8 * 1024 * 1024
+
+
+# The start of the sentence for a node that hangs.
+UNANSWERED = "the node did not answer within"
+
+
+class Unanswered(AnsibleConnectionFailure):
+    """The node did not answer in time, so the call was given up."""
 
 
 class CallingAction(Action):
@@ -17,19 +36,20 @@ class CallingAction(Action):
 
     _sends_bytecode = False
 
-    def call(self, task_vars, **module):
+    def call(self, task_vars, seconds=MOST_SECONDS, **module):
         """The result of `_execute_module` for `module_name` and `module_args`; without them, for the module of the
-        task."""
+        task. Raises Unanswered after `seconds`; 0 means never."""
         self._sends_bytecode = len(_play.hosts_of(task_vars)[1]) >= _bytecode.MANY_HOSTS
         if self._sends_bytecode:
             _bytecode.prepare()
-        return pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars, **module))
+        with _bounded(self._connection, seconds):
+            return pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars, **module))
 
     def cleanup(self, force=False):
         """Without pipelining a module leaves a folder, which Ansible removes after the work. Where the node is lost by
         then, the result of the work stands: ansible-core 2.19 and later would take the task for unreachable in its
         place, and the rescue of a turn would not run."""
-        with contextlib.suppress(AnsibleConnectionFailure):
+        with contextlib.suppress(AnsibleError), _bounded(self._connection, CLEANUP_SECONDS):
             super().cleanup(force)
 
     def _low_level_execute_command(self, cmd, sudoable=True, in_data=None, **options):
@@ -40,3 +60,47 @@ class CallingAction(Action):
         if not in_data or not self._sends_bytecode or not _bytecode.may_run(cmd):
             return execute(in_data)
         return _bytecode.sent(in_data, execute)
+
+
+@contextlib.contextmanager
+def _bounded(connection, seconds):
+    """The one limit of time and size for all that a node answers: raises Unanswered after `seconds`, and AnsibleError
+    for an answer above MOST_BYTES, before ansible-core splits it into lines."""
+    execute = connection.exec_command
+
+    def bounded(*arguments, **options):
+        answer = execute(*arguments, **options)
+        if any(isinstance(part, (bytes, str)) and len(part) > MOST_BYTES for part in answer[1:]):
+            raise AnsibleError("the node's answer is larger than %d MB, so it was not read"
+                               % (MOST_BYTES // 1024 // 1024))
+        return answer
+
+    connection.exec_command = bounded
+    try:
+        with deadline(seconds):
+            yield
+    except Overdue:
+        _end_children()
+        raise Unanswered("%s %d seconds; log in to it and look for what hangs, such as a network file system or a disk"
+                         % (UNANSWERED, seconds)) from None
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            _end_children()  # The limit of the task, which is shorter.
+        raise
+    finally:
+        connection.exec_command = execute
+
+
+def _end_children():
+    """Kills the processes that wait for the node, such as ssh: this worker has started no others."""
+    parents = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(path.parent.name)] = int(path.read_bytes().rpartition(b")")[2].split()[1])
+    found, level = [], {os.getpid()}
+    while level:
+        level = {process for process, parent in parents.items() if parent in level}
+        found += level
+    for process in found:
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)

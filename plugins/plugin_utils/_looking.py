@@ -10,8 +10,7 @@ from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
 from . import _assess, _evidence, _kept, _play, _policy, _run, _select, _selection, _store
-from ._calling import CallingAction
-from ._deadline import Overdue, deadline
+from ._calling import CallingAction, Unanswered
 from ._evaluate import one_line
 from ._plain import plain
 from ._render.text import escaped
@@ -25,6 +24,9 @@ MESSAGE_LIMIT = 300
 class LookingAction(CallingAction):
     """Connects once for a look, and judges its evidence."""
 
+    # Why nothing more is sent to the node: an earlier call of the task was not answered in time.
+    _unanswered = None
+
     def read_policy(self, task_vars):
         """Sets `_templated`, see templating(), and `_policy`, the policy of the host. Refuses every wrong variable of
         the collection."""
@@ -37,13 +39,14 @@ class LookingAction(CallingAction):
 
         `arguments` are options of the action assess.
         """
+        if self._unanswered:
+            return {}, {}, self._unanswered
         module_arguments = options_of_look(arguments, checks, policy)
         seconds = arguments.get("timeout", TIMEOUT_SECONDS)
         try:
-            with deadline(seconds):
-                answer = self.call(task_vars, module_name=NODE_MODULE, module_args=module_arguments)
-        except Overdue:
-            return {}, {}, "the node did not answer within %d seconds" % seconds
+            answer = self.call(task_vars, seconds, module_name=NODE_MODULE, module_args=module_arguments)
+        except Unanswered as error:
+            return {}, {}, str(error)
         except AnsibleConnectionFailure as error:
             return {}, {}, "unreachable: %s" % _short(error)
         except (AnsibleError, RecursionError, ValueError) as error:

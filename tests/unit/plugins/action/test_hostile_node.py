@@ -77,11 +77,14 @@ def evil_answers(folder, changed=()):
     return {"*": looked, "kubelet_facts": kubelet, "node_changes": dict(looked, **together)}
 
 
-def run(folder, play, node, *arguments, **variables):
+def run(folder, play, node, *arguments, good=None, **variables):
     """Variables in capitals are for the environment, the others for the inventory."""
     inventory = {"all": {"hosts": {
         "hostile": {"ansible_connection": "local", "ansible_python_interpreter": str(node.interpreter)},
         "watcher": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}}}}
+    if good:
+        inventory["all"]["hosts"]["good"] = {"ansible_connection": "local",
+                                             "ansible_python_interpreter": str(good.interpreter)}
     (folder / "hosts.yml").write_text(yaml.safe_dump(inventory))
     given = {"node_report_folder": str(folder / "report"), "node_gate_mode": "warn"}
     # Set in the inventory, because facts override it. Facts cannot override extra variables.
@@ -90,7 +93,7 @@ def run(folder, play, node, *arguments, **variables):
     (folder / "group_vars" / "all.yml").write_text(yaml.safe_dump(given))
     (folder / "play.yml").write_text(play)
     (folder / "afterwards.yml").write_text(AFTERWARDS)
-    extra = json.dumps({"preflight_hosts": "hostile", "seen": str(folder / "seen.json")})
+    extra = json.dumps({"preflight_hosts": "hostile,good" if good else "hostile", "seen": str(folder / "seen.json")})
     plays = [str(folder / "play.yml"), str(folder / "afterwards.yml")]
     environment = {name: value for name, value in variables.items() if name.isupper()}
     return subprocess.run(
@@ -146,3 +149,20 @@ def test_facts_that_are_no_variables_are_no_danger(tmp_path):
     done = run(tmp_path, play + PREFLIGHT.replace("preflight", "audit"), node, ANSIBLE_INJECT_FACT_VARS="False")
     assert done.returncode == 0 and node.asked == ["setup", "node_facts"], done.stdout
     assert EVIL not in json.dumps(variables_of(json.loads((tmp_path / "seen.json").read_text())))
+
+
+@pytest.mark.parametrize("module, arguments", [("node_changes", ["--check"]), ("node_changes", []),
+                                               ("systemd_service", [])])
+def test_a_node_that_hangs_is_given_up_and_the_others_go_on(tmp_path, module, arguments):
+    node = HostileNode(tmp_path / "node", dict(evil_answers(tmp_path, SAFE + ("flush_hooks", "iptables_backend")),
+                                               **{module: "hang"}))
+    good = HostileNode(tmp_path / "good", {"*": {"ansible_facts": healthy(_policy.default_policy().module_names)}})
+    done = run(tmp_path, PREFLIGHT, node, "-e", json.dumps({"preflight_serial": ["100%"]}), *arguments, good=good,
+               preflight_fix="disruptive")
+    assert node.asked[-1] == module and good.asked, (node.asked, done.stdout)
+    reports = {name: json.loads((tmp_path / "report" / "nodes" / (name + ".json")).read_text())
+               for name in ("hostile", "good")}
+    assert reports["good"]["summary"]["reached"] and not reports["hostile"]["summary"]["reached"]
+    assert "the node did not answer within 600 seconds" in json.dumps(reports["hostile"]["findings"])
+    hung = pathlib.Path("/proc") / (tmp_path / "node" / "hangs").read_text() / "stat"
+    assert not hung.exists() or " Z " in hung.read_text(), "the process that waits for the node is left over"

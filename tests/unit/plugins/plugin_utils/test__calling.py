@@ -1,0 +1,44 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The limits of a call: an answer that is too large is not split, and a limit is in force while the node is waited for."""
+
+import signal
+import tracemalloc
+from unittest import mock
+
+import pytest
+from ansible.errors import AnsibleError
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _calling
+
+MEGABYTE = 1024 * 1024
+
+
+def action(connection):
+    plugin = _calling.CallingAction(task=mock.Mock(async_val=0), connection=connection, play_context=mock.Mock(),
+                                    loader=mock.Mock(), templar=mock.Mock(), shared_loader_obj=None)
+    plugin._execute_module = lambda **_options: plugin._connection.exec_command("python3")
+    return plugin
+
+
+@pytest.mark.parametrize("stream", [0, 1])
+def test_an_answer_that_is_too_large_is_not_split_into_lines(monkeypatch, stream):
+    flood = [b"", b""]
+    flood[stream] = b"{}\n" * (3 * MEGABYTE)
+    connection = mock.Mock(**{"exec_command.return_value": (0, *flood)})
+    tracemalloc.start()
+    with pytest.raises(AnsibleError, match="the node's answer is larger than 8 MB, so it was not read"):
+        action(connection).call({})
+    assert tracemalloc.get_traced_memory()[1] < MEGABYTE
+    tracemalloc.stop()
+
+
+def test_a_limit_of_time_is_in_force_in_each_call_and_not_after_it():
+    seen = []
+    connection = mock.Mock(exec_command=lambda *_arguments: seen.append(signal.getitimer(signal.ITIMER_REAL)[0])
+                           or (0, b"{}", b""))
+    plugin = action(connection)
+    plugin.call({})
+    plugin.call({}, 100)
+    assert 500 < seen[0] <= 600 and 0 < seen[1] <= 100 and signal.getitimer(signal.ITIMER_REAL)[0] == 0
