@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The variables of the playbooks: each wrong one is refused by its name."""
 
+import re
+
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.action import compare
@@ -51,3 +53,10 @@ def test_every_play_of_ours_refuses_unknown_variables():
     for path in (_role_data.ROLES.parent / "playbooks").glob("*.yml"):
         for play in _role_data.load_yaml(path):
             assert "import_playbook" in str(play) or play["vars"]["__node_policy_playbook"] is True, path
+
+
+def test_a_variable_without_a_value_means_its_default_in_every_playbook():
+    """Without a class, fix would go by the variables of the roles alone, which allow more than `safe`."""
+    for path in (_role_data.ROLES.parent / "playbooks").rglob("*.yml"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.findall(r"(?:_fix|bundle) \| default\([^,)]*\)", text), path
