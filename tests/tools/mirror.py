@@ -48,21 +48,22 @@ def tests_of(path, top=TOP):
 
 
 def tests_of_users(path, top=TOP):
-    """Return at most USERS_TESTS further tests: of the files that use a source in up to two steps, nearest first, and
-    of the sections of evidence that are built with it."""
-    path, found, sections = pathlib.PurePath(path), [], set()
-    seen, wave, steps = {path}, {path}, 0
-    while wave and (steps < 2 or not {"_change", "plugin_utils"} & set(path.parts)):
-        sections.update(user.parent for user in wave if user.parent.parent.name == "_look")
+    """Return at most USERS_TESTS further tests: of the files that import a source, nearest first. Of files that reach
+    it in more than two steps, these are only the tests of whole trees (directly in UNIT) and of sections (_look)."""
+    path, waves = pathlib.PurePath(path), []
+    seen, wave = {path}, {path}
+    while wave:
         wave = {user for source in wave for user in imported_by(top).get(source, ())} - seen
         seen |= wave
-        steps += 1
-        if steps <= 2:
-            found += [test for user in sorted(wave) if UNIT in user.parents or not is_test(user)
-                      for test in tests_of(user, top)]
-    found += [str(test.relative_to(top)) for section in sorted(sections)
-              for test in sorted((top / UNIT / section).glob("test_*.py"))]
-    return [test for test in dict.fromkeys(found) if test not in tests_of(path, top)][:USERS_TESTS]
+        waves.append(sorted(wave))
+    near = [[test for user in wave if UNIT in user.parents or not is_test(user) for test in tests_of(user, top)]
+            for wave in waves[:2]]
+    trees = sorted(str(user) for user in seen if user.parent == UNIT and is_test(user))
+    sections = sorted({user.parent for user in seen if user.parent.parent.name == "_look"})
+    of_sections = [str(test.relative_to(top)) for section in sections
+                   for test in sorted((top / UNIT / section).glob("test_*.py"))]
+    found = dict.fromkeys(near[0] + trees + sum(near[1:], []) + of_sections)
+    return [test for test in found if test not in tests_of(path, top)][:USERS_TESTS]
 
 
 def mirror_of(path, top):

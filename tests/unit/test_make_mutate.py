@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`make mutate`: which mistakes it makes, and that a seed makes the same ones again."""
 
+import mirror
 import pytest
 from mutations import Mutation, apply, describe, sample, sites
 
@@ -36,3 +37,10 @@ def test_a_seed_makes_the_same_mistakes_and_spreads_them_by_lines(tmp_path):
         number + 1, number, number)
     file.write_text("# A line more\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
     assert sample(tmp_path, 1, 8, ["a", "b"])[0] == first[0]._replace(start=first[0].start + 14, end=first[0].end + 14)
+
+
+def test_users_are_files_that_import_it_and_trees_that_reach_it():
+    source = "plugins/module_utils/_look/rules/nft_native.py"
+    found = mirror.tests_of_users(source)
+    assert "tests/unit/test_native_tables_listed.py" in found
+    assert len(found) <= mirror.USERS_TESTS and not set(found) & set(mirror.tests_of(source))
