@@ -220,8 +220,8 @@ class Record:
         self.held = contents
 
     def refuse_stale(self):
-        """Raises ChangeFailed without the lock of the tree, and where a run that has another /run wrote the record since
-        it was read: its entries would be lost."""
+        """Raises ChangeFailed without the lock of the tree, and where a run that has another /run wrote the record
+        since it was read: its entries would be lost."""
         lock.must_be_held(self._host)
         if host_write.read_exactly(self._host, self.path) != self.text:
             raise _errors.ChangeFailed("another run wrote %s at the same time. Nothing was changed; run it again"

@@ -62,6 +62,16 @@ def test_a_module_that_fails_does_not_keep_the_next_from_running(trees):
     assert results[2]["changed"] and [row["changed"] for row in answer["results"]] == [False, False, True]
 
 
+def test_all_subjects_of_a_call_take_one_lock(trees, monkeypatch):
+    lock = importlib.import_module("ansible_collections.kubenode.netfilter.plugins.module_utils._host.lock")
+    real, taken = lock._locked, []
+    monkeypatch.setattr(lock, "_locked", lambda *paths: taken.append(paths) or real(*paths))
+    call([("kernel_modules", MODULES), ("conntrack", SETTINGS)], trees[0])
+    assert len(taken) == 1
+    call([("kernel_modules", MODULES)], trees[0], _ansible_check_mode=True)
+    assert len(taken) == 1 and not lock._TAKEN
+
+
 def test_what_a_module_trips_over_is_its_result(trees, monkeypatch):
     """Changes that were made before the exception are still reported."""
     calls = pytest.importorskip("ansible_collections.kubenode.netfilter.plugins.module_utils._change.calls")
