@@ -18,6 +18,9 @@ BUNDLE_COMMANDS, BUNDLE_RULES = BUNDLE_FOLDER + "/commands", BUNDLE_FOLDER + "/r
 BUNDLE_ANSWERS = BUNDLE_FOLDER + "/kube-proxy"
 # Logs below their paths in the bundle, and a list of these.
 BUNDLE_LOGS, BUNDLE_LOG_NAMES = BUNDLE_FOLDER + "/logs", BUNDLE_FOLDER + "/log-names"
+# Target of the link that stands for a file which the bundle has and which was not read. No file system has such a name,
+# so that reading it fails for root, too.
+BUNDLE_UNREAD = "unread" + "-" * 250
 BUNDLE_WHOLE, BUNDLE_RECORD = BUNDLE_FOLDER + "/whole", BUNDLE_FOLDER + "/record.json"
 
 # depmod and kmod strip exactly these (kmod shared/util.c); kernels compress with one of the three.

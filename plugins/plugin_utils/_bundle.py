@@ -6,7 +6,10 @@ PRIVATE to the collection."""
 
 import contextlib
 import functools
+import os
+import signal
 import tempfile
+import threading
 
 from ..module_utils._errors import BadInput
 from ..module_utils._names import UNCOLLECTED
@@ -44,9 +47,41 @@ def opened(bundle):
         return
     # The code that reads bundles is imported only for a bundle.
     from . import _bundle_tree
-    with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-") as folder:
-        _bundle_tree.lay_out(bundle, folder)
+    with _ended_by_signals(), contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kubenode-netfilter-"))
+            _bundle_tree.lay_out(bundle, folder)
+        except OSError as error:
+            raise BadInput("bundle %s could not be unpacked in the temporary folder %s: %s; free space there, or set "
+                           "TMPDIR to another folder" % (bundle, tempfile.tempdir or "/tmp", error.strerror)
+                           ) from None
         yield {"root": folder, "place": PLACE}
+
+
+@contextlib.contextmanager
+def _ended_by_signals():
+    """Leaves the context before SIGINT or SIGTERM ends the process, which would not remove the temporary folder."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught = []
+
+    def leave(signum, _frame):
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        caught.append(signum)
+        raise SystemExit(128 + signum)
+
+    before = {each: signal.getsignal(each) or signal.SIG_DFL for each in (signal.SIGINT, signal.SIGTERM)}
+    for each in before:
+        signal.signal(each, leave)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        if caught:
+            os.kill(os.getpid(), caught[0])
 
 
 def within(rule, findings: list[dict], evidence: dict) -> list[dict]:

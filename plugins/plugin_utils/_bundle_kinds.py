@@ -14,7 +14,7 @@ from ..module_utils._parse.yaml.parse_yaml import item as value_of, parse_yaml
 
 # The kind is decided from this many bytes at the beginning.
 _HEAD = 256 * 1024
-_LINE, _PATH_LIMIT = 1000, 4096
+_LINE, PATH_LIMIT = 1000, 4096
 # A file is a log if a log line is among its first lines.
 _LOG_HEAD, _LOG_LINES = 16 * 1024, 20
 # Files that keep their path, wherever the tree begins.
@@ -72,10 +72,15 @@ _OF_PODS = re.compile(r"(?:^|/)(?:pods|containers)/")
 _NO_LOG = (".sh", ".py", ".conf", ".service", ".timer", ".yaml", ".yml", ".json", ".html", ".key", ".pem")
 
 
+def is_secret(path):
+    """Whether a file with this path is never read as evidence."""
+    return bool(_SECRET.search(path))
+
+
 def is_log(item):
     """Whether a file is a log in which causes are searched. Of pod logs only the logs of network agents are read,
     because users control the lines of other pods."""
-    if item.link is not None or len(item.path) > _PATH_LIMIT or _SECRET.search(item.path):
+    if item.link is not None or len(item.path) > PATH_LIMIT or is_secret(item.path):
         return False
     folders = re.split(r"[/_]", item.path)
     if item.path.endswith(_NO_LOG):
@@ -92,7 +97,7 @@ def kind_of(item):
     `conntrack`, `alternatives`, `ipset`, `ipvs`, `kube_proxy`, `kube_proxy_metrics`, `kube_proxy_healthz`, `uname`,
     `unit`, `script`, or None for an unknown file."""
     name = item.path.rsplit("/", 1)[-1]
-    if len(item.path) > _PATH_LIMIT or _SECRET.search(item.path):
+    if len(item.path) > PATH_LIMIT or is_secret(item.path):
         return None, None
     system = None if "sos_commands/" in item.path else _SYSTEM.match(item.path)
     if system:

@@ -8,8 +8,9 @@ are converted to the files of the node with the same content; rules and outputs 
 _host/bundle.py reads.
 """
 
-import contextlib
+import dataclasses
 import json
+import os
 import pathlib
 import posixpath
 import re
@@ -17,9 +18,16 @@ import re
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse import bundle_parts
-from . import _bundle_kinds, _bundle_source, _bundle_texts
+from . import _bundle_kinds, _bundle_links, _bundle_source, _bundle_texts
 
 RULES_LIMIT = 40
+# So many files that were not read are named, each with so many characters of its path.
+_UNREAD_LIMIT, _NAME_LIMIT = 20, 200
+# What a file of unknown content may be.
+_ANY = (_names.BUNDLE_RULES + "/unread-%d", "/etc/sysctl.d/unread-%d.conf", "/etc/modprobe.d/unread-%d.conf",
+        "/etc/modules-load.d/unread-%d.conf", "/etc/systemd/system/unread-%d.service", "/usr/local/sbin/unread-%d.sh")
+# Values and outputs of one moment, of which a bundle may have several.
+_MOMENTS = ("/proc/", "/sys/", _names.BUNDLE_FOLDER + "/")
 # Only the end of each log is kept.
 _LOGS_LIMIT, _LOG_BYTES = 60, 8 * 1024 * 1024
 _RELEASE = re.compile(r"config-(\d+\.\d+[\w.+-]*?)(?:\.txt)?\Z")
@@ -32,15 +40,27 @@ def lay_out(bundle, folder):
     """Write the tree of the bundle into the empty `folder`. Raises BadInput if it is not a bundle or contains several
     nodes."""
     tree, nodes, files, recognised = _Tree(pathlib.Path(folder)), set(), 0, 0
+    parent = os.getppid()
     for item in _bundle_source.items_of(bundle):
+        if os.getppid() != parent:
+            raise BadInput("bundle %s is not read further: the run that it belongs to has ended" % bundle)
         files += 1
+        item = dataclasses.replace(item, path=_as_utf8(item.path), link=item.link and _as_utf8(item.link))
+        if len(item.path) > _bundle_kinds.PATH_LIMIT:
+            item = dataclasses.replace(item, data=None, link=None, unread="its path has more than %d characters"
+                                       % _bundle_kinds.PATH_LIMIT)
+        if item.data is None:
+            recognised += 1
+            tree.take_unknown(item)
+            continue
         kind, path = _bundle_kinds.kind_of(item)
         is_log = _bundle_kinds.is_log(item)
-        if is_log:
-            tree.take_log(item)
         if kind is None and not is_log:
             continue
         recognised += 1
+        tree.begin(item)
+        if is_log:
+            tree.take_log(item)
         nodes.update(_NODE.findall(item.path))
         if len(nodes) > 1:
             raise BadInput("bundle %s contains several nodes (%s); give the folder of one of them"
@@ -54,7 +74,8 @@ def lay_out(bundle, folder):
 
 
 class _Tree:
-    """Puts files into the tree. If two files have the same path, the first one stays."""
+    """Puts files into the tree. If two files have the same path, the first one stays. If their content differs, and is
+    no value of a moment, the second one is unread, and so is a file that cannot be put."""
 
     def __init__(self, root):
         self._root = root
@@ -64,39 +85,99 @@ class _Tree:
         self._release = None
         self._whole = []
         self._logs = []
-        self.put(_names.BUNDLE_WHOLE, "")
+        self._item = None
+        # {path of the tree that could not be read: None}, and what BUNDLE001 names.
+        self._unread = {}
+        self._named, self._left_out = [], 0
+        self._put_own(_names.BUNDLE_WHOLE, "")
+
+    def begin(self, item):
+        """The next file, whose kind is known. If it was not read completely, all paths that it has are unread."""
+        self._item = item
+        if item.unread:
+            self._name(item.unread)
+
+    def _name(self, reason):
+        """Records that the file of this moment was not read."""
+        if len(self._named) < _UNREAD_LIMIT:
+            self._named.append({"subject": self._item.path[:_NAME_LIMIT], "evidence": reason})
+        else:
+            self._left_out += 1
+
+    def _name_second(self, path):
+        self._unread[posixpath.join(posixpath.dirname(path), "unread-" + posixpath.basename(path))] = None
+        self._name("another file of the bundle has the same path on the node")
+
+    def take_unknown(self, item):
+        """A file, or with a slash at its end a folder, that was not read. Unless its path shows what it is, it may be
+        any evidence."""
+        if _bundle_kinds.is_secret(item.path):
+            return
+        self.begin(item)
+        inside = item.path + "x" if item.path.endswith("/") else item.path
+        kind, path = _bundle_kinds.kind_of(_bundle_source.Item(inside))
+        number = len(self._named) + self._left_out
+        paths = [posixpath.normpath(path[:-1]) if inside != item.path else path] if kind == "system" else [
+            each % number for each in _ANY[:None if number <= _UNREAD_LIMIT else 0]]
+        self._unread.update(dict.fromkeys(paths))
 
     def put(self, path, content, executable=False):
-        """Writes a file of the tree. The path is built here; no link is followed, because links are made last."""
+        """Writes a file of the tree; with None as `content`, only its existence counts. The path is built here; no link
+        is followed, because links are made last."""
         place = self._place(path)
-        if place is None or place.exists():
+        if path in self._unread:
             return
-        # A member is left out if it is a file where another one needs a folder, or if its name is too long.
-        with contextlib.suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            place.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
-            place.chmod(0o700 if executable else 0o600)
+        if self._item.unread:
+            self._unread[path] = None
+            return
+        try:
+            if not place.exists():
+                self._write(place, content or "", executable)
+            elif content is not None and (not place.is_file() or not path.startswith(_MOMENTS)
+                                          and place.read_bytes() != _bytes(content)):
+                self._name_second(path)
+        except OSError as error:
+            if error.errno not in _bundle_links.OF_PATH:
+                raise
+            self._unread[path] = None
+            self._name("a path such as this cannot be made (%s)" % error.strerror)
+
+    def _put_own(self, path, content):
+        self._write(self._place(path), content, False)
+
+    @staticmethod
+    def _write(place, content, executable):
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place.write_bytes(_bytes(content))
+        place.chmod(0o700 if executable else 0o600)
 
     def _place(self, path):
-        clean = posixpath.normpath("/" + path)
-        return None if "\0" in clean or clean == "/" else self._root / clean.lstrip("/")
+        return self._root / posixpath.normpath("/" + path).lstrip("/")
 
     def take_system(self, item, path):
         """A file that keeps its path; of a kernel module file only its existence counts."""
         if item.link is not None:
-            self._links.append((path, item.link))
+            self._links.append((path, item.link, item))
         elif path == "/proc/modules" or not _MODULE.search(path):
             self.put(path, item.data,
                      item.executable or path.startswith(("/usr/local/", "/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/")))
         else:
-            self.put(path, b"")
+            self.put(path, None)
 
     def take_rules(self, item, _path):
         """Rules in any form, stored under their file name."""
         self._rules += 1
-        if self._rules <= RULES_LIMIT:
-            name = re.sub(r"[^\w.+-]", "_", item.path.rsplit("/", 1)[-1])[:80]
-            self.put("%s/%02d-%s" % (_names.BUNDLE_RULES, self._rules, name), item.data)
+        name = "%s/%02d-%s" % (_names.BUNDLE_RULES, self._rules,
+                               re.sub(r"[^\w.+-]", "_", item.path.rsplit("/", 1)[-1])[:80])
+        if self._rules > RULES_LIMIT:
+            self._name("only %d files with rules are read" % RULES_LIMIT)
+            self._unread["%s/%02d-more" % (_names.BUNDLE_RULES, RULES_LIMIT + 1)] = None
+        elif item.unread:
+            # What was read is judged, as of a dump that breaks off.
+            self._put_own(name, item.data)
+            self._unread[name + "-rest"] = None
+        else:
+            self.put(name, item.data)
 
     def take_lsmod(self, item, _path):
         """The output of lsmod."""
@@ -109,13 +190,15 @@ class _Tree:
         if release:
             self._release = self._release or release
             self.put("/boot/config-" + release, item.data)
+        else:
+            self._name("neither its name nor its first lines name the release of the kernel")
 
     def take_sysctl(self, item, _path):
         """Running values; a sysctl that a complete list does not name does not exist."""
         values = _bundle_texts.sysctls(_text(item))
         for path, value in values.items():
             self.put("/proc/sys/" + path, value + "\n")
-        if "kernel/osrelease" in values:
+        if "kernel/osrelease" in values and not item.unread:
             self._whole.append("/proc/sys")
 
     def take_sysctl_conf(self, item, _path):
@@ -132,7 +215,10 @@ class _Tree:
 
     def take_kernel_log(self, item, _path):
         """dmesg, or the text of a journal."""
-        self._log += _bundle_texts.kernel_log(_text(item))
+        if item.unread:
+            self.put(_names.BUNDLE_COMMANDS + "/dmesg", "")
+        else:
+            self._log += _bundle_texts.kernel_log(_text(item))
 
     def take_log(self, item):
         """The log of a program or of the node. The same file may also have a kind, and is then taken by that kind,
@@ -141,6 +227,8 @@ class _Tree:
         if len(self._logs) < _LOGS_LIMIT and name.isprintable():
             self._logs.append(name)
             self.put(_names.BUNDLE_LOGS + name, item.data[-_LOG_BYTES:])
+        else:
+            self._name("only %d logs are read, with names that can be printed" % _LOGS_LIMIT)
 
     def take_conntrack(self, item, _path):
         """The output of conntrack -S."""
@@ -186,42 +274,57 @@ class _Tree:
         for name, path in _bundle_texts.alternatives(_text(item)).items():
             backend = next((word for word in ("legacy", "nft") if word in path), None)
             if backend:
-                self.put("/usr/sbin/xtables-%s-multi" % backend, "", executable=True)
-                self._links.append(("/usr/sbin/" + name, "/etc/alternatives/" + name))
-                self._links.append(("/etc/alternatives/" + name, path))
-                self._links.append((path, "/usr/sbin/xtables-%s-multi" % backend))
+                self.put("/usr/sbin/xtables-%s-multi" % backend, None, executable=True)
+                self._links.append(("/usr/sbin/" + name, "/etc/alternatives/" + name, item))
+                self._links.append(("/etc/alternatives/" + name, path, item))
+                self._links.append((path, "/usr/sbin/xtables-%s-multi" % backend, item))
 
     def finish(self, files, recognised):
         """Writes the record of the bundle, with the evidence that the tree lacks; then the links, last, so that no file
         is ever written through a link."""
+        self._item = _bundle_source.Item("")
         if self._release:
             self.put("/proc/sys/kernel/osrelease", self._release + "\n")
-        self._place(_names.BUNDLE_WHOLE).write_text("\n".join(self._whole))
+        self._put_own(_names.BUNDLE_WHOLE, "\n".join(self._whole))
         if self._logs:
-            self.put(_names.BUNDLE_LOG_NAMES, "\n".join(self._logs))
+            self._put_own(_names.BUNDLE_LOG_NAMES, "\n".join(self._logs))
         if self._log:
             self.put(_names.BUNDLE_COMMANDS + "/dmesg", self._log)
-        linked = {path for path, _target in self._links}
+        for path, target, item in self._links:
+            self._item = item
+            self._link(path, target)
+        for path in self._unread:
+            _bundle_links.make_unread(self._root, self._place(path))
         lacks = [{"subject": what, "evidence": "the bundle does not contain it"}
-                 for what in bundle_parts.lacking(lambda path: self._place(path).exists() or path in linked)]
-        self.put(_names.BUNDLE_RECORD, json.dumps({"files": files, "recognised": recognised, "lacks": lacks}))
-        for path, target in self._links:
-            self._link(self._place(path), target)
+                 for what in bundle_parts.lacking(lambda path: os.path.lexists(self._place(path)))] + self._named
+        if self._left_out:
+            lacks.append({"subject": "%d more files" % self._left_out,
+                          "evidence": "they were not read, as those above"})
+        self._put_own(_names.BUNDLE_RECORD, json.dumps({"files": files, "recognised": recognised, "lacks": lacks}))
 
-    def _link(self, place, target):
-        """Makes a link of the tree, which BundleHost follows only inside the tree; no link is made below another
-        link."""
-        if place is None or "\0" in target or any(folder.is_symlink() for folder in (place, *place.parents)
-                                                  if folder != self._root):
-            return
-        with contextlib.suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            place.symlink_to(target)
+    def _link(self, path, target):
+        try:
+            if not _bundle_links.make_link(self._root, self._place(path), target):
+                self._name_second(path)
+        except OSError as error:
+            if error.errno not in _bundle_links.OF_PATH:
+                raise
+            self._unread[path] = None
+            self._name("a link such as this cannot be made (%s)" % error.strerror)
 
 
 def _with_ending(path, ending):
     name = path.rsplit("/", 1)[-1]
     return name if name.endswith(ending) else name + ending
+
+
+def _as_utf8(name):
+    """A name without surrogates, which stand for bytes that are not UTF-8, and without NUL."""
+    return name.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _bytes(content):
+    return content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
 
 
 def _text(item):

@@ -9,8 +9,8 @@ holds; no program is run.
 
 import posixpath
 
-from .._names import BUNDLE_COMMANDS, BUNDLE_WHOLE, UNCOLLECTED
-from .host import ABSENT, Completed, Host, OK
+from .._names import BUNDLE_COMMANDS, BUNDLE_UNREAD, BUNDLE_WHOLE, UNCOLLECTED
+from .host import ABSENT, Completed, DENIED, Host, OK, UNPARSED
 
 _ANSWER_LIMIT = 64 * 1024 * 1024
 
@@ -36,6 +36,8 @@ class BundleHost(Host):
         return self._proven(path, status), names
 
     def _proven(self, path, status):
+        if status == UNPARSED and BUNDLE_UNREAD in self.real_path(path):
+            return DENIED  # The node may be able to read it.
         below = posixpath.normpath(path)
         return UNCOLLECTED if status == ABSENT and not any(below.startswith(folder + "/")
                                                            for folder in self._whole) else status

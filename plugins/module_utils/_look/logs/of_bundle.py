@@ -28,7 +28,9 @@ def add_logs_of_bundle(host, section, most_rows, most_characters):
     left, found = log_lines.MOST_BYTES, []
     for name in names[:_LOGS]:
         path = BUNDLE_LOGS + name
-        _status, texts, size, cut = log_lines.of_file(host, path, left, _ROWS_OF_LOG)
+        status, texts, size, cut = log_lines.of_file(host, path, left, _ROWS_OF_LOG)
+        if status != OK:
+            section["collected"]["files"] = status
         left -= size
         section["cut"] = section["cut"] or cut
         end = _last_time(host, path)

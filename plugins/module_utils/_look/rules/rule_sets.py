@@ -173,8 +173,7 @@ def _read_bundle(host):
                     or (row["source"], row["table"]) in left]
     for source, table, doubt in doubts:
         rules.miss(source, None, doubt, table)
-    if not rules.collected:
-        rules.collected = dict.fromkeys(SOURCES, UNCOLLECTED)
+    rules.collected = rules.collected or dict.fromkeys(SOURCES, UNCOLLECTED)
     return rules
 
 
@@ -328,12 +327,13 @@ def _read_file(host, rules, path, source):
     status = host.stream_file(path, dump.feed, SAVE_LIMIT)
     if status == ABSENT:
         raise _errors.BadInput("src %s does not exist on the node; check the path and the host" % path)
+    if status == DENIED and rules.of_tree:
+        return rules.miss(source, status, "a file that may contain rules was not read")
     if status == DENIED:
         raise _errors.BadInput("src %s cannot be read by this user; become root or change its mode" % path)
     if host.stat(path) is None or not host.is_file(path):
         raise _errors.BadInput("src %s is not a regular file; save the dump into one" % path)
-    # Not needed on a node.
-    from .dump_forms import is_plain, read_other_forms
+    from .dump_forms import is_plain, read_other_forms  # Not needed on a node.
     sets = dump.rule_sets()
     rules.collected[source] = status
     if status != OK:
