@@ -10,6 +10,7 @@ import pathlib
 from results import TOP
 
 UNIT, PLUGINS = pathlib.PurePath("tests/unit"), pathlib.PurePath("plugins")
+ROWS = pathlib.PurePath("tests/rows")
 PACKAGE = "ansible_collections.kubenode.netfilter."
 USERS_TESTS = 60
 # Folders whose files tests and tools import by file name only.
@@ -23,12 +24,14 @@ def is_test(path):
 
 def tests_of(path, top=TOP):
     """Return the test files, relative to `top`, that belong to a Python file: for a test the file itself, for a source
-    its mirror.
+    its mirror, for a table of rows the test that reads it.
 
     For a source without a mirror, or for a helper of tests, these are the tests that import it. If no test imports it,
     these are the tests of the files that import it.
     """
     path = pathlib.PurePath(path)
+    if ROWS in path.parents:
+        return [str(UNIT / "plugins/module_utils" / path.relative_to(ROWS).with_name("test_%s.py" % path.stem))]
     if path.suffix != ".py" or path.parts[0] not in (str(PLUGINS), "tests"):
         return []
     if is_test(path) and UNIT in path.parents:

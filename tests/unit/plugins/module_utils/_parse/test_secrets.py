@@ -4,46 +4,20 @@
 """Lines of files: secrets are masked, and all other text is shown."""
 
 import hypothesis
-import pytest
 from hypothesis import strategies as st
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.secrets import LIMIT, masked_line
 
 SECRET = "hunter2-XyZZy"
 
 
-@pytest.mark.parametrize(
-    "line", [
-        "net.netfilter.nf_conntrack_max = 524288", "options nf_conntrack hashsize=524288", "install ip_vs /bin/true",
-        "blacklist ip_vs", '-A KUBE-SVC-X -m comment --comment "kube-system/token-service:http -> 10.1.0.2:53" -j '
-                           'KUBE-SEP-X', ":KUBE-SERVICES - [0:0]", "*nat", "COMMIT",
-        "[77:7700] -A INPUT -p tcp -m tcp --dport 22 -m recent --set --name key --rsource -j ACCEPT",
-        "  iptables -t nat -F", "iptables -p tcp -j DROP", "systemctl restart iptables",
-        'Environment="IPTABLES_RESTORE_NOFLUSH=yes"', "ExecStop=", "Before=kubelet.service", "FOO=bar",
-        "sudo -u root x", '  "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",',
-        '  "/etc/modprobe.d/a.conf": {', "/etc/keys/monkey=4", "/opt/token/x -a", "flush ruleset", "KEYMAP=us",
-        "*/5 * * * * root iptables -t nat -F; logger x", "*** was masked by somebody else ***",
-    ])
+@cases
 def test_what_is_no_secret_is_shown(line):
     assert masked_line(line) == line
 
 
-@pytest.mark.parametrize(
-    "line, shown", [
-        ("password=%s", "password=***"), ("  DB_PASS='a %s' run", "  DB_PASS='***' run"),
-        ('"token": "%s",', '"token": "***",'), ("secret: %s", "secret: ***"),
-        ("x --token %s --w 5", "x --token *** --w 5"), ("x --api-key=%s -w", "x --api-key=*** -w"),
-        ("key = %s", "key = ***"),
-        ("curl -H 'Authorization: Bearer %s' x; iptables -F", "curl -H 'Authorization: ***' x; iptables -F"),
-        ("curl -u me:%s y", "curl -u me:*** y"), ("git clone https://u:%s@h/x", "git clone https://***@h/x"),
-        ("machine h login u password %s", "machine h login u password ***"),
-        ("sshpass -p %s iptables -F", "sshpass -p *** iptables -F"), ("mysql -p%s -e x", "mysql -p*** -e x"),
-        ("export API_TOKEN=%s", "export API_TOKEN=***"),
-        ("install ip_vs curl --user=a:%s h", "install ip_vs curl --user=a:*** h"),
-        ("net.ipv6.conf.all.stable_secret = %s", "net.ipv6.conf.all.stable_secret = ***"),
-        ('-A X -m comment --comment "password=%s" -j DROP', '-A X -m comment --comment "password=***" -j DROP'),
-        (' "before": "install x y --password=\\"%s\\"\\n"', ' "before": "install x y --password=\\"***\\"\\n"'),
-    ])
+@cases
 def test_secrets_are_masked_and_the_rest_of_the_line_stays(line, shown):
     assert masked_line(line % SECRET) == shown
 

@@ -1,14 +1,21 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The dict of one observation, its limits and its order."""
+"""One observation, small questions asked of one rule, and whose chains go."""
 
 import chain_texts as texts
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
+from hypothesis import given, strategies as st
+from case_rows import cases
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import rules, tables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import (
     KINDS, PLACES_LIMIT, ROWS_LIMIT, TEXT_LIMIT, Tally, cut, merged, observe, place_of)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.own_chains import MARKS, is_own
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import since
+
+
+# The dict of one observation, its limits and its order.
 
 KEYS = {"kind", "family", "backend", "table", "chain", "text", "count", "detail"}
 RULES = texts.read(texts.healthy())
@@ -84,3 +91,87 @@ def test_of_very_many_chains_what_sort_they_are_is_told():
                   for number in range(ROWS_LIMIT + PLACES_LIMIT + 500))
     assert len(tally.more) == PLACES_LIMIT + 1 and sum(tally.more.values()) == PLACES_LIMIT + 500
     assert tally.more[place_of(observe("dangling_jump", RULES, "nat", "KUBE-SVC-"))] == 500
+
+
+# Small questions asked of one rule, and which tables may be judged.
+
+def rule(words):
+    return texts.read(texts.small("filter", "A", ["-A A " + words])).tables["filter"].chains["A"].rules[0]
+
+
+@cases
+def test_destination_ports(words, ranges):
+    assert rules.port_ranges(rule(words)) == ranges
+
+
+@pytest.mark.parametrize("words, states",
+                         [
+                             ("-m conntrack --ctstate NEW,RELATED", {"NEW", "RELATED"}),
+                             ("-m state --state INVALID", {"INVALID"}), ("-m conntrack ! --ctstate INVALID", set()),
+                             ("-m comment --comment \"--ctstate NEW\"", set()), ("-s 192.0.2.1/32", set()),
+                         ])
+def test_connection_states(words, states):
+    assert rules.states(rule(words)) == states
+
+
+def test_other_matches():
+    some = rule("! -s 192.0.2.1/32 -d 192.0.2.2/32 -m addrtype --dst-type LOCAL -j ACCEPT")
+    assert (rules.plain_value(some, "-s"), rules.plain_value(some, "-d"),
+            rules.plain_value(some, "-i")) == (None, "192.0.2.2/32", None)
+    assert rules.to_local(some) and rules.uses(some, "addrtype") and not rules.uses(some, "mark")
+    assert (not rules.to_local(rule("-m addrtype ! --dst-type LOCAL"))
+            and not rules.to_local(rule("-m addrtype --src-type LOCAL")))
+
+
+def test_versions():
+    known = texts.setting(kubernetes=(1, 27))
+    assert (since(known, (1, 27)), since(known, (1, 28)),
+            since(texts.setting(kubernetes=None), (1, 20))) == (True, False, None)
+
+
+def test_what_a_table_lacks_is_told_if_it_was_printed_to_the_end():
+    whole = texts.healthy()
+    cut = texts.read(whole[:whole.index("-A FORWARD")])
+    assert [name for name, _table in tables.readable(texts.read(whole))] == ["filter", "mangle", "nat"]
+    assert [name for name, _table in tables.readable(cut)] == ["filter", "mangle"]
+    assert (tables.table_of(cut, "filter").complete, tables.chains_of(cut, "filter"),
+            tables.chains_of(cut, "nat")) == (False, None, None)
+
+
+def test_what_a_live_reading_does_not_print_is_not_there():
+    nat = texts.small("nat", "", [])
+    assert (tables.chains_of(texts.read(nat), "mangle"),
+            tables.chains_of(texts.read(nat, "nat.txt"), "mangle")) == ({}, None)
+    incompatible = texts.read(nat + "# Table `mangle' is incompatible, use 'nft' tool.\n")
+    assert tables.chains_of(incompatible, "mangle") is None
+
+
+# Whose chains go, by table and exact name.
+
+@pytest.mark.parametrize(
+    "table, chain", [
+        ("nat", "KUBE-SERVICES"), ("filter", "KUBE-SERVICES"), ("nat", "KUBE-SVC-ERIFXISQEP7F7OF4"),
+        ("nat", "KUBE-SEP-IT2ZTR26TO4XFPTO"), ("nat", "KUBE-XLB-ERIFXISQEP7F7OF4"), ("filter", "KUBE-PROXY-FIREWALL"),
+        ("filter", "KUBE-IPVS-OUT-FILTER"), ("nat", "KUBE-LOAD-BALANCER"), ("mangle", "KUBE-IPTABLES-HINT"),
+        ("filter", "KUBE-FIREWALL"), ("nat", "KUBE-FIREWALL"), ("nat", "KUBE-MARK-DROP"),
+    ])
+def test_chains_of_kube_proxy_and_kubelet(table, chain):
+    assert is_own(table, chain)
+
+
+@pytest.mark.parametrize(
+    "table, chain", [
+        ("filter", "KUBE-ROUTER-INPUT"), ("filter", "KUBE-POD-FW-ERIFXISQEP7F7OF4"), ("filter", "KUBE-NWPLCY-DEFAULT"),
+        ("nat", "KUBE-ROUTER-SERVICES"), ("nat", "KUBE-HOSTPORTS"), ("nat", "KUBE-HP-ERIFXISQEP7F7OF4"),
+        ("nat", "KUBE-SVC-MINE"), ("nat", "KUBE-SVC-ERIFXISQEP7F7OF41"), ("nat", "KUBE-SVC-erifxisqep7f7of4"),
+        ("nat", "KUBE-SVC-ERIFXISQEP7F7OF1"), ("nat", "KUBE-SVCM-ERIFXISQEP7F7OF4"), ("raw", "KUBE-SERVICES"),
+        ("security", "KUBE-SERVICES"), ("mangle", "KUBE-SERVICES"), ("filter", "KUBE-SEP-IT2ZTR26TO4XFPTO"),
+        ("nat", "KUBE-SERVICES\n"), ("nat", "PREROUTING"), ("nat", "kube-services"), ("filter", "KUBE-FORWARD-X"),
+        ("nat", "cali-PREROUTING"), ("nat", "MY-KUBE-SERVICES"),
+    ])
+def test_look_alikes_stay(table, chain):
+    assert not is_own(table, chain)
+
+
+def test_marks_are_their_own():
+    assert all(is_own("mangle", chain) for chain in MARKS)

@@ -10,6 +10,7 @@ import pytest
 import work
 from hypothesis import given
 from hypothesis import strategies as st
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save_lines
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
@@ -100,12 +101,7 @@ def test_whatever_a_dump_holds_the_answer_keeps_its_form(lines, mode, kubernetes
         assert row["count"] >= 1 and len(row["text"]) <= 200 and len(row["chain"]) <= 64 and len(row["detail"]) < 300
 
 
-@pytest.mark.parametrize("rule",
-                         [
-                             "-A FORWARD -s 10.0.{0}.{1}/32 -j GONE-{0}-{1}", "-A FORWARD -s 10.0.{0}.{1}/32 -j DROP",
-                             "-A INPUT -d 10.0.{0}.{1}/32 -j DROP", "-A KUBE-FORWARD -s 10.0.{0}.{1}/32 -j DROP",
-                             "-A MINE -j DROP", "-A FORWARD -m comment --comment {0}-{1} -j MINE",
-                             "-A FORWARD -s 10.0.{0}.{1}/32 -j MINE", "-A KUBE-FIREWALL -j DROP"])
+@cases
 def test_twice_as_many_rules_are_at_most_twice_the_work(rule, monkeypatch):
     monkeypatch.setattr(save_lines, "_KEPT", 0)
 

@@ -7,6 +7,7 @@ import pytest
 
 from shell_commands import ONE_COMMAND
 from shell_scripts import SCRIPTS
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_script
 
 
@@ -101,23 +102,6 @@ def test_the_file_a_restore_reads(text, expected):
     assert [effect.file for effect in read_script(text).effects] == [expected]
 
 
-@pytest.mark.parametrize("text, expected", [
-    (". /etc/rc.d/init.d/functions", [("source", "/etc/rc.d/init.d/functions", ())]),
-    ("source lib.sh a $b", [("source", "lib.sh", ("a", "?"))]),
-    ("/opt/fw.sh --now", [("run", "/opt/fw.sh", ("--now",))]),
-    ("sudo bash -x /opt/fw.sh stop", [("run", "/opt/fw.sh", ("stop",))]),
-    ("[ -x /opt/a ] && exec /opt/a", [("run", "/opt/a", ())]),
-    ("D=/opt; $D/a.sh", [("run", "/opt/a.sh", ())]),
-    ("run-parts --regex='.*' /etc/fw.d", [("directory", "/etc/fw.d", ())]),
-    ("for f in a b; do sh /opt/$f; done", [("run", "/opt/a", ()), ("run", "/opt/b", ())]),
-    ("cat /opt/x | bash", [("run", "/opt/x", ())]),
-    ("bash < /opt/x", [("run", "/opt/x", ())]),
-    ("systemctl restart site-fw", [("unit", "site-fw.service", ("restart",))]),
-    ("systemctl start a.timer", [("unit", "a.timer", ("start",))]),
-    ("reset-fw stop", [("run", "reset-fw", ("stop",))]),
-    ("ls -l; echo x; grep y z; ssh h /opt/a", []),
-    ("sh $UNKNOWN", []),
-    ("chroot /host /opt/a", []),
-])
+@cases
 def test_what_a_script_starts(text, expected):
     assert [(run.how, run.path_or_name, run.arguments) for run in read_script(text).runs] == expected

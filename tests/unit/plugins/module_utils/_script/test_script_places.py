@@ -9,6 +9,7 @@ import pytest
 
 from shell_commands import ONE_COMMAND
 from shell_scripts import SCRIPTS
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_script
 
 # What would have to go stands between ⟦ and ⟧.
@@ -59,12 +60,7 @@ def test_the_place_of_a_finding(marked):
     assert found[0].line == text.count("\n", 0, start) + 1
 
 
-@pytest.mark.parametrize("text, command", [
-    ("iptables \\\n   -t nat\t-F", "iptables -t nat -F"),
-    ("sudo iptables -F  >/dev/null", "sudo iptables -F >/dev/null"),
-    ("iptables-save |\n iptables-restore", "iptables-save | iptables-restore"),
-    ("sh -c 'ls; iptables   -F'", "iptables -F"),
-])
+@cases
 def test_the_command_is_told_in_one_line(text, command):
     assert [effect.command for effect in read_script(text).effects] == [command]
 

@@ -4,6 +4,7 @@
 """What firewall services do, by their settings; the section's tests show the rest in trees."""
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.service_settings import (firewalld_settings,
                                                                                                   savers, ufw_settings)
@@ -32,13 +33,7 @@ def test_settings(text, expected):
     assert settings_of(text) == expected
 
 
-@pytest.mark.parametrize(
-    "argument, expected", [
-        ("start", [("restore", ["filter"], 0)]), ("reload", [("restore", ["filter"], 0)]),
-        ("stop", [("flush", ["raw", "mangle", "filter", "nat"], 0)]),
-        ("restart", [("flush", ["raw", "mangle", "filter", "nat"], 0), ("restore", ["filter"], 0)]), ("save", []),
-        ("status", []), ("", []), ("panic", [("policy", ["raw", "mangle", "filter", "nat"], 0)]),
-    ])
+@cases
 def test_iptables_of_rhel(argument, expected):
     assert acts(IPTABLES_INIT, argument, etc__sysconfig__iptables=RULES) == expected
 
@@ -48,13 +43,7 @@ def test_iptables_of_rhel_without_rules():
                                                        etc__sysconfig__iptables="# none\n") == []
 
 
-@pytest.mark.parametrize(
-    "argument, settings, expected", [
-        ("start", "", [("restore", ["filter"], 0)]), ("stop", "", []), ("stop", "FLUSH_ON_STOP=0\n", []),
-        ("save", "", []), ("stop", "\nFLUSH_ON_STOP=1\n", [("flush", ["*"], 2)] * 2),
-        ("flush", "", [("flush", ["*"], 0)] * 2), ("start", "IPTABLES_RESTORE_NOFLUSH=yes\n", [("load", [], 0)]),
-        ("start", "IP6TABLES_RESTORE_NOFLUSH=yes\n", [("restore", ["filter"], 0)]),
-    ])
+@cases
 def test_netfilter_persistent(argument, settings, expected):
     assert acts(PERSISTENT, argument, etc__default__netfilter_DASH_persistent=settings,
                 etc__iptables__rules_DOT_v4=RULES) == expected
@@ -90,14 +79,7 @@ def test_ipvsadm_of_debian(auto, argument, number):
                 etc__default__ipvsadm="# x\nAUTO=\"%s\"\n" % auto) == [("ipvs", ["*"], 2)] * number
 
 
-@pytest.mark.parametrize("unit, verb, argument",
-                         [
-                             ("ufw.service", "reload", [["filter"], ["mangle", "nat"]]),
-                             ("ufw.service", "disable", [["filter"], ["mangle", "nat"]]),
-                             ("iptables.service", "panic", [["raw", "mangle", "filter", "nat"]]),
-                             ("netfilter-persistent.service", "flush", [["*"], ["*"]]),
-                             ("iptables.service", "restart", None), ("sshd.service", "reload", None),
-                         ])
+@cases
 def test_what_a_firewall_is_asked_by_its_own_command(unit, verb, argument):
     files = {"/etc/ufw/ufw.conf": "ENABLED=yes\n", "/etc/default/ufw": "MANAGE_BUILTINS=yes\n"}
     found = acts_of_verb(unit, verb, files.get)

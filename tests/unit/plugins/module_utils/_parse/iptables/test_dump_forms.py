@@ -11,6 +11,7 @@ import re
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.dump_forms import read_forms
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import json_listing
@@ -83,13 +84,7 @@ def test_a_fragment_goes_to_the_table_of_its_chains():
         assert rules_of(found.rule_sets, table) == (WHOLE[table], False)
 
 
-@pytest.mark.parametrize(
-    "line, table", [
-        ("-A FORWARD -j DROP", "filter"), ("-A POSTROUTING -j MASQUERADE", "nat"),
-        ("-A PREROUTING -p tcp -m tcp --dport 80 -j DNAT --to-destination 10.0.0.1:80", "nat"),
-        ("-A PREROUTING -j CT --notrack", "raw"),
-        ("-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 443 -j REJECT", "filter"),
-        ("-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 443 -j KUBE-SVC-NPX46M4PTMTKRN6Y", "nat")])
+@cases
 def test_a_single_rule_tells_its_table(line, table):
     for text in (line, line + "\n"):
         assert [list(rules.tables) for rules in read_forms(text, "x.txt").rule_sets] == [[table]]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from save_dumps import SAMPLE, SAMPLE6, lines_of, read, told
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save, save_lines
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
@@ -77,12 +78,7 @@ def test_a_rule_cut_off_is_no_rule():
     assert rules.tables["filter"].chains["FORWARD"].rules == []
 
 
-@pytest.mark.parametrize(
-    "garbage", [
-        "Nov 21 11:00:00 node kernel: [ 1.2] something", "[ 12.34] oops", "root@node:~# iptables-save",
-        "-D INPUT -j DROP", "-A", "*", ":", ":X", ":A B C D", "\0\0\0", "\x1b[31m-A INPUT -j DROP\x1b[0m", "<b>x</b>",
-        "COMMIT now", '-A INPUT -m comment --comment "open -j DROP', "-A INPUT -j", '"', "\\",
-    ])
+@cases
 def test_garbage_is_counted_and_makes_no_table_look_whole(garbage):
     text = SAMPLE.replace(":FORWARD", garbage + "\n:FORWARD")
     rules = parse_save(text)

@@ -12,6 +12,7 @@ import kube_dumps
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.ruleset import BARE
@@ -247,28 +248,7 @@ def test_nobody_writes_into_what_stands_for_all_chains_without_rules():
                                                                             BARE.rules) == (True, None, ())
 
 
-@pytest.mark.parametrize(
-    "rules", [
-        ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.2:80"
-         % SEP], ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP,
-                  "-A %s -p tcp -m udp -j DNAT --to-destination 10.0.0.1:80" % SEP],
-        ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80"
-         % OTHER], ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP, "-A %s -j DNAT --to-destination 10.0.0.1:80" % SEP],
-        ["-A %s -s 10.0.0.1/31 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80"
-         % SEP], ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP,
-                  "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80 --random" % SEP],
-        ["-A %s -s fd00::1/128 -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination fd00::1:80"
-         % SEP], ["-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP,
-                  "-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP],
-        ["-A %s -j KUBE-MARK-MASQ" % SEP, "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP],
-        ["-A %s -g %s" % (SVC, SEP)], ["-A %s -j KUBE-MARK-MASQ" % SVC],
-        ["-A %s -m statistic --mode random --probability 0.5 -j %s" % (SVC, SEP)],
-        ["-A KUBE-SERVICES -p tcp -m tcp --dport 80 -j %s" % SVC], ["-A KUBE-SERVICES -d 10.96.0.1/32 -j %s" % SVC],
-        ["-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m udp --dport 80 -j %s" % SVC],
-        ["-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 80:81 -j %s" % SVC],
-        ["-A KUBE-SERVICES ! -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j %s" % SVC],
-        ["-A KUBE-NODEPORTS -d 127.0.0.0/8 -p tcp -m tcp --dport 80 -j KUBE-EXT-AAAAAAAAAAAAAAAA"],
-    ])
+@cases
 def test_what_is_not_exactly_kube_proxys_rule_stays_a_rule(rules):
     assert left(*rules) == rules
 

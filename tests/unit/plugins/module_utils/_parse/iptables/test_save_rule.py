@@ -1,15 +1,21 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parser of one rule as iptables-save prints it."""
+"""One rule as iptables-save prints it; and which build of iptables a file is, by its bytes."""
 
 import string
+import subprocess
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
+from iptables_programs import OTHER, WRAPPER_IN_GO, program
+from case_rows import cases
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.program import parse_iptables_program
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save_rule import is_open, read_rule
+
+
+# Parser of one rule as iptables-save prints it.
 
 # libxtables/xtables.c xtables_save_string(): a text of these characters alone is printed without quotes.
 SAFE = "_-" + string.digits + string.ascii_letters
@@ -27,51 +33,12 @@ def fields(text):
     return rule and (rule.chain, rule.options, rule.matches, rule.comment, rule.target, rule.goto, rule.arguments)
 
 
-@pytest.mark.parametrize(
-    "text, wanted", [
-        ("-A INPUT", ("INPUT", {}, [], None, None, False, [])),
-        ("-A INPUT -j DROP", ("INPUT", {}, [], None, "DROP", False, [])),
-        ("-A INPUT -g OTHER", ("INPUT", {}, [], None, "OTHER", True, [])),
-        ("-A INPUT ! -s 10.0.0.0/8 -i eth0 -p tcp -j ACCEPT",
-         ("INPUT", {"-s": ("10.0.0.0/8", True), "-i": ("eth0", False), "-p": ("tcp", False)}, [], None, "ACCEPT", False,
-          [])),
-        ("-A INPUT ! -f -j ACCEPT", ("INPUT", {"-f": ("", True)}, [], None, "ACCEPT", False, [])),
-        ("-A INPUT -s ! 10.0.0.0/8 -j ACCEPT", ("INPUT", {"-s": ("10.0.0.0/8", True)}, [], None, "ACCEPT", False, [])),
-        ("-A X -m mark ! --mark 0x4000/0x4000 -j RETURN",
-         ("X", {}, [("mark", [("--mark", ["0x4000/0x4000"], True)])], None, "RETURN", False, [])),
-        ("-A X -m set ! --match-set A src,dst -j DROP",
-         ("X", {}, [("set", [("--match-set", ["A", "src,dst"], True)])], None, "DROP", False, [])),
-        ("-A X -p tcp -m tcp --dport ! 80 -j DROP",
-         ("X", {"-p": ("tcp", False)}, [("tcp", [("--dport", ["80"], True)])], None, "DROP", False, [])),
-        ("-A X -p tcp -m tcp --tcp-flags SYN,RST SYN --dport 1:2 -j TCPMSS --clamp-mss-to-pmtu",
-         ("X", {"-p": ("tcp", False)},
-          [("tcp", [("--tcp-flags", ["SYN,RST", "SYN"], False), ("--dport", ["1:2"], False)])], None, "TCPMSS", False,
-          [("--clamp-mss-to-pmtu", [], False)])),
-        ("-A X -p udp --dport 53 -j Y",
-         ("X", {"-p": ("udp", False)}, [("udp", [("--dport", ["53"], False)])], None, "Y", False, [])),
-        ('-A X -m comment --comment "a -j DROP" -j ACCEPT', ("X", {}, [], "a -j DROP", "ACCEPT", False, [])),
-        ("-A X -m comment --comment -j -j ACCEPT", ("X", {}, [], "-j", "ACCEPT", False, [])),
-        ("-A X -m comment --comment one -m comment --comment two", ("X", {}, [], "one", None, False, [])),
-        ('-A X -m comment --comment "" -j Y', ("X", {}, [], "", "Y", False, [])),
-        (r'-A X -m comment --comment "it\'s \"q\" back\\slash" -j Y',
-         ("X", {}, [], "it's \"q\" back\\slash", "Y", False, [])),
-        ('-A X -j LOG --log-prefix "-j DROP " --log-level 7',
-         ("X", {}, [], None, "LOG", False, [("--log-prefix", ["-j DROP "], False), ("--log-level", ["7"], False)])),
-        ("-A X -m u32 --u32 0x0>>0x16=-1 -j TTL --ttl-set -1",
-         ("X", {}, [("u32", [("--u32", ["0x0>>0x16=-1"], False)])], None, "TTL", False,
-          [("--ttl-set", ["-1"], False)])),
-    ])
+@cases
 def test_forms(text, wanted):
     assert fields(text) == wanted
 
 
-@pytest.mark.parametrize("text",
-                         [
-                             "", "-A", "-D X -j Y", "-A X -j", "-A X -j Y -j Z", "-A X -j Y -g Z", "-A X -s", "-A X !",
-                             "-A X ! -j Y", "-A X ! -m tcp", "-A X stray -j Y", '-A X -m comment --comment "open -j Y',
-                             '-A X -m comment --comment "a"b -j Y', '-A X -m comment --comment a"b" -j Y',
-                             "-A X -m tcp ! 80", '-A "" -j Y', "-A -j Y", '-A X -j ""',
-                         ])
+@cases
 def test_what_is_no_rule(text):
     assert read_rule(text) is None
 
@@ -100,3 +67,48 @@ def test_a_quote_is_open_until_it_is_closed(before, after):
     assert is_open(before + after) == (is_open(before) != is_open(after))
     assert is_open(before + '"') != is_open(before)
     assert is_open(before + '\\"') == is_open(before)
+
+
+# Which build of iptables a file is, by its bytes.
+
+@pytest.mark.parametrize("backend", ["nft", "legacy"])
+@pytest.mark.parametrize("version", ["1.8.2", "1.8.7", "1.8.8", "1.8.9", "1.8.11", "1.8.13"])
+def test_builds(backend, version):
+    assert parse_iptables_program(program(backend, version)) == (backend, version)
+
+
+@pytest.mark.parametrize("data, backend",
+                         [
+                             (b"#!/bin/sh\nexec iptables-nft 1.8.9 (nf_tables)\n", "wrapper"),
+                             (WRAPPER_IN_GO, "wrapper"), (OTHER, None), (b"", None), (b"\x7fELF", None),
+                             # Not a program, whatever it holds.
+                             (b"\0001.8.9 (nf_tables)\0", None),
+                             # Both in one file: no build of iptables is that.
+                             (program("nft", "1.8.9") + program("legacy", "1.8.9"), None),
+                             (program("nft", "1.8.7") + program("legacy", "1.8.7"), None),
+                         ])
+def test_what_tells_no_version(data, backend):
+    assert parse_iptables_program(data) == (backend, None)
+
+
+def test_an_old_build_with_another_number_in_it():
+    assert parse_iptables_program(program("nft", "1.8.7") + b"\0001.2.11\0") == ("nft", None)
+
+
+@pytest.mark.parametrize("backend, path",
+                         [("nft", "/usr/sbin/xtables-nft-multi"), ("legacy", "/usr/sbin/xtables-legacy-multi")])
+def test_the_build_of_this_machine_tells_what_it_prints(backend, path):
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except IOError:
+        pytest.skip("this machine has no %s" % path)
+    printed = subprocess.check_output([path, "iptables-save", "--version"]).decode("ascii")
+    assert parse_iptables_program(data) == (backend, printed.split()[1].lstrip("v"))
+
+
+@given(st.binary())
+@example(b"\x7fELF" + b"\0001." + b"9" * 300 + b"\0%s v%s (legacy)\0")
+def test_any_bytes(data):
+    backend, version = parse_iptables_program(data)
+    assert backend in ("nft", "legacy", "wrapper", None) and (version is None or version.encode("ascii") in data)

@@ -10,6 +10,7 @@ import pytest
 
 import kube_cluster
 import kube_nft
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import kube_tables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube_tables import (
     BALANCING, FIRST, NOT_DEEP, SETS, WHOLE_CHAINS, KubeTablesReader, leads_nowhere, lost_addresses, read_kube_tables)
@@ -82,12 +83,7 @@ def test_deep_knows_the_rules_of_all_chains(family, layout):
     assert leads_nowhere(kept) == {} and lost_addresses(kept) == [] and found.notices == {}
 
 
-@pytest.mark.parametrize(
-    "status, rc, message, expected", [
-        ("ok", 1, "Operation not permitted (you must be root)", "denied"),
-        ("ok", 1, "netlink: Error: cache initialization failed", "unparsed"), ("timeout", None, "", "timeout"),
-        ("denied", None, "", "denied"), ("absent", None, "", "absent"), ("unparsed", None, "", "unparsed"),
-    ])
+@cases
 def test_no_chains_no_knowledge(status, rc, message, expected):
     reader = KubeTablesReader(False, 0)
     commands = []

@@ -12,6 +12,7 @@ import pytest
 
 import kube_audit
 import work
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.grammar import parse_shell
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.tree import Simple
 
@@ -107,10 +108,7 @@ def test_trees(text):
         assert source.whole
 
 
-@pytest.mark.parametrize("text",
-                         [
-                             "if a; then b", "a; fi\nb", "(a", "a)\nb", "case x in a", "for", "{ a", "f() \n",
-                             "a <<X\nb", "a | | b\nc", "while a; done", "&& a", "a (b)"])
+@cases
 def test_texts_that_no_shell_takes_are_not_whole(text):
     assert subprocess.run(["bash", "-n"], input=text.encode(), stderr=subprocess.PIPE, check=False).stderr
     assert not parse_shell(text).whole

@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.grammar import parse_shell
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.tree import Substitution, Variable
@@ -32,17 +33,9 @@ def words(text):
 
 
 # Nothing in them varies, so that bash can be asked what they are.
-LITERAL = [
-    "a b  c", "'a b' c", "\"a b\"c", "a\\ b", "a'b'\"c\"d", "'a\\' b", "\"a\\\"b\"", "\"a\\b\"", "\"a\\\\b\"",
-    "\"\\$x\"", "'$x `y`'", "\"'\"", "'\"'", "$'a\\tb'", "$'it\\'s'", "$'\\x41\\101'", "$\"a\"", "a\\\nb", "a \\\n b",
-    "\"a\\\nb\"", "'a\nb'", "a#b", "a=b", "\"\" ''", "a\"\"b", "\\a\\#", "$", "a$", "\"$\"", "a!b", "~x", "a\\;b",
-    "'a;b'", "1>&1 a", "a 2>&1 b", "\\'", "\"`echo x`\"", "`echo x`y", "$(echo x)", "\"$(echo \"a b\")\"",
-    "\"$(echo ')')\"", "`echo \\`echo x\\``", "$((1+1))x", "\"a $(echo b) c\"", "$(echo a # )\n)", "${x:-a}",
-    "\"${x:-a b}\"", "${x:-'}'}", "${x:-$(echo y)}",
-]
 
 
-@pytest.mark.parametrize("text", LITERAL)
+@cases
 def test_bash_reads_the_same_words(text):
     command = "x=; printf '%%s\\0' + %s" % text
     asked = subprocess.run(["bash", "--norc", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -54,18 +47,7 @@ def test_bash_reads_the_same_words(text):
     assert read == real, asked.stderr
 
 
-@pytest.mark.parametrize(
-    "text, expected", [
-        ("$a ${b} $1 $10 $@ \"$*\" $# $? $$", ["<a>", "<b>", "<1>", "<1>0", "<@>", "<*>", "<#>", "<?>", "<$>"]),
-        ("${10} ${a:-b} ${a-} ${a:=b} ${a:+b} ${a:?no}", ["<10>", "<a:-b>", "<a->", "<a:=b>", "<a:+b>", "<a:?no>"]),
-        ("${a%.x} ${a%%.*} ${a#b} ${a##*/} ${a/b/c} ${a,,} ${a:1:2}",
-         ["<a%.x>", "<a%%.*>", "<a#b>", "<a##*/>", "<a/b/c>", "<a,,>", "<a:1:2>"]),
-        ("${a[@]} ${a[0]} ${#a} ${!a} \"${a[*]}\"", ["<a[@]>", "<a[0]>", "<a#>", "<a!>", "<a[*]>"]),
-        ("${a:-${b:-c}} ${a:-\"x y\"}", ["<a:-<b:-c>>", "<a:-x y>"]),
-        ("<(sort a) >(cat)", ["[sort a]", "[cat]"]),
-        ("@(a|b)c !(x)", ["@(a|b)c", "!(x)"]),
-        ("$(a \"$(b 'c)')\" d)e", ["[a [b c)] d]e"]),
-    ])
+@cases
 def test_what_stands_for_something_else(text, expected):
     assert words("x " + text)[1:] == expected
 

@@ -5,6 +5,7 @@
 
 import chain_texts as texts
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.anchor_table import ANCHORS
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.anchors import (ask_anchors,
@@ -115,12 +116,7 @@ def test_position_comment_and_state_of_a_jump_do_not_matter():
         assert ask(texts.adding(text, "nat", ":X - [0:0]", "-A PREROUTING -s 192.0.2.1/32 -j X", jump)) == []
 
 
-@pytest.mark.parametrize(
-    "version, jumps", [
-        ((1, 20), []), ((1, 22), ["INPUT KUBE-NODE-PORT"]),
-        ((1, 25), ["INPUT KUBE-NODE-PORT", "INPUT KUBE-PROXY-FIREWALL", "FORWARD KUBE-PROXY-FIREWALL"]),
-        ((1, 29), ["INPUT KUBE-NODE-PORT", "INPUT KUBE-PROXY-FIREWALL", "FORWARD KUBE-PROXY-FIREWALL",
-                   "INPUT KUBE-IPVS-FILTER", "OUTPUT KUBE-IPVS-OUT-FILTER"])])
+@cases
 def test_ipvs_mode_has_other_anchors_and_no_canary(version, jumps):
     lines = ["-A %s -j %s" % tuple(jump.split()) for jump in jumps]
     assert ask(ipvs(*lines), mode="ipvs", kubernetes=version) == []

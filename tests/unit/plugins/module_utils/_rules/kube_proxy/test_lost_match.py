@@ -1,13 +1,16 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules whose match was lost, and rules that rightly have none."""
+"""Rules that lost a match, and rules that rightly have none; verdicts that kube-proxy does not write."""
 
 import chain_texts as texts
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.lost_match import ask_lost_match
 
+
+# Rules whose match was lost, and rules that rightly have none.
 
 def ask(text):
     rule_set = texts.read(text)
@@ -54,14 +57,7 @@ def test_a_check_of_the_mark_that_lets_the_wrong_packets_go():
     assert texts.told(ask(text)) == [("lost_match", "nat", "KUBE-POSTROUTING")]
 
 
-@pytest.mark.parametrize(
-    "rules", [
-        # Up to 1.18 the mark is on the rule itself.
-        ['-m comment --comment "kubernetes service traffic requiring SNAT" -m mark --mark 0x4000/0x4000 -j MASQUERADE'],
-        # ipvs mode looks at the loop-back set first.
-        ["-m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE", "-m mark ! --mark 0x4000/0x4000 -j RETURN",
-         "-j MARK --set-xmark 0x4000/0x0", "-j MASQUERADE --random-fully"],
-    ])
+@cases
 def test_other_versions_and_modes_masquerade_soundly(rules):
     assert ask(chain("KUBE-POSTROUTING", "nat", *rules)) == []
 
@@ -108,39 +104,7 @@ def test_these_never_go_without_a_match(family, table, name, rule):
         assert ask(texts.small(table, name, [matched], family)) == []
 
 
-BARE = [
-    ("filter", "KUBE-SOURCE-RANGES-FIREWALL",
-     ["-m set --match-set KUBE-LOAD-BALANCER-SOURCE-IP dst,dst,src -j RETURN", "-j DROP"]),
-    ("nat", "KUBE-LOAD-BALANCER", ["-m set --match-set KUBE-LOAD-BALANCER-LOCAL dst,dst -j RETURN",
-                                   "-j KUBE-MARK-MASQ"]), ("nat", "KUBE-FIREWALL", ["-j KUBE-MARK-DROP"]),
-    ("nat", "KUBE-FW-AAAAAAAAAAAAAAAA", ['-m comment --comment "other traffic will be dropped"']),
-    ("nat", "KUBE-FW-AAAAAAAAAAAAAAAA", ["-j KUBE-MARK-DROP"]),
-    ("nat", "KUBE-MARK-DROP", ["-j MARK --set-xmark 0x8000/0x8000"]),
-    ("filter", "cali-wl-to-host", ["-j X", '-m comment --comment "Configured DefaultEndpointToHostAction" -j ACCEPT']),
-    ("filter", "cali-tw-cali1234",
-     ["-m mark --mark 0x10000/0x10000 -j RETURN", '-m comment --comment "Drop if no profiles matched" -j DROP']),
-    ("filter", "cali-fw-cali1234", ['-m comment --comment "Endpoint admin disabled" -j DROP']),
-    ("filter", "cali-from-wl-dispatch", ["-i cali1234 -g X", '-m comment --comment "Unknown interface" -j DROP']),
-    ("filter", "cali-pi-_policy", ["-j DROP", "-m mark --mark 0x10000/0x10000 -j RETURN"]),
-    ("raw", "cali-PREROUTING", ["-j MARK --set-xmark 0x0/0xf0000"]),
-    ("filter", "cali-FORWARD", ["-j X", "-m mark --mark 0x0/0x10000 -j X"]),
-    ("filter", "AZURE-NPM-ACCEPT", ["-j MARK --set-xmark 0x0/0xffffffff", "-j ACCEPT"]),
-    ("filter", "AZURE-NPM", ["-j RETURN", "-j X"]),
-    ("filter", "KUBE-NWPLCY-DEFAULT", ["-j MARK --set-xmark 0x10000/0x10000"]),
-    ("filter", "KUBE-POD-FW-AAAAAAAAAAAAAAAA", ["-j MARK --set-xmark 0x0/0x10000"]),
-    ("filter", "WEAVE-NPC-EGRESS-ACCEPT", ["-j MARK --set-xmark 0x40000/0x40000"]),
-    ("nat", "AWS-CONNMARK-CHAIN-0", ["-j CONNMARK --set-xmark 0x80/0x80"]),
-    ("nat", "CNI-HOSTPORT-SETMARK", ["-j MARK --set-xmark 0x2000/0x2000"]),
-    ("filter", "CNI-ISOLATION-STAGE-1", ["-i br0 ! -o br0 -j X", "-j RETURN"]),
-    ("filter", "CNI-ISOLATION-STAGE-2", ["-o br0 -j DROP", "-j RETURN"]), ("filter", "DOCKER-USER", ["-j RETURN"]),
-    ("filter", "MY-FIREWALL", ["-j DROP"]), ("filter", "ufw-skip-to-policy-input", ["-j DROP"]),
-    ("filter", "FWDI_public", ["-j DROP"]), ("filter", "FORWARD", ["-j DROP"]), ("filter", "INPUT", ["-j ACCEPT"]),
-    ("nat", "KUBE-SEP-AAAAAAAAAAAAAAAA", ["-j KUBE-MARK-MASQ"]),
-    ("nat", "KUBE-EXT-AAAAAAAAAAAAAAAA", ["-j KUBE-MARK-MASQ", "-j KUBE-SVC-AAAAAAAAAAAAAAAA"]),
-]
-
-
-@pytest.mark.parametrize("table, name, rules", BARE)
+@cases
 def test_these_may_be_bare(table, name, rules):
     user = "X KUBE-MARK-MASQ KUBE-MARK-DROP" if name in ("FORWARD", "INPUT") else "X KUBE-MARK-MASQ " + name
     assert ask(texts.small(table, user, ["-A %s %s" % (name, rule) for rule in rules])) == []
@@ -159,21 +123,7 @@ def test_a_drop_beside_the_canonical_one_was_added_by_somebody():
     assert len(ask(texts.adding(texts.healthy(), "filter", "-A KUBE-FORWARD -j ACCEPT"))) == 1
 
 
-@pytest.mark.parametrize(
-    "table, old, new", [
-        ("nat", "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-AAAAAAAAAAAAAAAA",
-         "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -j KUBE-SVC-AAAAAAAAAAAAAAAA"),
-        ("nat", "-A KUBE-NODEPORTS -p tcp -m tcp --dport 30080 -j KUBE-EXT-AAAAAAAAAAAAAAAA",
-         "-A KUBE-NODEPORTS -p tcp -m tcp -j KUBE-EXT-AAAAAAAAAAAAAAAA"),
-        ("nat", "-A CNI-DN-4b4398da9cebdf54f85fe -p tcp -m tcp --dport 80 -j DNAT --to-destination 10.244.1.9:80",
-         "-A CNI-DN-4b4398da9cebdf54f85fe -p tcp -j DNAT --to-destination 10.244.1.9:80"),
-        ("filter", "-A KUBE-NODEPORTS -p tcp -m tcp --dport 32000 -j ACCEPT", "-A KUBE-NODEPORTS -p tcp -j ACCEPT"),
-        ("filter", "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j REJECT",
-         "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -j REJECT"),
-        # The rule of a NodePort without endpoints: without its port it closes the whole node.
-        ("filter", "-A KUBE-EXTERNAL-SERVICES -p tcp -m addrtype --dst-type LOCAL -m tcp --dport 30023 -j DROP",
-         "-A KUBE-EXTERNAL-SERVICES -p tcp -m addrtype --dst-type LOCAL -m tcp -j DROP"),
-    ])
+@cases
 def test_a_lost_port_is_a_lost_match(table, old, new):
     user = ("KUBE-SERVICES KUBE-NODEPORTS KUBE-EXTERNAL-SERVICES KUBE-SVC-AAAAAAAAAAAAAAAA KUBE-EXT-AAAAAAAAAAAAAAAA "
             "CNI-DN-4b4398da9cebdf54f85fe")
@@ -255,10 +205,91 @@ def test_a_service_that_ends_before_its_balancing(target):
     assert texts.told(rows) == [("unexpected_drop", "nat", SVC)], "what comes behind it need not be folded"
 
 
-@pytest.mark.parametrize("name, rules", [
-    ("KUBE-SVL-AAAAAAAAAAAAAAAA", ["-j DROP"]), ("KUBE-SVL-AAAAAAAAAAAAAAAA", ["-j KUBE-MARK-DROP"]),
-    (SVC, ["-j KUBE-SEP-AAAAAAAAAAAAAAAA", "-j RETURN"]),
-])
+@cases
 def test_a_service_chain_that_may_end_so(name, rules):
     user = "KUBE-MARK-DROP KUBE-SEP-AAAAAAAAAAAAAAAA " + name
     assert ask(texts.small("nat", user, ["-A %s %s" % (name, rule) for rule in rules])) == []
+
+
+# Rules that lost one of several matches, and verdicts that kube-proxy does not write.
+
+PARTLY = [
+    ("nat", SVC, "! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp -j KUBE-MARK-MASQ", "-m tcp --dport 80 "),
+    ("nat", "KUBE-SERVICES", "-p tcp -m tcp --dport 80 -j " + SVC, "-d 10.96.0.9/32 "),
+    ("nat", "KUBE-SERVICES", "-j KUBE-NODEPORTS", "-m addrtype --dst-type LOCAL "),
+    ("nat", "KUBE-SERVICES", "! -d 127.0.0.0/8 -j KUBE-NODEPORTS", "-m addrtype --dst-type LOCAL "),
+    ("nat", "KUBE-SERVICES", "-j KUBE-NODEPORTS", "-d 192.0.2.11/32 "),
+    ("filter", "KUBE-SERVICES", "-d 10.96.0.9/32 -p tcp -j REJECT --reject-with icmp-port-unreachable",
+     "-m tcp --dport 80 "), ("filter", "KUBE-PROXY-FIREWALL", "-d 203.0.113.9/32 -p tcp -j DROP", "-m tcp --dport 80 "),
+    ("filter", "KUBE-EXTERNAL-SERVICES", "-d 203.0.113.9/32 -p udp -j DROP", "-m udp --dport 53 "),
+    ("filter", "KUBE-FIREWALL", "-d 127.0.0.0/8 -j DROP",
+     "! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT "),
+    ("filter", "KUBE-FIREWALL", "! -s 127.0.0.0/8 -d 127.0.0.0/8 -j DROP",
+     "-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT "),
+    ("filter", "cali-FORWARD", "-j cali-from-wl-dispatch", "-i cali+ "),
+    ("filter", "cali-INPUT", "-g cali-wl-to-host", "-i cali+ "),
+]
+
+
+@pytest.mark.parametrize("table, name, rule, lost", PARTLY)
+def test_a_rule_that_lost_one_of_its_matches(table, name, rule, lost):
+    def asked(line):
+        chains = " ".join([name] + [target for target in (SVC, "KUBE-NODEPORTS", "KUBE-MARK-MASQ",
+                                                          "cali-from-wl-dispatch", "cali-wl-to-host")
+                                    if target != name])
+        return [(row["kind"], row["text"]) for row in ask(texts.small(table, chains, [line]))]
+    stripped = "-A %s %s" % (name, rule)
+    assert asked(stripped) == [("lost_match", stripped)]
+    before, option, target = stripped.rpartition("-g " if " -g " in stripped else "-j ")
+    assert asked(before + lost + option + target) == []
+
+
+@cases
+def test_a_way_of_external_traffic_that_everybody_takes(rules, told):
+    ext = "KUBE-EXT-AAAAAAAAAAAAAAAA"
+    rows = ask(texts.small("nat", " ".join((ext, SVC, "KUBE-SVL-AAAAAAAAAAAAAAAA KUBE-MARK-MASQ")),
+                           ["-A %s %s" % (ext, rule) for rule in rules]))
+    assert [(row["kind"], row["text"])
+            for row in rows] == ([] if told is None else [("lost_match", "-A %s %s" % (ext, rules[told]))])
+
+
+@cases
+def test_a_verdict_in_the_chain_of_a_service_is_not_of_kube_proxy(name, rule, behind):
+    def asked(*rules):
+        chains = " ".join(sorted({name, SVC, "KUBE-SEP-AAAAAAAAAAAAAAAA"}))
+        return texts.told(ask(texts.small("nat", chains, ["-A %s %s" % (name, one) for one in rules])))
+    assert asked(rule, behind) == [("unexpected_drop", "nat", name)]
+    assert asked(behind, rule) == [], "nothing is behind it"
+
+
+@pytest.mark.parametrize("mode, told", [("iptables", []), ("ipvs", ["lost_match"]), (None, [])])
+@pytest.mark.parametrize("target", ["RETURN", "ACCEPT"])
+def test_a_verdict_in_kube_services_lost_a_match_in_ipvs_mode_only(mode, told, target):
+    """In iptables mode it is reported as unexpected_drop."""
+    rule_set = texts.read(texts.small("nat", "KUBE-SERVICES", ["-A KUBE-SERVICES -j " + target]))
+    assert [row["kind"] for row in ask_lost_match(rule_set, texts.setting(rule_set, mode=mode))] == told
+    of_ipvs = texts.read(texts.small("nat", "KUBE-SERVICES", ["-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP "
+                                                              "dst,dst -j ACCEPT", "-A KUBE-SERVICES -j " + target]))
+    assert len(list(ask_lost_match(of_ipvs, texts.setting(of_ipvs, mode=None)))) == 1, "its sets tell"
+
+
+@cases
+def test_twenty_thousand_rules_are_gone_through_once(table, name, rule):
+    class Counted(list):
+        passed = 0
+
+        def __iter__(self):
+            for item in list.__iter__(self):
+                Counted.passed += 1
+                yield item
+
+        def __getitem__(self, index):
+            Counted.passed += len(range(*index.indices(len(self)))) if isinstance(index, slice) else 1
+            return list.__getitem__(self, index)
+
+    lines = ["-A %s %s" % (name, rule % number if "%d" in rule else rule) for number in range(20000)]
+    rule_set = texts.read(texts.small(table, name + " X", lines))
+    chain_read = rule_set.tables[table].chains[name]
+    chain_read.rules = Counted(chain_read.rules)
+    list(ask_lost_match(rule_set, texts.setting(rule_set)))
+    assert 20000 <= Counted.passed <= 10 * 20000

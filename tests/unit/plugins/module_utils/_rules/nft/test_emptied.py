@@ -8,6 +8,7 @@ import pytest
 import kube_nft
 from nft_audit import FAMILIES, ask, judged, rows, services, setting, shown, tables
 from node_processes import needs_root
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube_tables import read_kube_tables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.kube_tables import ask_nftables
 
@@ -119,11 +120,7 @@ def test_an_empty_set_of_cluster_ips(layout, deep):
 
 
 @needs_root
-@pytest.mark.parametrize("command, chain",
-                         [
-                             (["flush", "chain", "ip", "kube-proxy", "firewall-check"], "firewall-check"),
-                             (["flush", "map", "ip", "kube-proxy", "firewall-ips"], "firewall-"),
-                             (["flush", "chain", "ip", "kube-proxy", "reject-chain"], "reject-chain")])
+@cases
 @pytest.mark.parametrize("layout", NEWER)
 def test_emptied_by_the_real_nft(layout, command, chain):
     made = tables(layout, ["ipv4"])[0]

@@ -11,6 +11,7 @@ import kube_cluster
 import kube_nft
 from nft_audit import FAMILIES, ask, rows, services, setting, shown, tables
 from node_processes import needs_root
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube_tables import (KubeTables,
                                                                                                 read_kube_tables)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.kube_tables import ask_nftables
@@ -112,10 +113,7 @@ def test_versions_decide_where_the_table_does_not():
     assert ("anchor_missing", "ipv4", "cluster-ips-check") in ask(bare, kubernetes=(1, 31))
 
 
-@pytest.mark.parametrize("header",
-                         [
-                             [], ["type filter hook prerouting priority dstnat; policy accept;"],
-                             ["type nat hook input priority dstnat; policy accept;"]])
+@cases
 def test_a_chain_at_the_wrong_hook(header):
     made = tables()
     made[0].chains["nat-prerouting"] = (header, made[0].chains["nat-prerouting"][1])
@@ -271,17 +269,7 @@ def test_order_counters_and_other_elements_mean_nothing(layout):
 
 
 @needs_root
-@pytest.mark.parametrize("command, expected", [
-    (["flush", "ruleset"], [("anchor_missing", "table ip kube-proxy")]),
-    (["delete", "table", "ip", "kube-proxy"], [("anchor_missing", "table ip kube-proxy")]),
-    (["flush", "chain", "ip", "kube-proxy", "nat-output"], [("anchor_missing", "nat-output")]),
-    (["insert", "rule", "ip", "kube-proxy", "nat-output", "return"], [("anchor_shadowed", "nat-output")]),
-    (["add", "rule", "ip", "kube-proxy", "filter-forward", "reject"], [("unexpected_drop", "filter-forward")]),
-    (["add", "chain", "ip", "kube-proxy", "filter-input", "{ policy drop; }"], [("unexpected_drop", "filter-input")]),
-    (["add", "table", "ip", "kube-proxy", "{ flags dormant; }"], [("anchor_missing", "flags dormant")]),
-    (["delete", "element", "ip", "kube-proxy", "cluster-ips", "{ 10.96.0.20 }"], []),
-    (["add", "element", "ip", "kube-proxy", "cluster-ips", "{ 10.96.9.9 }"], [("half_repaired", "10.96.9.9")]),
-])
+@cases
 @pytest.mark.parametrize("layout", NEWER)
 def test_damage_done_by_the_real_nft(layout, command, expected):
     made = tables(layout, ["ipv4"])[0]

@@ -7,6 +7,7 @@ import re
 
 import chain_texts as texts
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.drops import ask_drops
@@ -30,19 +31,7 @@ def test_a_healthy_node_refuses_nothing(family, backend):
     assert ask(texts.healthy(family, backend)) == []
 
 
-@pytest.mark.parametrize(
-    "rule", [
-        "-A FORWARD -s 198.51.100.0/24 -j DROP",
-        "-A FORWARD -d 10.96.0.0/12 -j REJECT --reject-with icmp-port-unreachable",
-        "-A FORWARD -p tcp -m tcp --dport 80 -j DROP", "-A FORWARD -i eth1 -m comment --comment cali:x -j DROP",
-        "-A INPUT -d 10.96.0.1/32 -j DROP", "-A OUTPUT -d 10.96.0.0/12 -p tcp -j REJECT --reject-with tcp-reset",
-        "-A KUBE-FORWARD -s 198.51.100.0/24 -j DROP", "-A KUBE-FORWARD -j DROP",
-        "-A KUBE-SERVICES -s 198.51.100.0/24 -j DROP", "-A KUBE-SERVICES -j DROP",
-        # No packet passes below these limits.
-        "-A FORWARD -p tcp -m connlimit --connlimit-above 0 --connlimit-mask 32 --connlimit-saddr -j REJECT",
-        "-A FORWARD -m hashlimit --hashlimit-upto 100/sec --hashlimit-burst 5 --hashlimit-name x -j DROP",
-        "-A KUBE-FIREWALL -s 198.51.100.0/24 -j DROP", "-A KUBE-NODEPORTS -p tcp -m tcp --dport 30080 -j DROP",
-    ])
+@cases
 @pytest.mark.parametrize("first", [True, False])
 def test_a_refusal_nobody_of_kubernetes_wrote(rule, first):
     assert added(rule, first=first) == [("unexpected_drop", rule.split()[1], rule)]

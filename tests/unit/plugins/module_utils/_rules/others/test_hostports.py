@@ -5,6 +5,7 @@
 
 import chain_texts as texts
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostports import ask_hostports
 
@@ -39,19 +40,7 @@ def test_and_in_ipv6():
     assert len(ask(rule, family="ipv6")) == 1
 
 
-@pytest.mark.parametrize("lines",
-                         [
-                             (":DOCKER - [0:0]", "-A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER",
-                              "-A DOCKER ! -i docker0 -p tcp -m tcp --dport 10250" + TO_POD),
-                             ("-A PREROUTING -p tcp -m tcp --dport 10000:10500" + TO_POD,),
-                             ("-A PREROUTING -p tcp -m multiport --dports 80,6000:7000" + TO_POD,),
-                             ("-A PREROUTING -i eth0 -p tcp -m tcp --dport 6443" + TO_POD,),
-                             ("-A PREROUTING -d 192.0.2.0/24 -p tcp -m addrtype --dst-type LOCAL -m tcp --dport 6443"
-                              + TO_POD,), (":KUBE-HOSTPORTS - [0:0]", ":KUBE-HP-AAAAAAAAAAAAAAAA - [0:0]",
-                                           "-A PREROUTING -m addrtype --dst-type LOCAL -j KUBE-HOSTPORTS",
-                                           "-A KUBE-HOSTPORTS -p tcp -m tcp --dport 10250 -j KUBE-HP-AAAAAAAAAAAAAAAA",
-                                           "-A KUBE-HP-AAAAAAAAAAAAAAAA -p tcp -m tcp" + TO_POD),
-                         ])
+@cases
 def test_others_that_take_a_port(lines):
     assert len(ask(*lines)) == 1
 

@@ -1,14 +1,20 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that refuse nothing and cut Services off: NOTRACK, marks that are cleared, pods accepted before they are
-masqueraded; and similar rules that do no harm."""
+"""Rules that refuse nothing and cut Services off; in ipvs mode, and similar rules that do no harm."""
 
 import chain_texts as texts
 import kube_audit
 import pytest
+from case_rows import cases
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.drops import ask_drops
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
+
+
+# Rules that refuse nothing and cut Services off: NOTRACK, marks that are cleared, pods accepted before they are
+# masqueraded; and similar rules that do no harm.
 
 # chain_texts' Services are 10.96.0.1 to .3, port 80/tcp, with the endpoints 10.244.1.1 to .3, port 8080.
 REAL = pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft-ipv4", "kube-proxy-1.30.5-legacy-ipv4"])
@@ -29,13 +35,7 @@ def node(table, *lines, **how):
 
 
 @REAL
-@pytest.mark.parametrize("table, rule, first, kind",
-                         [
-                             ("raw", "-A PREROUTING -j CT --notrack", True, "untracked"),
-                             ("raw", "-A PREROUTING -d 172.30.0.0/16 -j CT --notrack", True, "untracked"),
-                             ("mangle", "-A POSTROUTING -j MARK --set-xmark 0x0/0xffffffff", False, "mark_cleared"),
-                             ("nat", "-A POSTROUTING -s 10.128.0.0/14 -j ACCEPT", True, "anchor_shadowed"),
-                         ])
+@cases
 def test_the_rules_of_others_on_real_nodes(table, rule, first, kind, name):
     """The rules of others are saved together with kube-proxy's own; without them nothing is reported."""
     healthy = kube_audit.sample(name)
@@ -66,14 +66,7 @@ def test_pods_that_conntrack_does_not_see_in_either_direction(rule):
     assert found(node("raw", "-A PREROUTING " + rule)) == [("untracked", "raw", "PREROUTING", "-A PREROUTING " + rule)]
 
 
-@pytest.mark.parametrize(
-    "rule", [
-        "-i lo -j CT --notrack", "-i docker0 -j CT --notrack", "-p tcp -m tcp --dport 22 -j CT --notrack",
-        "-p udp -m udp --dport 8472 -j CT --notrack", "-p udp -m udp --dport 53 -j CT --notrack",
-        "-d 192.0.2.0/24 -j CT --notrack", "-s 192.0.2.0/24 -j CT --notrack", "-d 169.254.20.10/32 -j CT --notrack",
-        "-m set --match-set untracked dst -j CT --notrack", "-p icmp -j CT --notrack", "-p tcp -j CT --helper ftp",
-        "-j CT --zone 1", "-i eth1 -j CT --notrack",
-    ])
+@cases
 def test_what_else_is_not_tracked(rule):
     assert found(node("raw", "-A PREROUTING " + rule)) == []
 
@@ -88,33 +81,14 @@ def test_a_dns_cache_that_listens_on_the_address_of_the_clusters_dns():
 
 
 @pytest.mark.parametrize("hook", ["FORWARD", "POSTROUTING"])
-@pytest.mark.parametrize(
-    "rule", [
-        "-j MARK --set-xmark 0x0/0xffffffff", "-j MARK --set-xmark 0x1/0xffffffff", "-j MARK --and-mark 0xff",
-        "-p tcp -j MARK --set-xmark 0x0/0x4000", "-s 10.244.0.0/16 -j MARK --set-xmark 0x0/0xffffffff",
-        "-m mark --mark 0x4000/0x4000 -j MARK --set-xmark 0x0/0x4000",
-        "-m mark ! --mark 0x1 -j MARK --set-xmark 0x1/0xffffffff",
-    ])
+@cases
 def test_a_mark_that_is_cleared(rule, hook):
     rule = "-A %s %s" % (hook, rule)
     assert found(node("mangle", rule)) == [("mark_cleared", "mangle", hook, rule)]
     assert [row for row in found(node("mangle", rule), mode="ipvs") if row[0] == "mark_cleared"] == []
 
 
-@pytest.mark.parametrize("rule", [
-    # Rules of Calico, Cilium, Tailscale and flow offloading have masks; a traffic shaper marks only packets without a
-    # mark, or only one interface.
-    "-A POSTROUTING -j MARK --set-xmark 0x0/0xf0000", "-A FORWARD -j MARK --set-xmark 0x200/0xf00",
-    "-A FORWARD -j MARK --set-xmark 0x40000/0xff0000",
-    "-A POSTROUTING -m mark --mark 0x0 -j MARK --set-xmark 0x1/0xffffffff",
-    "-A POSTROUTING -o eth1 -j MARK --set-xmark 0x0/0xffffffff",
-    "-A POSTROUTING -d 192.0.2.0/24 -j MARK --set-xmark 0x0/0xffffffff",
-    "-A PREROUTING -j MARK --set-xmark 0x0/0xffffffff",
-    "-A OUTPUT -j MARK --set-xmark 0x0/0xffffffff", "-A POSTROUTING -j MARK --or-mark 0x1",
-    "-A INPUT -j MARK --set-xmark 0x0/0xffffffff",
-    "-A POSTROUTING -p udp -j MARK --set-xmark 0x0/0xffffffff",
-    "-A POSTROUTING -m mark --mark 0x1/0x1 -j MARK --set-xmark 0x0/0xffffffff",
-])
+@cases
 def test_a_mark_that_stays(rule):
     assert found(node("mangle", rule)) == []
 
@@ -131,27 +105,7 @@ def test_pods_that_are_never_masqueraded(target, end, family, pods):
     assert found(mine) == [("anchor_shadowed", "nat", "MINE", "-A MINE %s %s -j ACCEPT" % (end, pods))]
 
 
-@pytest.mark.parametrize("lines", [
-    # Flannel before 0.21, a CNI configuration with ipMasq, Cilium, Calico's jump, Docker, IPsec, a company's network,
-    # loopback.
-    ["-A POSTROUTING -s 10.244.0.0/16 -d 10.244.0.0/16 -m comment --comment \"flanneld masq\" -j RETURN",
-     "-A POSTROUTING -s 10.244.0.0/16 ! -d 224.0.0.0/4 -m comment --comment \"flanneld masq\" -j MASQUERADE "
-     "--random-fully"],
-    [":CNI-0123456789abcdef01234567 - [0:0]", "-A POSTROUTING -s 10.244.1.1/32 -j CNI-0123456789abcdef01234567",
-     "-A CNI-0123456789abcdef01234567 -d 10.244.1.0/24 -j ACCEPT",
-     "-A CNI-0123456789abcdef01234567 ! -d 224.0.0.0/4 -j MASQUERADE"],
-    [":CILIUM_POST_nat - [0:0]", "-A POSTROUTING -j CILIUM_POST_nat",
-     "-A CILIUM_POST_nat -m mark --mark 0xa00/0xe00 -j ACCEPT",
-     "-A CILIUM_POST_nat -s 10.244.1.0/24 -m set --match-set cilium_node_set_v4 dst -j ACCEPT"],
-    ["-A POSTROUTING -m mark ! --mark 0x4000/0x4000 -j ACCEPT"],
-    ["-A POSTROUTING -s 10.244.0.0/16 -d 192.0.2.0/24 -j ACCEPT"],
-    ["-A POSTROUTING -s 10.244.0.0/16 ! -d 10.244.0.0/16 -j ACCEPT"],
-    ["-A POSTROUTING -m policy --dir out --pol ipsec -j ACCEPT"],
-    ["-A POSTROUTING -s 192.0.2.0/24 -j ACCEPT"], ["-A POSTROUTING -o lo -j ACCEPT"],
-    ["-A POSTROUTING -o docker0 -j RETURN"],
-    ["-A POSTROUTING -s 10.244.0.0/16 -j MASQUERADE"], ["-A POSTROUTING -s 172.17.0.0/16 ! -o docker0 -j MASQUERADE"],
-    ["-A POSTROUTING -p udp -j ACCEPT"], ["-A POSTROUTING -d 10.96.0.0/12 -j ACCEPT"],
-])
+@cases
 def test_what_else_stands_before_the_masquerade(lines):
     assert [row for row in found(node("nat", *lines)) if row[0] != "masquerade_missing"] == []
 
@@ -163,3 +117,74 @@ def test_a_table_that_breaks_off(table, rule):
     text = node(table, rule)
     end = text.index("COMMIT", text.index("*%s\n" % table))
     assert [row for row in found(text[:end]) if row[0] in ("untracked", "mark_cleared", "anchor_shadowed")] == []
+
+
+# In ipvs mode packets to Services take other chains.
+
+def ask_service_path_ipvs(text, services=None, **known):
+    rule_set = texts.read(text)
+    return [(row["table"], row["chain"], row["text"])
+            for row in ask_drops(rule_set, texts.setting(rule_set, **known), services)]
+
+
+def node_service_path_ipvs(table, *lines, **how):
+    """A healthy node with these lines in one of its tables; the rules come first unless `first=False`."""
+    healthy = texts.healthy(how.get("family", "ipv4"))
+    if table in ("raw", "security"):
+        return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"),
+                           [line for line in lines if line[0] == "-"]) + healthy
+    return texts.adding(healthy, table, *lines, first=how.get("first", True))
+
+
+IPVS = [Service("ipv4", "10.96.0.1", 443, "tcp", "", (("192.0.2.11", 6443, "tcp"),), True, None),
+        Service("ipv4", "10.96.0.2", 80, "tcp", "", (("10.244.1.2", 8080, "tcp"), ("10.244.2.3", 8080, "tcp")), True,
+                None)]
+
+
+def ipvs(*lines, **how):
+    """The findings on a node in ipvs mode; its chains do not matter."""
+    table = how.pop("table", "filter")
+    return ask_service_path_ipvs(node_service_path_ipvs(table, *lines, first=how.pop("first", True)), how.pop("services", IPVS), mode="ipvs")
+
+
+@cases
+def test_in_ipvs_mode_packets_to_virtual_addresses_go_through_input(rule):
+    """Their destination is a virtual server, and that is the node itself."""
+    for first in (True, False):
+        told = ipvs(":MINE - [0:0]", "-A INPUT -j MINE", "-A MINE " + rule, first=first)
+        assert told == [("filter", "MINE", "-A MINE " + rule)]
+    assert ("filter", "INPUT", "-A INPUT " + rule) in ipvs("-A INPUT " + rule, first=False)
+    assert ("mangle", "INPUT", "-A INPUT " + rule) in ipvs("-A INPUT " + rule, table="mangle")
+    assert ipvs(":MINE - [0:0]", "-A INPUT -j MINE", "-A MINE " + rule, services=[]) == [], "nobody knows them"
+
+
+@cases
+def test_in_ipvs_mode_the_firewall_of_the_node_stays_its_own(rule):
+    assert ipvs(":MINE - [0:0]", "-A INPUT -j MINE", "-A MINE " + rule) == []
+
+
+@cases
+def test_in_ipvs_mode_a_firewall_that_closes_the_node(before, told):
+    lines = [":KUBE-NODE-PORT - [0:0]", "-A INPUT " + before]
+    assert bool(ipvs(*(lines + ["-A INPUT -j DROP"]), first=False)) is told
+    healthy = texts.dropping(texts.adding(texts.healthy(), "filter", *lines, first=False), "filter", "INPUT")
+    assert bool(ask_service_path_ipvs(healthy, IPVS, mode="ipvs")) is told
+    assert ask_service_path_ipvs(healthy, IPVS, mode="nftables") == []
+
+
+def test_in_ipvs_mode_packets_leave_to_endpoints():
+    rule = "-A MINE -d 10.244.0.0/16 -j DROP"
+    for hook in ("FORWARD", "OUTPUT"):
+        assert ipvs(":MINE - [0:0]", "-A %s -j MINE" % hook, rule) == [("filter", "MINE", rule)]
+        assert ipvs(":MINE - [0:0]", "-A %s -j MINE" % hook, "-A MINE -m conntrack --ctstate DNAT -j ACCEPT",
+                    rule) == [("filter", "MINE", rule)]
+
+
+@pytest.mark.parametrize("mode", ["ipvs", "nftables"])
+def test_services_of_ipv6_that_no_rules_tell(mode):
+    text = "\n".join(line for line in texts.healthy("ipv6").split("\n")
+                     if not line.startswith((":KUBE-S", "-A KUBE-S", ":KUBE-E", "-A KUBE-E")))
+    text = texts.adding(text, "filter", ":MINE - [0:0]", "-A FORWARD -j MINE", "-A MINE -j DROP")
+    service = Service("ipv6", "fd00:10:96::1", 80, "tcp", "", (("fd00:10:244::1", 8080, "tcp"),), True, None)
+    assert ask_service_path_ipvs(text, [service], mode=mode) == [("filter", "MINE", "-A MINE -j DROP")]
+    assert ask_service_path_ipvs(text, IPVS, mode=mode) == []

@@ -5,6 +5,7 @@
 
 import chain_texts as texts
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.drops import ask_drops
@@ -33,18 +34,7 @@ def mine(hook, *rules, **how):
     return ask(node(how.pop("table", "filter"), *lines, **how))
 
 
-REFUSED = [
-    "-d 10.244.0.0/16 -j DROP", "-s 10.244.0.0/16 -j REJECT --reject-with icmp-port-unreachable", "-j DROP",
-    "-p tcp -j DROP", "-p tcp -m tcp --dport 8080 -j DROP", "-p tcp -m multiport --dports 22,8000:8100 -j DROP",
-    "-d 10.244.1.2/32 -p tcp -m tcp --dport 8080 -j REJECT --reject-with tcp-reset",
-    "-m conntrack --ctstate NEW -j DROP", "-m state --state NEW,INVALID -j DROP",
-    "-m conntrack ! --ctstate RELATED,ESTABLISHED -j DROP", "-m conntrack --ctorigdst 10.96.0.2 -j DROP",
-    "! -d 192.0.2.0/24 -j DROP", "-d 10.96.0.0/12 -j DROP", "-d 10.96.0.2/32 -p tcp -m tcp --dport 80 -j DROP",
-    "-p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK SYN -j DROP", "-p 6 -j DROP", "! -i docker0 -p tcp -m tcp -j DROP",
-]
-
-
-@pytest.mark.parametrize("rule", REFUSED)
+@cases
 def test_a_refusal_in_a_chain_of_ones_own_that_services_pass(rule):
     told = [("filter", "MINE", "-A MINE " + rule)]
     assert mine("FORWARD", rule) == told
@@ -79,12 +69,7 @@ def test_a_refusal_of_something_else(hook, rule):
     assert mine(hook, rule) == []
 
 
-@pytest.mark.parametrize(
-    "before", [
-        "-d 10.244.0.0/16 -j ACCEPT", "-o eth1 -j ACCEPT", "-m set --match-set good dst -j RETURN", "-j ACCEPT",
-        "-j RETURN", "-m mark --mark 0x2/0x2 -j RETURN", "-p tcp -m tcp --dport 8080 -j ACCEPT",
-        "-m conntrack --ctstate DNAT -j ACCEPT", "-j NFQUEUE --queue-num 1", "-g OTHER", "-i eth1 -g OTHER",
-    ])
+@cases
 @pytest.mark.parametrize("hook", ["FORWARD", "OUTPUT"])
 def test_what_may_have_been_accepted_before_is_not_told(hook, before):
     lines = [":MINE - [0:0]", ":OTHER - [0:0]", "-A %s -j MINE" % hook, "-A MINE " + before,
@@ -92,13 +77,7 @@ def test_what_may_have_been_accepted_before_is_not_told(hook, before):
     assert ask(node("filter", *lines)) == []
 
 
-@pytest.mark.parametrize(
-    "before", [
-        "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", "-i lo -j ACCEPT", "-o lo -j ACCEPT",
-        "-p icmp -j ACCEPT", "-p tcp -m tcp --dport 22 -j ACCEPT", "-d 192.0.2.0/24 -j ACCEPT",
-        "-j LOG --log-prefix \"MINE \"", "-j OTHER", "-o docker0 -j RETURN", "-m mark --mark 0x4000/0x4000 -j ACCEPT",
-        "-i eth1 -j DROP", "-m set --match-set bad src -j OTHER", "-j MARK --set-xmark 0x1/0x1",
-    ])
+@cases
 @pytest.mark.parametrize("hook", ["FORWARD", "OUTPUT"])
 def test_what_accepts_others_before_changes_nothing(hook, before):
     lines = [":MINE - [0:0]", ":OTHER - [0:0]", "-A %s -j MINE" % hook, "-A MINE " + before, "-A MINE -j REJECT"]
@@ -124,27 +103,7 @@ def test_chains_behind_chains_and_circles():
     assert ask(node("filter", *circle)) == [], "no kernel has such rules, and no packet comes to an end"
 
 
-@pytest.mark.parametrize(
-    "table, hook, rule, told", [
-        ("raw", "PREROUTING", "-d 10.96.0.0/12 -j DROP", True), ("raw", "OUTPUT", "-d 10.96.0.3/32 -j DROP", True),
-        ("raw", "PREROUTING", "-p tcp -m tcp --dport 80 -j DROP", True),
-        ("raw", "PREROUTING", "-d 172.17.0.2/32 ! -i docker0 -j DROP", False),
-        ("raw", "PREROUTING", "-s 198.51.100.7/32 -j DROP", False),
-        ("raw", "PREROUTING", "-p tcp -m tcp --dport 30080 -j DROP", True),
-        ("raw", "PREROUTING", "-p tcp -m tcp --dport 30000:32767 -j REJECT", True),
-        ("raw", "PREROUTING", "-i eth0 -p tcp -m tcp --dport 30080 -j DROP", False),
-        ("raw", "OUTPUT", "-p tcp -m tcp --dport 30080 -j DROP", False),
-        ("raw", "PREROUTING", "-d 10.244.0.0/16 -j DROP", False),
-        ("raw", "PREROUTING", "-m addrtype --dst-type LOCAL -j DROP", False),
-        ("mangle", "PREROUTING", "-d 10.96.0.1/32 -j DROP", True),
-        ("mangle", "PREROUTING", "-m conntrack --ctstate INVALID -j DROP", False),
-        ("mangle", "OUTPUT", "-p tcp -m tcp --dport 80 -j DROP", True),
-        ("mangle", "FORWARD", "-d 10.244.1.0/24 -j DROP", True),
-        ("mangle", "POSTROUTING", "-p tcp -m tcp --dport 8080 -j DROP", True),
-        ("mangle", "FORWARD", "-d 168.63.129.16/32 -p tcp -m tcp --dport 80 -j DROP", False),
-        ("mangle", "INPUT", "-d 10.96.0.1/32 -j DROP", False), ("security", "OUTPUT", "-d 10.244.0.0/16 -j DROP", True),
-        ("security", "OUTPUT", "-d 168.63.129.16/32 -p tcp -m conntrack --ctstate INVALID,NEW -j DROP", False),
-    ])
+@cases
 def test_in_other_tables(table, hook, rule, told):
     rule = "-A %s %s" % (hook, rule)
     assert ask(node(table, rule)) == ([(table, hook, rule)] if told else [])
@@ -169,15 +128,7 @@ def test_a_policy_of_drop(table, hook, accept, told):
                              if hook == "INPUT" else [(table, hook, ":%s DROP" % hook)]), "a RETURN leads to the policy"
 
 
-@pytest.mark.parametrize("rule, told",
-                         [
-                             ("-d 10.96.0.0/12 -j RETURN", True), ("-d 10.96.0.2/32 -p tcp -j ACCEPT", True),
-                             ("-p tcp -j REDIRECT --to-ports 8080", True), ("-p udp -j REDIRECT --to-ports 53", False),
-                             ("-d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination 192.0.2.1:80", True),
-                             ("-d 169.254.169.254/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination 192.0.2.1",
-                              False), ("-i eth0 -j RETURN", False), ("-m addrtype --dst-type LOCAL -j MINE", False),
-                             ("-d 10.96.0.0/12 -j MINE", True), ("-d 10.96.0.0/12 -j LOG", False),
-                         ])
+@cases
 def test_what_keeps_packets_from_the_services(rule, told):
     lines = [":MINE - [0:0]", "-A PREROUTING " + rule, "-A MINE -p tcp -j ACCEPT"]
     place = "MINE" if "-j MINE" in rule else "PREROUTING"
@@ -194,19 +145,7 @@ def test_what_keeps_all_packets_from_the_services_is_told_of_the_anchors():
     assert texts.told(rows) == [("anchor_shadowed", "nat", "PREROUTING")]
 
 
-@pytest.mark.parametrize(
-    "rule, told", [
-        ("-A OUTPUT -p tcp -m tcp --dport 80 -j REJECT", False),
-        ("-A OUTPUT -p tcp -m tcp --dport 8080 -j REJECT", True),
-        ("-A OUTPUT -p tcp -m tcp --dport 25 -j REJECT", False),
-        ("-A OUTPUT -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j DROP", True),
-        ("-A OUTPUT -d 10.244.0.0/16 -p tcp -m tcp --dport 8080 -j DROP", True),
-        ("-A OUTPUT -m owner --uid-owner 1000 -j REJECT", False),
-        ("-A INPUT -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j DROP", True),
-        ("-A INPUT -p tcp -m tcp --dport 80 -j DROP", False), ("-A INPUT -p tcp -m tcp --dport 30080 -j DROP", False),
-        ("-A INPUT -s 10.244.0.0/16 -j DROP", False),
-        ("-A INPUT -d 192.0.2.11/32 -p tcp -m tcp --dport 80 -j DROP", False),
-    ])
+@cases
 @pytest.mark.parametrize("first", [True, False])
 def test_in_built_in_chains_of_the_node_itself(rule, told, first):
     assert ask(node("filter", rule, first=first)) == ([("filter", rule.split()[1], rule)] if told else [])

@@ -11,6 +11,7 @@ import kube_audit
 import kube_cluster
 import kube_dumps
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import (
@@ -196,14 +197,7 @@ def test_a_file_may_lack_a_table_that_a_live_kernel_does_not_have():
     assert list_services(read(NO_FILTER)) == [] and list_services(read(NO_FILTER, source="some.txt")) is None
 
 
-@pytest.mark.parametrize(
-    "rule", [
-        "-A KUBE-SERVICES -p tcp -m tcp --dport 80 -j %s",
-        "-A KUBE-SERVICES -d 10.96.0.0/16 -p tcp -m tcp --dport 80 -j %s", "-A KUBE-SERVICES -d 10.96.0.1/32 -j %s",
-        "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 80:90 -j %s",
-        "-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp ! --dport 80 -j %s",
-        "-A KUBE-SERVICES ! -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j %s",
-    ])
+@cases
 def test_a_rule_for_no_single_address_and_port_is_no_service(rule):
     assert list_services(read(small(rule % SVC))) == []
 
@@ -230,12 +224,7 @@ def test_a_small_dump_is_sound():
     assert asked(small()) == []
 
 
-@pytest.mark.parametrize(
-    "chances", [
-        ("0.33333333349", None, None), (None, "0.50000000000", None),
-        ("0.33333333349", "0.50000000000", "0.50000000000"), ("0.50000000000", "0.33333333349", None),
-        ("0.33333333349", "0.33333333349", None), ("0.33333335000", "0.50000000000", None),
-    ])
+@cases
 def test_wrong_probabilities(chances):
     assert asked(small(svc=balancing(chances))) == [("wrong_probability", SVC)]
 

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.edit import removal
 
@@ -80,12 +81,7 @@ def test_text_is_put_in_where_it_belongs():
                           [(place, place, " --noflush")]) == "iptables-restore --noflush < /etc/rules\nmore\n"
 
 
-@pytest.mark.parametrize("source, place",
-                         [
-                             ("iptables-restore < f", 16), ("sudo /sbin/ip6tables-nft-restore -w f", 32),
-                             ("$IPTR < f", None), ("iptables-restore-translate f", None),
-                             ("cat iptables-restore | iptables-restore", None), ("my.iptables-restore f", None),
-                         ])
+@cases
 def test_where_noflush_belongs(source, place):
     assert removal.noflush_at(source) == place
 

@@ -1,0 +1,270 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configurations of CNI plugins, names of log files, lines of kubelet's log and answers of kube-proxy."""
+
+import ipaddress
+import json
+import re
+
+import kube_proxy_captures
+import pytest
+from hypothesis import example, given, strategies as st
+from case_rows import cases
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.cni_config import parse_cni_config
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.host_local import (
+    addresses_of, is_in, parse_range_sets)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_answers import (
+    parse_configz, parse_healthz, split_answer)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kubelet_log import (
+    PATTERN, parse_kubelet_log)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.pod_log_names import (
+    parse_container_link, parse_pod_folder)
+
+
+# Parser of CNI network configurations.
+
+@pytest.mark.parametrize(
+    "text, plugins", [
+        ('{"cniVersion": "0.3.1", "name": "cbr0", "plugins": [{"type": "flannel"}, {"type": "portmap"}]}',
+         ["flannel", "portmap"]), ('{"name": "x", "type": "cilium-cni"}', ["cilium-cni"]),
+        ('{"plugins": ["text", {"no": "type"}, {"type": "calico"}]}', ["calico"]), ('{"plugins": []}', []),
+        ('{"plugins": "calico"}', []), ("[]", []), ("null", []), ("", []), ("type: calico", []), ('{"type": ', []),
+    ])
+def test_types_in_order(text, plugins):
+    assert parse_cni_config(text, True).plugins == plugins
+
+
+@pytest.mark.parametrize(
+    "text, is_list, problem", [
+        ('{"name": "x", "plugins": [{"type": "bridge"}]}', True, None),
+        ('{"name": "x", "type": "bridge"}', False, None), ('{"type": "bridge"}', False, None),
+        ('{"name": "x", "type": "bridge"}', True, "has no plugins"),
+        ('{"plugins": [{"type": "a"}]}', True, "has no name"),
+        ('{"name": "x", "plugins": []}', True, "has no plugins"),
+        ('{"name": "x", "plugins": [{"type": "a"}, {}]}', True, "has a plugin without type"),
+        ('{"name": "x", "plugins": [{"type": "a"}]}', False,
+         "has a list of plugins, which is read from files named .conflist only"), ("{}", False, "has no type"),
+        ("", True, "is empty"), (" \n", False, "is empty"), ("[]", True, "is not a JSON object"),
+        ('{"name": "x",\n "plugins": [{"type": "fl', True, "ends too early (truncated)"),
+        ('{"name": "x", "plugins": [{"type": "flannel"}', True, "ends too early (truncated)"),
+        ('{"name": "x",\n}', True, "is not valid JSON at line 2"),
+        ('{"name": "x"} x', False, "is not valid JSON at line 1"),
+        ('{"type": "a", "mtu": NaN}', False, "is not valid JSON"),
+        ('\ufeff{"type": "a"}', False, "is not valid JSON at line 1"),
+        ('{"plugins":' + "[" * 100000, True, "is nested too deeply"),
+    ])
+def test_what_libcni_refuses(text, is_list, problem):
+    assert parse_cni_config(text, is_list).problem == problem
+
+
+@cases
+def test_programs_of_a_chain(plugins, programs):
+    assert parse_cni_config(json.dumps({"name": "x", "plugins": plugins}), True).programs == programs
+
+
+def test_a_list_of_plugins_beside_the_type_of_a_single_one_is_ignored():
+    config = parse_cni_config('{"name": "n", "type": "bridge", "plugins": [{"type": "portmap"}]}', False)
+    assert (config.plugins, config.problem) == (["bridge"], None)
+
+
+JSON = st.recursive(st.none() | st.booleans() | st.floats() | st.text(),
+                    lambda inner: st.lists(inner) | st.dictionaries(
+                        st.sampled_from(["plugins", "type", "x"]), inner), max_leaves=12)
+
+
+@given(JSON.map(json.dumps) | st.text())
+@example('{"type": 1e999}')
+@example('{"type": "bridge", "plugins": []}')
+@example('{"type": ' + "9" * 5000 + "}")
+def test_any_text_is_read_without_an_exception(text):
+    for is_list in (False, True):
+        config = parse_cni_config(text, is_list)
+        assert all(isinstance(plugin, str) and plugin for plugin in config.plugins + config.programs)
+        assert config.problem or config.plugins
+
+
+# Ranges of host-local. The expected numbers are those of its allocator: the gateway and the broadcast address of IPv4
+# are not given to pods.
+
+def sets_of(ipam):
+    return [problem or addresses_of(ranges) for ranges, problem in parse_range_sets(ipam, {"usePodCidr": "10.3.0.0/24",
+                                                                                           "usePodCidrIPv6": None})]
+
+
+@cases
+def test_addresses_of_a_range_set(ipam, found):
+    assert sets_of(ipam) == found
+
+
+@cases
+def test_ranges_that_host_local_refuses(row):
+    assert sets_of({"ranges": [[row]]}) == ["host-local refuses the range of %s" % row["subnet"]]
+
+
+def test_an_address_is_of_its_own_family():
+    ranges = parse_range_sets({"subnet": "0.0.0.0/24"}, {})[0][0]
+    assert [is_in(ranges, ipaddress.ip_address(text)) for text in ("0.0.0.9", "::9", "0.0.1.1", "0.0.0.255")] == [
+        True, False, False, False]
+
+
+JSON_HOST_LOCAL = st.recursive(st.none() | st.integers() | st.text(max_size=4) | st.sampled_from(["10.0.0.0/24", "usePodCidr"]),
+                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+                        st.sampled_from(["ranges", "subnet", "rangeStart", "gateway"]), inner), max_leaves=8)
+
+
+@given(st.dictionaries(st.sampled_from(["ranges", "subnet", "rangeEnd"]), JSON_HOST_LOCAL))
+def test_any_setting_is_read_without_an_exception(ipam):
+    assert all((ranges is None) == bool(problem) for ranges, problem in parse_range_sets(ipam, {}))
+
+
+# Bodies of /healthz, /livez and /configz of real kube-proxies.
+
+def answer(source, directory, snapshot=""):
+    text = kube_proxy_captures.texts()[kube_proxy_captures.capture(directory, snapshot)][source]
+    return split_answer(text.decode("utf-8"))
+
+
+def test_health():
+    code, body = answer("healthz", "iptables-mode/kube-proxy-1.36.3/nft/small")
+    assert (code, parse_healthz(body)) == (
+        200, {"node_eligible": True, "healthy": {"ipv4": True, "ipv6": True}, "now": 1795329529})
+    code, body = answer("healthz", "restore-hangs/kube-proxy-1.36.3-iptables-nft", "2-70s-hanging")
+    assert (code, parse_healthz(body)["healthy"]) == (503, {"ipv4": False, "ipv6": True})
+    code, body = answer("healthz", "unknown-node/kube-proxy-1.36.3-iptables-nft", "2-40s")
+    assert (code, parse_healthz(body)["node_eligible"]) == (503, False)
+
+
+def test_health_before_1_33():
+    code, body = answer("healthz", "iptables-mode/kube-proxy-1.30.5/nft/small")
+    assert (code, parse_healthz(body)) == (200, {"node_eligible": True, "healthy": {}, "now": 1795329591})
+    assert parse_healthz(answer("livez", "iptables-mode/kube-proxy-1.30.5/nft/small")[1])["node_eligible"] is None
+    old = ('{"lastUpdated": "2026-11-22 06:39:51.6 +0000 UTC m=+7.9","currentTime": "2026-11-22 06:39:51.6 +0100 CET '
+           'm=+7.9"}')
+    assert parse_healthz(old) == {"node_eligible": None, "healthy": {}, "now": None}
+
+
+@pytest.mark.parametrize("version", ["1.30.5", "1.34.9", "1.36.3"])
+def test_configuration(version):
+    assert parse_configz(answer("configz", "iptables-mode/kube-proxy-%s/nft/small" % version)[1]) == {
+        "mode": "iptables", "sync_period_seconds": 30}
+
+
+def test_a_configuration_of_other_types():
+    assert parse_configz('{"kubeproxy.config.k8s.io": {"mode": 5, "iptables": []}}') == {
+        "mode": None, "sync_period_seconds": None}
+
+
+@pytest.mark.parametrize("text",
+                         ["", "ok", "[]", "5", "null", "{}", "[" * 100000, '{"healthy": true}', "\x00", '{"a":'])
+def test_what_is_no_body(text):
+    assert parse_healthz(text) is None and parse_configz(text) is None
+
+
+@pytest.mark.parametrize(
+    "text, found", [
+        ("HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody\r\n\r\nmore", (200, "body\n\nmore")),
+        ("HTTP/1.0 503 X\n\nbody", (503, "body")), ("body\n\nHTTP/1.1 200 OK", (None, "body\n\nHTTP/1.1 200 OK")),
+        ("HTTP/1.1 2000 OK\n\nbody", (None, "HTTP/1.1 2000 OK\n\nbody")),
+    ])
+def test_the_head_of_a_saved_answer(text, found):
+    assert split_answer(text) == found
+
+
+@pytest.mark.parametrize("time", ["9999-99-99T99:99:99Z", "x", 5, None, "2026-11-22T06:38:49+05:00"])
+def test_times_that_are_none(time):
+    body = '{"currentTime": %s}' % ('"%s"' % time if isinstance(time, str) else "null" if time is None else time)
+    assert parse_healthz(body)["now"] is None
+
+
+# What kubelet logs of its one-shot set-up, in the forms it had.
+
+SAID = {
+    "1.20": ("W1121 10:00:00.1     812 kubelet_network_linux.go:75] Failed to initialize %s iptables rules; some "
+             "functionality may be missing.",
+             "I1121 10:00:00.1     812 kubelet_network_linux.go:68] Initialized %s iptables rules."),
+    "before 1.24": ('I1121 10:00:00.1 812 kubelet_network_linux.go:80] "Failed to initialize protocol iptables rules; '
+                    'some functionality may be missing."'
+                    " protocol=%s", 'I1121 10:00:00.1 812 kubelet_network_linux.go:71] "Initialized protocol iptables '
+                                    'rules." protocol=%s'),
+    "1.24": ('I1121 10:00:00.1     812 kubelet_network_linux.go:71] "Failed to initialize iptables rules; some '
+             'functionality may be missing." protocol=%s',
+             'I1121 10:00:00.1     812 kubelet_network_linux.go:63] "Initialized iptables rules." protocol=%s'),
+    "1.26": ('I1121 10:00:00.1     812 kubelet_network_linux.go:58] "Failed to initialize iptables rules; some '
+             'functionality may be missing." protocol="%s"',
+             'I1121 10:00:00.1     812 kubelet_network_linux.go:50] "Initialized iptables rules." protocol="%s"'),
+    "json": ('{"ts":1763719200000.1,"caller":"kubelet/kubelet_network_linux.go:58","msg":"Failed to initialize '
+             'iptables rules; some functionality may be missing.","v":0,"protocol":"%s"}',
+             '{"ts":1763719200000.1,"msg":"Initialized iptables rules.","v":0,"protocol":"%s"}'),
+    "k0s": ('time="2026-11-21 10:00:00" level=info msg="I1121 10:00:00.1 812 kubelet_network_linux.go:58] \\"Failed to '
+            'initialize iptables rules; some functionality may be missing.\\" protocol=\\"%s\\"" component=kubelet '
+            'stream=stderr',
+            'time="2026-11-21 10:00:00" level=info msg="I1121 10:00:00.1 812 kubelet_network_linux.go:50] '
+            '\\"Initialized iptables rules.\\" protocol=\\"%s\\"" component=kubelet stream=stderr'),
+}
+
+
+@pytest.mark.parametrize("version", sorted(SAID))
+def test_every_form(version):
+    failed, done = SAID[version]
+    found = parse_kubelet_log(failed % "IPv4" + "\n" + done % "IPv6" + "\n")
+    assert (found["ipv4"][0], found["ipv6"][0]) == (True, False)
+    assert "iptables rules" in found["ipv4"][1] and "IPv4" in found["ipv4"][1] and "\\" not in found["ipv4"][1]
+    # journalctl is asked with a pattern that has to find both; in small letters it does not tell capitals apart.
+    assert all(re.search(PATTERN, line, re.IGNORECASE) for line in (failed, done))
+
+
+def test_what_was_said_last_counts():
+    failed, done = SAID["1.24"]
+    assert parse_kubelet_log("\n".join([failed % "IPv4", done % "IPv4"]))["ipv4"][0] is False
+    assert parse_kubelet_log("\n".join([done % "IPv4", failed % "IPv4"]))["ipv4"][0] is True
+
+
+@cases
+def test_what_says_nothing(line):
+    assert parse_kubelet_log(line) == {}
+
+
+@given(st.text() | st.lists(st.sampled_from([line % "IPv4" for pair in SAID.values()
+                                             for line in pair]) | st.text(max_size=30)).map("\n".join))
+def test_any_text(text):
+    found = parse_kubelet_log(text)
+    assert set(found) <= {"ipv4",
+                          "ipv6"} and all(len(line) < 250 and "\n" not in line for _failed, line in found.values())
+
+
+# Names in names of log files.
+
+UID, ID = "a5c1f8d5-1919-434d-add7-4afaafdaef89", "5e" * 32
+NAMES = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?", fullmatch=True)
+
+
+def test_folders_of_pods():
+    assert parse_pod_folder("kube-system_kube-proxy-hx7cw_" + UID) == (UID, "kube-system", "kube-proxy-hx7cw")
+    assert parse_pod_folder("kube-system_kube-apiserver-node.example_" + "c9" * 16) == ("c9" * 16, "kube-system",
+                                                                                        "kube-apiserver-node.example")
+
+
+def test_links_of_containers():
+    assert parse_container_link("calico-node-x_kube-system_install-cni-%s.log"
+                                % ID) == (ID, "kube-system", "calico-node-x", "install-cni")
+
+
+@pytest.mark.parametrize("name", ["", "lost+found", "a_b", "a_b_c", "a_b_%s_d" % UID, "a_b_%s\n" % UID, "A_b_%s" % UID,
+                                  "\x1b_b_%s" % UID])
+def test_other_names(name):
+    assert parse_pod_folder(name) is None and parse_container_link(name) is None
+
+
+@given(NAMES, NAMES, NAMES, st.uuids(), st.integers(0, 2 ** 256 - 1))
+def test_what_kubelet_writes_is_read_back(namespace, pod, container, uid, number):
+    assert parse_pod_folder("%s_%s_%s" % (namespace, pod, uid)) == (str(uid), namespace, pod)
+    assert parse_container_link("%s_%s_%s-%064x.log" % (pod, namespace, container,
+                                                        number)) == ("%064x" % number, namespace, pod, container)
+
+
+@given(st.text())
+def test_any_name(name):
+    assert parse_pod_folder(name) is None or name.count("_") == 2
+    assert parse_container_link(name) is None or name.endswith(".log")

@@ -1,0 +1,200 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files of /proc about processes, locks and modules."""
+
+import fcntl
+import os
+
+import pytest
+from hypothesis import example, given, strategies as st
+from case_rows import cases
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.cgroup_pod import Place, parse_cgroup
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.locks import (
+    Lock, device_of, parse_proc_locks)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.modules import parse_proc_modules
+
+
+# Pod and container of a process, from /proc/PID/cgroup.
+
+UID = "a5c1f8d5-1919-434d-add7-4afaafdaef89"
+BARS = UID.replace("-", "_")
+STATIC = "c9b2a5f0d31e4b7a8f60e1d2c3b4a596"
+ID = "5eed917563583925ffdbd40a64efb2aaffe58638e57add8becaf460fe74f5b1c"
+OTHER = "9" * 64
+
+
+@pytest.mark.parametrize(
+    "path, uid, container", [
+        ("/kubepods/burstable/pod%s/%s" % (UID, ID), UID, ID),
+        ("/kubepods/pod%s/%s" % (UID, ID), UID, ID),
+        ("/kubepods/besteffort/pod%s/%s" % (STATIC, ID), STATIC, ID),
+        ("/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice/cri-containerd-%s.scope" % (BARS, ID),
+         UID, ID),
+        ("/kubepods.slice/kubepods-pod%s.slice/crio-%s.scope" % (BARS, ID), UID, ID),
+        ("/kubepods.slice/kubepods-pod%s.slice/crio-%s.scope/container" % (STATIC, ID), STATIC, ID),
+        ("/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod%s.slice/docker-%s.scope" % (BARS, ID), UID,
+         ID),
+        ("/system.slice/containerd.service/kubepods-burstable-pod%s.slice:cri-containerd:%s" % (BARS, ID), UID, ID),
+        ("/../../kubepods.slice/kubepods-pod%s.slice/cri-containerd-%s.scope" % (BARS, ID), UID, ID),
+        # A node that is a container itself, and a pod that runs containers of its own.
+        ("/docker/%s/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod%s.slice/cri-containerd-%s.scope"
+         % (OTHER, BARS, ID), UID, ID),
+        ("/kubepods/pod%s/%s/docker/%s" % (UID, ID, OTHER), UID, ID),
+        # CRI-O's monitor is not in the container.
+        ("/kubepods.slice/kubepods-pod%s.slice/crio-conmon-%s.scope" % (BARS, ID), UID, None),
+        ("/kubepods.slice/kubepods-pod%s.slice" % BARS, UID, None),
+        ("/docker/" + ID, None, ID),
+        ("/docker/%s/docker/%s" % (OTHER, ID), None, ID),
+        ("/system.slice/docker-%s.scope" % ID, None, ID),
+        ("/machine.slice/libpod-%s.scope/container" % ID, None, ID),
+    ])
+@pytest.mark.parametrize("form", ["0::%s\n", "12:freezer:%s\n11:cpu,cpuacct:/\n1:name=systemd:%s\n0::/\n",
+                                  "3:cpuset:/\n2:memory:%s"])
+def test_names_of_groups(path, uid, container, form):
+    assert parse_cgroup(form.replace("%s", path)) == Place(uid, container)
+
+
+@cases
+def test_no_container(text):
+    assert parse_cgroup(text) is None
+
+
+def test_the_line_that_tells_most():
+    assert parse_cgroup("3:pids:/docker/%s\n2:cpu:/kubepods/pod%s\n1:memory:/kubepods/pod%s/%s\n"
+                        % (OTHER, UID, UID, ID)) == Place(UID, ID)
+
+
+@given(st.text())
+@example("0::/pod" + "a" * 32)
+def test_any_text_gives_a_sound_place_or_none(text):
+    place = parse_cgroup(text)
+    assert place is None or (place != Place(None, None) and len(place.container_id or ID) == 64
+                             and len(place.pod_uid or UID) in (32, 36))
+
+
+@given(st.uuids(), st.integers(0, 2 ** 256 - 1), st.booleans(), st.text(alphabet="abc/.-_:", max_size=20))
+def test_what_kubelet_writes_is_read_back(uid, number, systemd, before):
+    container = "%064x" % number
+    path = ("/kubepods-pod%s.slice/cri-containerd-%s.scope" % (str(uid).replace("-", "_"), container)
+            if systemd else "/kubepods/pod%s/%s" % (uid, container))
+    assert parse_cgroup("0::/%s%s\n" % (before, path)) == Place(str(uid), container)
+
+
+# Parser of /proc/locks.
+
+# The second waiter waits for the first one, and so is one blank further in.
+SAMPLE = """\
+1: FLOCK  ADVISORY  WRITE 4711 00:19:1467 0 EOF
+1: -> FLOCK  ADVISORY  WRITE 4712 00:19:1467 0 EOF
+1:  -> FLOCK  ADVISORY  WRITE 0 00:19:1467 0 EOF
+2: OFDLCK ADVISORY  READ -1 fe:00:5343541 100 100
+3: POSIX  ADVISORY  WRITE 88 103:1f:14670 1073741826 1073742335
+4: LEASE  ACTIVE    READ 12 08:01:9 0 EOF
+5: FLOCK  ADVISORY  READ 13 <none>:0 0 EOF
+6: POSIX  *NOINODE* WRITE 14 <none>:0 0 EOF
+"""
+WORDS = st.sampled_from(["FLOCK", "POSIX", "LEASE", "OFDLCK", "DELEG"])
+LOCKS = st.builds(
+    Lock, st.integers(1, 10 ** 6), st.booleans(), WORDS, st.sampled_from(["READ", "WRITE", "UNLCK"]),
+    st.integers(-1, 4194304), st.tuples(st.integers(0, 0xfff), st.integers(0, 0xfffff)), st.integers(0, 2 ** 64 - 1))
+
+
+def test_a_real_list():
+    locks, unread = parse_proc_locks(SAMPLE)
+    assert unread == []
+    assert locks[:4] == [
+        Lock(1, False, "FLOCK", "WRITE", 4711, (0, 0x19), 1467), Lock(1, True, "FLOCK", "WRITE", 4712, (0, 0x19), 1467),
+        Lock(1, True, "FLOCK", "WRITE", 0, (0, 0x19), 1467), Lock(2, False, "OFDLCK", "READ", -1, (0xfe, 0), 5343541)]
+    assert [(lock.kind, lock.device, lock.inode) for lock in locks[4:]] == [
+        ("POSIX", (0x103, 0x1f), 14670), ("LEASE", (8, 1), 9), ("FLOCK", None, None), ("POSIX", None, None)]
+
+
+def test_one_inode_only():
+    assert [lock.pid for lock in parse_proc_locks(SAMPLE, 1467)[0]] == [4711, 4712, 0]
+    assert parse_proc_locks(SAMPLE, 467) == ([], [])
+    # The numbers of a range look the same.
+    assert parse_proc_locks("1: POSIX  ADVISORY  WRITE 1 00:19:5 1467 1467\n", 1467) == ([], [])
+
+
+@cases
+def test_what_is_no_lock_is_kept(line):
+    assert parse_proc_locks(line + "\n") == ([], [line])
+
+
+def test_the_list_of_this_kernel(tmp_path):
+    with open(str(tmp_path / "lock"), "w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        found = os.fstat(stream.fileno())
+        with open("/proc/locks") as listed:
+            locks, unread = parse_proc_locks(listed.read(), found.st_ino)
+    assert unread == [] and os.getpid() in [lock.pid for lock in locks if lock.kind == "FLOCK"]
+
+
+@given(st.text())
+@example("1: FLOCK  ADVISORY  WRITE 4711 00:19:1467 0 EO")
+@example("7: -> FLOCK  ADVISORY  WRITE 1 00:19:1467 0 EOF\x0b8: FLOCK")
+def test_no_line_is_lost(text):
+    locks, unread = parse_proc_locks(text)
+    assert len(locks) + len(unread) == len([line for line in text.splitlines() if line.strip()])
+
+
+@given(st.lists(LOCKS))
+def test_what_the_kernel_prints_is_read_back(locks):
+    text = "".join("%d: %s%-6s %-9s %-5s %d %02x:%02x:%d 0 EOF\n"
+                   % (
+                       lock.number, "-> " if lock.waits else "", lock.kind, "ADVISORY", lock.mode, lock.pid,
+                       lock.device[0], lock.device[1], lock.inode) for lock in locks)
+    assert parse_proc_locks(text) == (locks, [])
+    for wanted in locks[:3]:
+        assert parse_proc_locks(text, wanted.inode)[0] == [lock for lock in locks if lock.inode == wanted.inode]
+
+
+@given(st.integers(0, 2 ** 31 - 1), st.integers(0, 2 ** 31 - 1))
+def test_numbers_of_devices(major, minor):
+    assert device_of(os.makedev(major, minor)) == (major, minor)
+
+
+# Parser of /proc/modules.
+
+NAMES = st.builds("".join, st.tuples(st.sampled_from("abcxyz"), st.text("abxyz_", max_size=9)))
+
+SAMPLE_MODULES = """\
+nf_conntrack 196608 4 nf_nat,xt_conntrack,nft_ct,ip_vs, Live 0xffffffffc0a4c000
+wireguard 106496 0 - Live 0x0000000000000000 (OE)
+ip_vs 212992 0 - Loading 0x0000000000000000
+overlay 172032 - - Unloading 0x0000000000000000
+"""
+
+
+def test_states_of_a_real_list():
+    states, unread = parse_proc_modules(SAMPLE_MODULES)
+    # Who uses a module is loaded, whether or not its own line is there.
+    using = {"nf_nat": "Live", "xt_conntrack": "Live", "nft_ct": "Live"}
+    assert states == dict(using, nf_conntrack="Live", wireguard="Live", ip_vs="Loading", overlay="Unloading")
+    assert unread == []
+
+
+def test_nothing_is_loaded():
+    assert parse_proc_modules("") == ({}, [])
+
+
+def test_a_line_cut_short_is_reported():
+    states, unread = parse_proc_modules("nf_nat 57344 2 - Live 0x0\nnf_conntrack 1966")
+    assert states == {"nf_nat": "Live"}
+    assert unread == ["nf_conntrack 1966"]
+
+
+@given(st.text())
+@example("a b c d Dead 0x0")
+def test_no_line_is_lost_modules(text):
+    states, unread = parse_proc_modules(text)
+    for line in text.splitlines():
+        assert not line.split() or line in unread or line.split()[0] in states
+
+
+@given(st.lists(st.tuples(NAMES, st.sampled_from(["Live", "Loading", "Unloading"])), unique_by=lambda pair: pair[0]))
+def test_what_the_kernel_prints_is_read_back_modules(modules):
+    text = "".join("%s 16384 1 - %s 0xffffffffc0000000\n" % pair for pair in modules)
+    assert parse_proc_modules(text) == (dict(modules), [])

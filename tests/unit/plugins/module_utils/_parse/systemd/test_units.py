@@ -1,0 +1,226 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names of units, their files and drop-ins, their command lines, and the unit of a process."""
+
+import random
+
+import kube_audit
+import pytest
+import unit_trees
+from hypothesis import given, strategies as st
+from case_rows import cases
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd import (
+    exec as systemd_exec, name as systemd_name)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.cgroup_unit import parse_cgroup_unit
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.merge import Value, merge_assignments
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.unit import parse_unit
+
+
+# Which service of systemd a process belongs to, by its cgroup.
+
+V1 = "12:memory:/kubepods\n1:name=systemd:%s\n0::%s\n"
+
+
+@pytest.mark.parametrize("text, unit", [
+    ("0::/system.slice/kubelet.service\n", "kubelet.service"),
+    ("0::/system.slice/k3s.service\n", "k3s.service"),
+    ("0::/system.slice/rke2-server.service/deeper\n", "rke2-server.service"),
+    ("0::/system.slice/snap.microk8s.daemon-kubelite.service\n", "snap.microk8s.daemon-kubelite.service"),
+    ("0::/podruntime.slice/runtime.slice/kubelet.service\n", "kubelet.service"),
+    ("0::/kubelet.service\n", "kubelet.service"),
+    (V1 % ("/system.slice/kubelet.service", "/"), "kubelet.service"),
+    (V1 % ("/system.slice/k3s-agent.service", "/system.slice/other.service"), "k3s-agent.service"),
+    ("0::/system.slice/system-k3s.slice/k3s@a.service\n", "k3s@a.service"),
+    ("0::/system.slice/_cpu.service\n", "cpu.service"),
+    # None of the system's own services.
+    ("", None), ("0::/\n", None), ("0::/init.scope\n", None), ("0::/system.slice/docker-0123.scope\n", None),
+    ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/k3s-rootless.service\n", None),
+    ("0::/user.slice/user-0.slice/session-3.scope\n", None),
+    ("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-01.scope\n", None),
+    ("0::/system.slice/a b;c.service\n", None), ("no colon", None),
+])
+def test_unit(text, unit):
+    assert parse_cgroup_unit(text) == unit
+
+
+@given(st.text())
+def test_any_text(text):
+    for whole in (text, "0::" + text, "1:name=systemd:/" + text + ".service"):
+        unit = parse_cgroup_unit(whole)
+        assert unit is None or (unit.endswith(".service") and "/" not in unit and not unit.startswith("user@"))
+
+
+# Names of systemd units: which names are valid, their parts, and the names under which drop-ins may be stored.
+
+@pytest.mark.parametrize("name, parts", [
+    ("iptables.service", ("iptables", None, "service")),
+    ("getty@tty1.service", ("getty", "tty1", "service")),
+    ("getty@.service", ("getty", "", "service")),
+    ("a@b@c.service", ("a", "b@c", "service")),
+    ("dev-disk-by\\x2duuid.device", ("dev-disk-by\\x2duuid", None, "device")),
+    ("a.b.timer", ("a.b", None, "timer")),
+    ("-.mount", ("-", None, "mount")),
+    ("x" * 247 + ".service", ("x" * 247, None, "service")),
+])
+def test_a_name_has_its_parts(name, parts):
+    found = systemd_name.parse_unit_name(name)
+    assert (found.prefix, found.instance, found.kind) == parts
+
+
+@pytest.mark.parametrize("name",
+                         ["", "iptables", ".service", "@x.service", "a b.service", "a/b.service", "a.conf",
+                          "a.service.d", "a.service\n", "a%i.service", "\u00e4.service", "x" * 248 + ".service"])
+def test_what_is_no_name(name):
+    assert systemd_name.parse_unit_name(name) is None
+
+
+def test_an_instance_is_made_from_its_template():
+    assert systemd_name.parse_unit_name("getty@tty1.service").template == "getty@.service"
+    assert systemd_name.parse_unit_name("getty@.service").template is None
+    assert systemd_name.filled_in("getty@.service", "tty2") == "getty@tty2.service"
+    assert systemd_name.filled_in("getty@tty1.service", "tty2") == "getty@tty1.service"
+    assert systemd_name.filled_in("ssh.service", "tty2") == "ssh.service"
+
+
+@cases
+def test_names_for_drop_ins(name, names):
+    assert list(systemd_name.names_for_drop_ins(name)) == names
+
+
+# Unit files: sections, continued lines, comments between them, and files that systemd gives up at.
+
+def parsed(data):
+    return [tuple(assignment) for assignment in parse_unit(data).assignments]
+
+
+@pytest.mark.parametrize(
+    "data, expected", [
+        (b"[Unit]\nAfter = a.service  \n", [("Unit", "After", "a.service", 2)]),
+        (b"\xef\xbb\xbf[Unit]\nA=1", [("Unit", "A", "1", 2)]),
+        (b"[Service]\n  ExecStart=/a \\\n  b\\\n\tc\n[Unit]\nA=1",
+         [("Service", "ExecStart", "/a    b \tc", 2), ("Unit", "A", "1", 6)]),
+        (b"[Service]\nExecStart=/a \\\n# not this \\\n; nor this\n  b\nA=1",
+         [("Service", "ExecStart", "/a    b", 2), ("Service", "A", "1", 6)]),
+        (b"[Service]\n# a comment is not continued \\\nA=1", [("Service", "A", "1", 3)]),
+        (b"[Service]\nA=b\\\\\nB=c", [("Service", "A", "b\\\\", 2), ("Service", "B", "c", 3)]),
+        (b"[Service]\nA=b\\", [("Service", "A", "b", 2)]),
+        (b"[Service]\r\nA=1\r\nB=2", [("Service", "A", "1", 2), ("Service", "B", "2", 3)]),
+        (b"[Service]\rA=1\rB=2\0C=3", [("Service", "A", "1", 2), ("Service", "B", "2", 3), ("Service", "C", "3", 4)]),
+        (b"A=outside\n[Service]\nno sign\n=no key\nA=b=c\nB=", [("Service", "A", "b=c", 5), ("Service", "B", "", 6)]),
+        (b"[X-Mine]\nA=1", [("X-Mine", "A", "1", 2)]),
+        ("[Unit]\nDescription=\u00e4\ufffd".encode("utf-8"), [("Unit", "Description", "\u00e4\ufffd", 2)]),
+        (b"", []),
+    ])
+def test_what_a_file_says(data, expected):
+    assert parsed(data) == expected
+    assert parse_unit(data).broken is None
+
+
+@pytest.mark.parametrize("data, line", [
+    (b"[Unit]\nA=1\n[Service\nB=2\n", 3),
+    (b"[Unit]\nA=1\nB=\xff\nC=3\n", 3),
+    (b"[Unit]\nA=1\n[Ser\"vice]\nB=2\n", 3),
+    ("[Unit]\nA=1\nB=\ufffe\n".encode("utf-8"), 3),
+])
+def test_where_a_file_is_given_up(data, line):
+    """What stands before counts (systemd src/shared/conf-parser.c)."""
+    found = parse_unit(data)
+    assert found.broken == line
+    assert parsed(data) == [("Unit", "A", "1", 2)]
+
+
+def test_a_comment_may_be_binary():
+    assert parsed(b"[Unit]\n# \xff\xfe\nA=1") == [("Unit", "A", "1", 3)]
+
+
+def test_any_bytes_are_read_in_order():
+    number = kube_audit.seed()
+    for each in range(300):
+        source = random.Random("%s %s" % (number, each))
+        data = bytearray(unit_trees.content(source, "service", True))
+        for _place in range(source.randrange(6)):
+            data.insert(source.randrange(len(data) + 1), source.choice(b"\0\r\n\\[]=#;\"\xff\xc3 \t"))
+        found = parse_unit(bytes(data))
+        lines = [assignment.line for assignment in found.assignments]
+        assert lines == sorted(lines), "KUBENODE_SEED=%s, round %s" % (number, each)
+        assert all(assignment.key and "\n" not in assignment.text for assignment in found.assignments)
+
+
+@pytest.mark.parametrize("data", [b"\\\n" * 500000, b"[Service]\n" + b"A=\\\n#\n" * 200000, b"[" * 1000000,
+                                  b"[S]\n" + b"=" * 1000000, b"\0\r\n" * 400000])
+def test_a_huge_file_is_read_in_linear_time(data):
+    # Quadratic work would take minutes.
+    assert isinstance(parse_unit(data).assignments, list)
+
+
+# What a unit file and its drop-ins say together: what an empty assignment takes back, and what it does not.
+
+def merged(*texts):
+    found = merge_assignments([("/%d" % number, parse_unit(text.encode()).assignments)
+                               for number, text in enumerate(texts)])
+    return {key: [value.text for value in values] for (_section, key), values in found.items()}
+
+
+@pytest.mark.parametrize(
+    "texts, expected", [
+        (["[Service]\nExecStart=/a\nExecStop=/b", "[Service]\nExecStop=\nExecStop=/c"],
+         {"ExecStart": ["/a"], "ExecStop": ["/c"]}),
+        (["[Service]\nExecStop=/b", "[Service]\nExecStop="], {}),
+        (["[Unit]\nAfter=a.service", "[Unit]\nAfter=\nAfter=b.service"], {"After": ["a.service", "b.service"]}),
+        (["[Unit]\nConditionPathExists=/a\nConditionHost=b\nAssertHost=c", "[Unit]\nConditionUser="],
+         {"AssertHost": ["c"]}),
+        (["[Timer]\nOnCalendar=daily\nOnBootSec=5\nPersistent=yes", "[Timer]\nOnBootSec=\nOnBootSec=7"],
+         {"OnBootSec": ["7"], "Persistent": ["yes"]}),
+        (["[Socket]\nListenStream=1\nListenDatagram=2", "[Socket]\nListenFIFO="], {}),
+        (["[Unit]\nDefaultDependencies=no", "[Unit]\nDefaultDependencies="], {"DefaultDependencies": ["no"]}),
+        (["[Install]\nWantedBy=a.target\nAlso=b.service", "[Install]\nWantedBy=\nAlso="], {"Also": ["b.service"]}),
+    ])
+def test_what_is_taken_back(texts, expected):
+    assert merged(*texts) == expected
+
+
+def test_every_value_tells_where_it_stands():
+    values = merge_assignments([("/a", parse_unit(b"[Service]\nExecStop=/b").assignments)])["Service", "ExecStop"]
+    assert [tuple(value) for value in values] == [("/b", "/a", 2)]
+
+
+def test_many_keys_that_are_taken_back_again_and_again():
+    # Quadratic work would take minutes.
+    text = "".join("ConditionX%d=1\nKey%d=2\nConditionY=\n" % (number, number) for number in range(60000))
+    assert len(merged("[Unit]\n" + text)) == 60000
+
+
+# Command lines of units: prefixes, words as systemd divides them, specifiers. test_units_against_systemd.py holds
+# them against the real one.
+
+def lines(text, unit="foo-bar@a\\x2db.service"):
+    return systemd_exec.parse_exec("ExecStart", Value(text, "/etc/x.service", 7), unit)
+
+
+@cases
+def test_one_value_may_hold_commands(text, commands):
+    assert [(line.prefixes, line.text) for line in lines(text)] == commands
+    assert all((line.key, line.path, line.line) == ("ExecStart", "/etc/x.service", 7) for line in lines(text))
+
+
+@cases
+def test_words(text, words):
+    assert lines(text)[0].argv() == words
+
+
+def test_a_colon_keeps_the_dollars():
+    assert lines(":/bin/a $$t")[0].argv() == ["/bin/a", "$$t"]
+
+
+@pytest.mark.parametrize("name, text", [("a-b", "a/b"), ("a\\x2db", "a-b"), ("\\xzz", "\\xzz"), ("", "")])
+def test_unescaped_names(name, text):
+    assert systemd_exec.unescaped_name(name) == text
+
+
+@pytest.mark.parametrize("text", ["'" * 300001, "\"" * 300001, "\\" * 300001, "a'" * 200000, "; " * 200000,
+                                  "\"a" * 200001, "%" * 300001])
+def test_a_huge_value_is_read_in_linear_time(text):
+    # Quadratic work would take minutes.
+    assert isinstance([line.argv() for line in lines(text)], list)

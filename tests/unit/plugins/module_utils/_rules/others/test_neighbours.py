@@ -1,0 +1,202 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules of others: whose chain is whose, plugins beside each other, jumps to Services, what is masqueraded."""
+
+import chain_texts as texts
+import kube_audit
+import pytest
+from case_rows import cases
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.masquerade import ask_masquerade
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.other_cni import ask_other_cni
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.owners import count_owners, owner_of
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
+
+
+# Whose chain is whose, and what each owner holds.
+
+@pytest.mark.parametrize(
+    "owner, chains", [
+        ("kube_proxy", "KUBE-SERVICES KUBE-SVC-AAAAAAAAAAAAAAAA KUBE-MARK-MASQ KUBE-POSTROUTING KUBE-PROXY-CANARY "
+                       "KUBE-FORWARD KUBE-IPVS-FILTER KUBE-NODE-PORT"),
+        ("kubelet",
+         "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY KUBE-MARK-DROP KUBE-FIREWALL KUBE-HOSTPORTS KUBE-HP-AAAAAAAAAAAAAAAA"),
+        ("kube_router", "KUBE-ROUTER-INPUT KUBE-ROUTER-SERVICES KUBE-POD-FW-AAAAAAAAAAAAAAAA KUBE-NWPLCY-DEFAULT "
+                        "KUBE-NWPLCY-AAAAAAAAAAAAAAAA"), ("calico", "cali-INPUT cali-tw-cali12ac34ef5 cali-pi-_abc"),
+        ("flannel", "FLANNEL-FWD FLANNEL-POSTRTG"), ("cilium", "CILIUM_INPUT OLD_CILIUM_POST_nat"),
+        ("weave", "WEAVE WEAVE-NPC-EGRESS WEAVE-CANARY"), ("aws", "AWS-SNAT-CHAIN-0 AWS-CONNMARK-CHAIN-1"),
+        ("azure_npm", "AZURE-NPM AZURE-NPM-INRGESS-DROPS"),
+        ("portmap", "CNI-HOSTPORT-DNAT CNI-HOSTPORT-SETMARK CNI-DN-4b4398da9cebdf54f85fe CNI-SN-4b4398da9cebdf54f85fe"),
+        ("cni", "CNI-FORWARD CNI-ADMIN CNI-ISOLATION-STAGE-1 CNI-da496b9a098ae9e1e87cd049"),
+        ("docker", "DOCKER DOCKER-USER DOCKER-ISOLATION-STAGE-1 DOCKER-FORWARD DOCKER_OUTPUT"),
+        ("ufw", "ufw-before-input ufw6-user-forward"),
+        ("firewalld", "INPUT_direct INPUT_ZONES_SOURCE IN_public_allow FWDI_public FORWARD_IN_ZONES FWD_docker_log "
+                      "POST_trusted POSTROUTING_ZONES"),
+        ("other", "INPUT FORWARD MYCHAIN f2b-sshd LIBVIRT_INP WEAVER kube-services DOCKERISH CALI-X ACCEPT"),
+    ])
+def test_a_name_tells_its_owner(owner, chains):
+    assert [(chain, owner_of(chain)) for chain in chains.split()] == [(chain, owner) for chain in chains.split()]
+
+
+def test_kube_firewall_of_nat_is_not_kubelets():
+    assert [owner_of("KUBE-FIREWALL", table) for table in ("nat", "filter")] == ["kube_proxy", "kubelet"]
+
+
+@pytest.mark.parametrize("family, localnet", [("ipv4", 1), ("ipv6", 0)])
+@pytest.mark.parametrize("backend", ["nft", "legacy"])
+def test_what_each_holds(family, localnet, backend):
+    text = texts.adding(texts.healthy(family, backend), "filter", ":DOCKER-USER - [0:0]", "-A FORWARD -j DOCKER-USER",
+                        "-A DOCKER-USER -j RETURN", "-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT")
+    # kube-proxy: 9 jumps and 3 rules of filter, 3 jumps, 4 rules and 3 Services of 5 rules, a node port and its chain
+    # of nat.
+    assert count_owners(texts.read(text)) == [
+        {"owner": "docker", "family": family, "backend": backend, "rules": 2, "chains": 1},
+        {"owner": "kube_proxy", "family": family, "backend": backend, "rules": 9 + 3 + 3 + 4 + 15 + 4,
+         "chains": 1 + 6 + 5 + 7},
+        {"owner": "kubelet", "family": family, "backend": backend, "rules": 2 + localnet, "chains": 2 + 2 + 1},
+        {"owner": "other", "family": family, "backend": backend, "rules": 1, "chains": 0},
+    ]
+
+
+def test_of_a_table_that_was_cut_off_counts_what_was_read():
+    text = texts.healthy()
+    assert count_owners(texts.read(text[:text.index("-A FORWARD")])) == [
+        {"owner": "kube_proxy", "family": "ipv4", "backend": "nft", "rules": 3, "chains": 7},
+        {"owner": "kubelet", "family": "ipv4", "backend": "nft", "rules": 1, "chains": 4}]
+
+
+# Network plugins beside each other: what was left behind, and who works together.
+
+CHAINS = {"calico": "cali-FORWARD", "flannel": "FLANNEL-FWD", "weave": "WEAVE-NPC", "cilium": "CILIUM_FORWARD",
+          "kube_router": "KUBE-NWPLCY-ABCDEFGH", "aws": "AWS-SNAT-CHAIN-0", "portmap": "CNI-HOSTPORT-DNAT"}
+
+
+def ask_of_other_cni(*plugins):
+    lines = ["*filter", ":FORWARD ACCEPT [0:0]"] + [":%s - [0:0]" % CHAINS[name] for name in plugins]
+    lines += ["-A %s -j ACCEPT" % CHAINS[name] for name in plugins for _number in range(1 + sorted(CHAINS).index(name))]
+    return [(row["kind"], row["chain"]) for row in ask_other_cni([texts.read("\n".join(lines + ["COMMIT", ""]))])]
+
+
+@cases
+def test_a_plugin_that_was_left_behind(one, other, told):
+    assert ask_of_other_cni(one, other) == ask_of_other_cni(other, one) == [("other_cni", told)]
+
+
+@pytest.mark.parametrize("plugins", [("calico",), ("calico", "flannel"), ("flannel", "kube_router"), ("aws", "calico"),
+                                     ("aws", "cilium"), ("calico", "portmap"), ()])
+def test_plugins_that_work_together(plugins):
+    assert ask_of_other_cni(*plugins) == []
+
+
+def test_empty_chains_refuse_nobody():
+    text = "*filter\n:FORWARD ACCEPT [0:0]\n:cali-FORWARD - [0:0]\n:WEAVE-NPC - [0:0]\n-A WEAVE-NPC -j DROP\nCOMMIT\n"
+    assert list(ask_other_cni([texts.read(text)])) == []
+
+
+# Rules of others that lead to the chains of Services.
+
+def found(text, **known):
+    return [(row["kind"], row["chain"], row["text"], row["count"])
+            for row in ask([texts.read(text)], texts.setting_by(kubelet=False, **known))[0]]
+
+
+@pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft-ipv4", "kube-proxy-1.30.5-legacy-ipv4"])
+def test_a_rule_as_it_was_on_a_real_node(name):
+    rule = "-A OUTPUT -d 172.30.0.4/32 -j KUBE-SVC-I5LIAMPLWKMBJ54B"
+    assert found(texts.adding(kube_audit.sample(name), "nat", rule)) == [("foreign_jump", "OUTPUT", rule, 1)]
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize("target", [texts.SVC, texts.EXT, texts.SVC.replace("SVC", "SEP")])
+def test_whatever_chain_of_a_service(target, family):
+    rule = "-A MINE -p tcp -m tcp --dport 8081 -j %s" % target
+    text = texts.adding(texts.healthy(family), "nat", ":MINE - [0:0]", "-A PREROUTING -j MINE", rule,
+                        rule.replace("8081", "8082"))
+    assert found(text) == [("foreign_jump", "MINE", rule, 2)]
+    assert [row for row in found(text, mode="nftables")
+            if row[0] == "foreign_jump"] == [], "nobody writes these chains any more"
+
+
+@pytest.mark.parametrize("rule", ["-A PREROUTING -p tcp -m tcp --dport 8081 -j KUBE-MARK-MASQ",
+                                  "-A OUTPUT -d 10.96.0.1/32 -j KUBE-SERVICES",
+                                  "-A POSTROUTING -d 192.0.2.7/32 -j KUBE-POSTROUTING"])
+def test_chains_that_kube_proxy_never_deletes(rule):
+    assert [row for row in found(texts.adding(texts.healthy(), "nat", rule)) if row[0] == "foreign_jump"] == []
+
+
+# Traffic that network plugins masquerade, and that no rule masquerades any more.
+
+POD, OTHER_POD = "CNI-5fcbd0cf0b0d4c3b8e7a1f20", "CNI-a1b2c3d4e5f60718293a4b5c"
+# Chain -> (the jump to it, its rules that masquerade).
+PLUGINS = {
+    "FLANNEL-POSTRTG": ('-A POSTROUTING -m comment --comment "flanneld masq" -j FLANNEL-POSTRTG',
+                        ["-A FLANNEL-POSTRTG -s 10.244.0.0/16 ! -d 224.0.0.0/4 -j MASQUERADE --random-fully"]),
+    "WEAVE": ("-A POSTROUTING -j WEAVE", ["-A WEAVE -s 10.32.0.0/12 ! -d 10.32.0.0/12 -j MASQUERADE"]),
+    "IP-MASQ-AGENT": ("-A POSTROUTING -m addrtype ! --dst-type LOCAL -j IP-MASQ-AGENT",
+                      ["-A IP-MASQ-AGENT -d 10.0.0.0/8 -j RETURN", "-A IP-MASQ-AGENT -j MASQUERADE"]),
+    POD: ("-A POSTROUTING -s 10.244.1.7/32 -j %s" % POD, ["-A %s ! -d 224.0.0.0/4 -j MASQUERADE" % POD]),
+}
+ELSEWHERE = "no rule of POSTROUTING jumps to it"
+EMPTY = "none of its rules masquerades"
+
+
+def dump(chains, *rules):
+    """A healthy node with these additional chains and rules of nat."""
+    return texts.adding(texts.healthy(), "nat", *([":%s - [0:0]" % name for name in chains.split()] + list(rules)))
+
+
+def ask_of_masquerade(text, **known):
+    rule_set = texts.read(text, **known)
+    return [(row["table"], row["chain"], row["count"], row["detail"])
+            for row in ask_masquerade(rule_set, texts.setting(rule_set))]
+
+
+@pytest.mark.parametrize("chain", sorted(PLUGINS))
+def test_each_plugin(chain):
+    jump, rules = PLUGINS[chain]
+    assert ask_of_masquerade(dump(chain, jump, *rules)) == []
+    assert ask_of_masquerade(dump(chain, jump)) == [("nat", chain, 1, EMPTY)]
+    assert ask_of_masquerade(dump(chain, jump, *rules[:-1])) == [("nat", chain, 1,
+                                                    EMPTY)], "what is only let through is not masqueraded"
+    assert ask_of_masquerade(dump(chain, *rules)) == [("nat", chain, 1, ELSEWHERE)]
+
+
+def test_a_flush_of_nat_is_told_beside_what_kube_proxy_lost():
+    jump, rules = PLUGINS["FLANNEL-POSTRTG"]
+    flushed = texts.flushed(dump("FLANNEL-POSTRTG", jump, *rules), "nat")
+    rows = questions.ask([texts.read(flushed), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
+    assert [(row["kind"], row["chain"]) for row in rows
+            if row["kind"] == "masquerade_missing"] == [("masquerade_missing", "FLANNEL-POSTRTG")]
+
+
+def test_pods_are_counted():
+    pods = [":%s - [0:0]" % name for name in (POD, OTHER_POD)]
+    assert ask_of_masquerade(texts.adding(texts.healthy(), "nat", *pods)) == [("nat", POD, 2, EMPTY)]
+
+
+def test_source_addresses_and_chains_behind():
+    rules = ["-A POSTROUTING -j AWS-SNAT-CHAIN-0", "-A AWS-SNAT-CHAIN-0 ! -d 10.0.0.0/16 -j AWS-SNAT-CHAIN-1",
+             "-A AWS-SNAT-CHAIN-1 -j AWS-SNAT-CHAIN-0"]
+    snat = "-A AWS-SNAT-CHAIN-1 -m addrtype ! --dst-type LOCAL -j SNAT --to-source 192.0.2.4 --random-fully"
+    assert ask_of_masquerade(dump("AWS-SNAT-CHAIN-0 AWS-SNAT-CHAIN-1", *(rules + [snat]))) == []
+    assert ask_of_masquerade(dump("AWS-SNAT-CHAIN-0 AWS-SNAT-CHAIN-1", *rules)) == [("nat", "AWS-SNAT-CHAIN-0", 1, EMPTY)]
+
+
+@pytest.mark.parametrize("text",
+                         [
+                             texts.healthy(), texts.healthy("ipv6"), dump("AWS-SNAT-CHAIN-0 AWS-CONNMARK-CHAIN-0"),
+                             dump("cali-nat-outgoing CILIUM_POST_nat ANTREA-POSTROUTING"),
+                             dump("CNI-HOSTPORT-MASQ CNI-DN-0123456789abcdef01234 CNI-FORWARD DOCKER WEAVE-EXPOSE"),
+                             texts.small("filter", "FLANNEL-FWD WEAVE", []),
+                         ], ids=["IPv4", "IPv6", "AWS with its SNAT elsewhere", "pods that keep their addresses",
+                                 "other chains of plugins", "another table"])
+def test_look_alikes(text):
+    assert ask_of_masquerade(text) == []
+
+
+@pytest.mark.parametrize("at", range(0, 6000, 171))
+def test_a_dump_that_ends_anywhere_lost_nothing(at):
+    jump, rules = PLUGINS["FLANNEL-POSTRTG"]
+    assert ask_of_masquerade(dump("FLANNEL-POSTRTG", jump, *rules)[:at], source="bundle.txt") == []
