@@ -19,4 +19,4 @@ def test_no_table_is_orphaned():
 def test_a_sequence_is_equal_to_a_list_and_to_a_tuple_of_the_same():
     one = case_rows.Sequence(["a", case_rows.Sequence([1])])
     assert one == ["a", (1,)] and ("a", [1]) == one and one != ["a"] and ("a", [2]) != one and one != "a"
-    assert {one: 1}[("a", (1,))] == 1 and (0,) + one == (0, "a", [1])
+    assert {one: 1}[("a", (1,))] == 1 and (0,) + one == (0, "a", [1]) and [0] + one + [2] == [0, "a", [1], 2]

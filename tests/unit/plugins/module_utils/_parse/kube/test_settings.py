@@ -16,7 +16,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kub
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_conntrack import (
     FIELDS, FLAGS, parse_kube_proxy_conntrack)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kubelet_config import (
-    DEFAULTS, FIELDS as FIELDS_KUBELET_CONFIG, parse_kubelet_config)
+    DEFAULTS, FIELDS as KUBELET_FIELDS, parse_kubelet_config)
 
 
 # The words that Go takes for a boolean.
@@ -169,8 +169,8 @@ def test_each_field_has_its_flag():
 
 # Parser of the few fields of a KubeletConfiguration.
 
-HEAD_KUBELET_CONFIG = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-KUBEADM = HEAD_KUBELET_CONFIG + """\
+KIND = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+KUBEADM = KIND + """\
 authentication:
   x509:
     clientCAFile: /etc/kubernetes/pki/ca.crt
@@ -187,31 +187,31 @@ makeIPTablesUtilChains: false
 
 @pytest.mark.parametrize(
     "text, found", [
-        (HEAD_KUBELET_CONFIG, {}),
+        (KIND, {}),
         (KUBEADM, {"port": 10260, "make_iptables_util_chains": False}),
-        (HEAD_KUBELET_CONFIG + "readOnlyPort: 10255 # for the old agent\nhealthzPort: 10300\nhairpinMode: \"hairpin-veth\"\n",
+        (KIND + "readOnlyPort: 10255 # for the old agent\nhealthzPort: 10300\nhairpinMode: \"hairpin-veth\"\n",
          {"read_only_port": 10255, "healthz_port": 10300, "hairpin_mode": "hairpin-veth"}),
-        (HEAD_KUBELET_CONFIG + "iptablesMasqueradeBit: 16\r\niptablesDropBit: 17\r\n",
+        (KIND + "iptablesMasqueradeBit: 16\r\niptablesDropBit: 17\r\n",
          {"iptables_masquerade_bit": 16, "iptables_drop_bit": 17}),
-        (HEAD_KUBELET_CONFIG + '"port": 10261\n', {"port": 10261}),
-        (HEAD_KUBELET_CONFIG + "port: 1\nport: 2\n", {"port": 2}),
+        (KIND + '"port": 10261\n', {"port": 10261}),
+        (KIND + "port: 1\nport: 2\n", {"port": 2}),
         # A value that makes no sense to us is not the default.
-        (HEAD_KUBELET_CONFIG + "port: many\nmakeIPTablesUtilChains: perhaps\nhairpinMode: secret\nreadOnlyPort: -1\nhealthzPort: "
+        (KIND + "port: many\nmakeIPTablesUtilChains: perhaps\nhairpinMode: secret\nreadOnlyPort: -1\nhealthzPort: "
                 "'10300'\niptablesDropBit: [1]\n",
          dict.fromkeys(("port", "make_iptables_util_chains", "hairpin_mode", "read_only_port", "healthz_port",
                         "iptables_drop_bit"))),
-        (HEAD_KUBELET_CONFIG.replace("apiV", "  apiV").replace("kind", "  kind") + "  port: 10262\n", {"port": 10262}),
+        (KIND.replace("apiV", "  apiV").replace("kind", "  kind") + "  port: 10262\n", {"port": 10262}),
         ("{kind: KubeletConfiguration, 'port': 10264,\n  makeIPTablesUtilChains: false, clusterDNS: [10.96.0.10]}\n",
          {"port": 10264, "make_iptables_util_chains": False}),
         ("'kind': KubeletConfiguration\n'makeIPTablesUtilChains' : false\n", {"make_iptables_util_chains": False}),
         ("x: &port 10265\nkind: KubeletConfiguration\nport: *port\nmakeIPTablesUtilChains:\n  false\n",
          {"port": 10265, "make_iptables_util_chains": False}),
         ("kind: &kind KubeletConfiguration\nmakeIPTablesUtilChains: &no false\n", {"make_iptables_util_chains": False}),
-        ("kind: InitConfiguration\nport: 1\n---\n" + HEAD_KUBELET_CONFIG + "port: 10266\n---\nport: 2\n", {"port": 10266}),
-        (HEAD_KUBELET_CONFIG + "hairpinMode: ~\nport: null\nreadOnlyPort:\n", {}),
+        ("kind: InitConfiguration\nport: 1\n---\n" + KIND + "port: 10266\n---\nport: 2\n", {"port": 10266}),
+        (KIND + "hairpinMode: ~\nport: null\nreadOnlyPort:\n", {}),
         ('{"kind": "KubeletConfiguration", "port": 10263, "makeIPTablesUtilChains": false, "clusterDNS": '
          '["10.96.0.10"], "hairpinMode": null}', {"port": 10263, "make_iptables_util_chains": False}),
-        ("x: &x {port: 10267, readOnlyPort: 1}\n" + HEAD_KUBELET_CONFIG + "<<: *x\nreadOnlyPort: 0x10\nmakeIPTablesUtilChains: off\n",
+        ("x: &x {port: 10267, readOnlyPort: 1}\n" + KIND + "<<: *x\nreadOnlyPort: 0x10\nmakeIPTablesUtilChains: off\n",
          {"port": 10267, "read_only_port": 16, "make_iptables_util_chains": False}),
         ('{\n\t"kind":"KubeletConfiguration",\n\t"makeIPTablesUtilChains":false,\n\t"port":10268\n}\n',
          {"port": 10268, "make_iptables_util_chains": False}),
@@ -222,26 +222,28 @@ def test_fields(text, found):
 
 @pytest.mark.parametrize("text", ["", "kind: KubeProxyConfiguration\nport: 1\n", '{"kind": "KubeletConfiguration"',
                                   "{}", "\x7fELF", "port: 10250\n", '{"kind":"KubeletConfiguration",' + "[" * 100000,
-                                  "# kind: KubeletConfiguration\n", HEAD_KUBELET_CONFIG + "port: 1\n    more: 2\n", HEAD_KUBELET_CONFIG + "<<: *x\n",
-                                  "x: &x {port: 1}\nport: 2\n" + HEAD_KUBELET_CONFIG + "<<: *x\n", HEAD_KUBELET_CONFIG + "? port\n: 1\n",
-                                  HEAD_KUBELET_CONFIG + "port: !!int 10261\n", HEAD_KUBELET_CONFIG + "x: {port: *y}\n", "  " + HEAD_KUBELET_CONFIG + "port: 3\n",
-                                  HEAD_KUBELET_CONFIG + "\tport: 3\n"])
+                                  "# kind: KubeletConfiguration\n", KIND + "port: 1\n    more: 2\n",
+                                  KIND + "<<: *x\n",
+                                  "x: &x {port: 1}\nport: 2\n" + KIND + "<<: *x\n", KIND + "? port\n: 1\n",
+                                  KIND + "port: !!int 10261\n", KIND + "x: {port: *y}\n", "  " + KIND + "port: 3\n",
+                                  KIND + "\tport: 3\n"])
 def test_something_else_is_none_kubelet_config(text):
     fields, problem = parse_kubelet_config(text)
     assert fields is None and problem
 
 
 def test_every_field_has_a_default():
-    assert set(DEFAULTS) == set(FIELDS_KUBELET_CONFIG)
+    assert set(DEFAULTS) == set(KUBELET_FIELDS)
 
 
-@given(st.text() | st.dictionaries(st.sampled_from(sorted(field for field, _read in FIELDS_KUBELET_CONFIG.values()) + ["kind"]),
+@given(st.text() | st.dictionaries(st.sampled_from(sorted(field for field, _read in KUBELET_FIELDS.values())
+                                                   + ["kind"]),
                                    st.none() | st.text() | st.integers() | st.booleans()
                                    | st.lists(st.integers())).map(json.dumps))
 def test_any_text_is_read_without_an_exception_and_only_what_is_known_is_kept(text):
-    for whole in (text, HEAD_KUBELET_CONFIG + text, '{"kind": "KubeletConfiguration", ' + text[1:]):
+    for whole in (text, KIND + text, '{"kind": "KubeletConfiguration", ' + text[1:]):
         found = parse_kubelet_config(whole).fields
-        assert found is None or set(found) <= set(FIELDS_KUBELET_CONFIG)
+        assert found is None or set(found) <= set(KUBELET_FIELDS)
         for value in (found or {}).values():
             assert value in ("promiscuous-bridge", "hairpin-veth", "none", None) or 0 <= value <= 99999
 

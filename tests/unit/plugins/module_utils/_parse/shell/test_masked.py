@@ -10,7 +10,7 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.command_line import LIMIT, masked_command
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.command_text import (
-    LIMIT as LIMIT_COMMAND_TEXT, masked_text)
+    LIMIT as LONGEST, masked_text)
 
 
 # Command lines that may be shown.
@@ -63,7 +63,7 @@ def test_no_neighbour_brings_a_secret_to_light(before, option, joined):
 
 # Commands of scripts without their secrets.
 
-SECRET_COMMAND_TEXT = "hunter2-XyZZy"
+HIDDEN = "hunter2-XyZZy"
 
 
 @cases
@@ -73,7 +73,7 @@ def test_what_holds_no_secret_stays(command):
 
 @cases
 def test_secrets(command, shown):
-    assert masked_text(command % SECRET_COMMAND_TEXT) == shown
+    assert masked_text(command % HIDDEN) == shown
 
 
 PIECES = ["iptables -F", ";", "|", "&&", "'", '"', "(", ")", "{ ", " }", "$(", "`", "sh -c", "login", "-p", "sudo", " ",
@@ -82,21 +82,21 @@ PIECES = ["iptables -F", ";", "|", "&&", "'", '"', "(", ")", "{ ", " }", "$(", "
 
 @hypothesis.given(st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join))
 def test_a_word_beside_a_tool_is_never_shown(text):
-    assert SECRET_COMMAND_TEXT not in masked_text("login %s %s; iptables -F"
-                                     % (SECRET_COMMAND_TEXT, text)) and SECRET_COMMAND_TEXT not in masked_text("%s ; login %s" % (text, SECRET_COMMAND_TEXT))
+    assert HIDDEN not in masked_text("login %s %s; iptables -F"
+                                     % (HIDDEN, text)) and HIDDEN not in masked_text("%s ; login %s" % (text, HIDDEN))
 
 
 def test_a_long_command_is_cut():
-    assert len(masked_text("iptables -F " * 1000)) == LIMIT_COMMAND_TEXT and masked_text("\n\t iptables\n -F ") == "iptables -F"
+    assert len(masked_text("iptables -F " * 1000)) == LONGEST and masked_text("\n\t iptables\n -F ") == "iptables -F"
 
 
 @hypothesis.given(st.text(max_size=400))
 def test_any_text(text):
     shown = masked_text(text)
-    assert len(shown) <= LIMIT_COMMAND_TEXT and "\n" not in shown
+    assert len(shown) <= LONGEST and "\n" not in shown
 
 
 @pytest.mark.parametrize("text", ["echo " * 4000, "<<" * 9000, "A=" * 9000, "-u " * 9000, "'" * 9000, "\\" * 9000,
                                   "a=\"" * 4000])
 def test_no_text_takes_long(text):
-    assert len(masked_text(text)) <= LIMIT_COMMAND_TEXT
+    assert len(masked_text(text)) <= LONGEST

@@ -8,9 +8,8 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.anchor_table import ANCHORS
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.anchors import (ask_anchors,
-                                                                                                   ask_hint,
-                                                                                                   ask_presence)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.anchors import (
+    ask_anchors, ask_presence)
 
 FAMILIES = pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 BACKENDS = pytest.mark.parametrize("backend", ["nft", "legacy"])
@@ -32,13 +31,6 @@ def ipvs(*jumps):
                                                          'rules" -j KUBE-FORWARD'] + list(jumps))
             + texts.small("nat", "KUBE-LOAD-BALANCER KUBE-MARK-MASQ KUBE-NODE-PORT KUBE-POSTROUTING KUBE-SERVICES",
                           [texts.TO_SERVICES, texts.FROM_NODE, texts.TO_POSTROUTING]))
-
-
-@FAMILIES
-@BACKENDS
-@pytest.mark.parametrize("kubernetes", [(1, 30), (1, 36), (1, 22), None])
-def test_a_healthy_node_has_all(family, backend, kubernetes):
-    assert ask(texts.healthy(family, backend), kubernetes=kubernetes) == []
 
 
 @FAMILIES
@@ -104,18 +96,6 @@ def test_an_old_jump_beside_newer_chains_tells_no_age():
     assert texts.told(ask(texts.without(text, FORWARDED), kubernetes=None)) == [("anchor_missing", "filter", "FORWARD")]
 
 
-def test_a_jump_for_some_packets_only_is_none():
-    text = texts.instead(texts.healthy(), texts.TO_SERVICES, "-A PREROUTING -s 192.0.2.0/24 -j KUBE-SERVICES")
-    assert texts.told(ask(text)) == [("anchor_missing", "nat", "PREROUTING")]
-
-
-def test_position_comment_and_state_of_a_jump_do_not_matter():
-    text = texts.without(texts.healthy(), texts.TO_SERVICES)
-    for jump in ("-A PREROUTING -j KUBE-SERVICES", "-A PREROUTING -m conntrack --ctstate NEW,RELATED -j KUBE-SERVICES",
-                 "-A PREROUTING -m state --state NEW -j KUBE-SERVICES"):
-        assert ask(texts.adding(text, "nat", ":X - [0:0]", "-A PREROUTING -s 192.0.2.1/32 -j X", jump)) == []
-
-
 @cases
 def test_ipvs_mode_has_other_anchors_and_no_canary(version, jumps):
     lines = ["-A %s -j %s" % tuple(jump.split()) for jump in jumps]
@@ -124,18 +104,6 @@ def test_ipvs_mode_has_other_anchors_and_no_canary(version, jumps):
         assert ask(texts.without(ipvs(*lines), line), mode="ipvs", kubernetes=version)[0]["text"] == line
     assert texts.told(ask(texts.without(ipvs(), texts.TO_POSTROUTING), mode="ipvs",
                           kubernetes=None)) == [("anchor_missing", "nat", "POSTROUTING")]
-
-
-def test_kubelets_firewall_chain_needs_its_jumps_where_kubelet_runs():
-    text = texts.without(texts.healthy(), "-A INPUT -j KUBE-FIREWALL")
-    assert texts.told(ask(text, kubernetes=(1, 24), kubelet=True)) == [("anchor_missing", "filter", "INPUT")]
-    assert ask(text, kubernetes=(1, 24), kubelet=None) == []
-    assert ask(texts.without(texts.healthy(), texts.LOCALNET)) == [], "the chain may be empty"
-
-
-@pytest.mark.parametrize("known", [{"mode": None, "kubelet": None}, {"mode": "nftables", "kubelet": None}])
-def test_nothing_is_expected_of_a_proxy_that_uses_no_iptables(known):
-    assert ask(texts.flushed(texts.healthy(), "nat"), **known) == []
 
 
 def test_a_family_without_chains_of_kube_proxy_is_not_in_use():
@@ -181,17 +149,6 @@ def test_a_file_with_one_table_does_not_tell_of_the_others():
     assert ask_presence([texts.read(texts.small("nat", "", []), "nat.txt")], texts.setting_by()) == []
 
 
-@pytest.mark.parametrize("at", range(0, len(texts.healthy()), 97))
-def test_a_dump_that_ends_anywhere_lacks_nothing(at):
-    assert ask(texts.healthy()[:at], "bundle.txt") == []
-
-
-def test_a_line_that_cannot_be_read_may_have_been_the_jump():
-    text = texts.instead(texts.healthy(), texts.TO_SERVICES, texts.TO_SERVICES + ' "')
-    assert texts.read(text).notices, "the line is odd"
-    assert ask(text) == []
-
-
 @FAMILIES
 @BACKENDS
 @pytest.mark.parametrize("rule", ["-j ACCEPT", "-j DROP", "-j RETURN",
@@ -203,48 +160,6 @@ def test_a_rule_without_a_match_hides_the_anchors_behind_it(family, backend, rul
     assert texts.told(rows) == [("anchor_shadowed", "filter", "FORWARD")]
     assert (rows[0]["count"], rows[0]["text"]) == (4, "-A FORWARD " + rule)
     assert ("nft list table" in rows[0]["detail"]) == (backend == "nft")
-
-
-def test_masquerading_everything_first_hides_the_postrouting_chain():
-    assert texts.told(ask(texts.adding(texts.healthy(), "nat", "-A POSTROUTING -j MASQUERADE",
-                                       first=True))) == [("anchor_shadowed", "nat", "POSTROUTING")]
-
-
-@pytest.mark.parametrize("rule",
-                         ["-A FORWARD -s 192.0.2.0/24 -j DROP", "-A FORWARD -j X", "-A FORWARD -j LOG",
-                          "-A FORWARD -m limit --limit 1/sec -j ACCEPT", "-A FORWARD -m comment --comment \"-j DROP\""])
-def test_what_lets_packets_pass_hides_nothing(rule):
-    assert ask(texts.adding(texts.healthy(), "filter", ":X - [0:0]", rule, first=True)) == []
-    assert ask(texts.adding(texts.healthy(), "filter", "-A FORWARD -j DROP")) == [], "behind them it may stand"
-
-
-@pytest.mark.parametrize(
-    "rules, hidden", [
-        (["-j ACCEPT"], True), (["-s 192.0.2.0/24 -j DROP", "-j ACCEPT"], True), (["-j Y"], True), (["-g Y"], True),
-        (["-j LOG", "-j NFQUEUE --queue-num 1"], True),
-        (["-j RETURN"], False), (["-i eth1 -j RETURN", "-j ACCEPT"], False), (["-i eth1 -g Y", "-j ACCEPT"], False),
-        (["-i eth1 -j ACCEPT"], False), ([], False),
-        (["-j X"], False), (["-g KUBE-FORWARD", "-j ACCEPT"], False), (["-j KUBE-FORWARD", "-j ACCEPT"], True),
-        (["-j DROP"], False),  # reported as unexpected_drop
-    ])
-@pytest.mark.parametrize("jump", ["-j X", "-m comment --comment mine -j X"])
-def test_a_chain_that_lets_nothing_come_back_hides_them_too(jump, rules, hidden):
-    lines = [":X - [0:0]", ":Y - [0:0]", "-A FORWARD " + jump, "-A Y -i eth2 -j LOG",
-             "-A Y -j ACCEPT"] + ["-A X " + rule for rule in rules]
-    rows = ask(texts.adding(texts.healthy(), "filter", *lines, first=True))
-    assert texts.told(rows) == ([("anchor_shadowed", "filter", "FORWARD")] if hidden else [])
-
-
-@pytest.mark.parametrize("owner", ["KUBE-FORWARD", "cali-FORWARD", "CILIUM_FORWARD"])
-def test_a_lost_match_in_the_chain_of_kubernetes_is_told_as_that(owner):
-    text = texts.adding(texts.healthy(), "filter", ":%s - [0:0]" % owner, "-A FORWARD -j " + owner,
-                        "-A %s -j ACCEPT" % owner, first=True)
-    assert ask(text) == []
-
-
-def test_an_anchor_that_is_there_twice_is_hidden_only_if_both_are():
-    text = texts.adding(texts.healthy(), "nat", "-A PREROUTING -j KUBE-SERVICES", "-A PREROUTING -j ACCEPT", first=True)
-    assert ask(text) == []
 
 
 @FAMILIES
@@ -261,31 +176,3 @@ def test_flushing_nat_and_filter_leaves_nothing_but_the_canary_of_mangle():
     rows = ask(text)
     assert [row["chain"] for row in rows if row["kind"] == "canary_missing"] == ["KUBE-PROXY-CANARY"] * 2
     assert len([row for row in rows if row["kind"] == "anchor_missing"]) == len(JUMPS)
-
-
-def hints(*dumps, **known):
-    return [(row["kind"], row["family"])
-            for row in ask_hint([texts.read(text) for text in dumps], texts.setting_by(**known))]
-
-
-def unhinted(family="ipv4", backend="nft"):
-    return texts.without(texts.healthy(family, backend), ":KUBE-IPTABLES-HINT - [0:0]")
-
-
-def test_the_hint_of_kubelet_is_asked_for_by_family():
-    assert hints(texts.healthy(), texts.healthy("ipv6")) == []
-    assert hints(unhinted(), texts.healthy("ipv6")) == [("hint_missing", "ipv4")]
-    assert hints(unhinted(), unhinted("ipv6")) == [("hint_missing", "ipv4"), ("hint_missing", "ipv6")]
-
-
-def test_the_hint_may_be_in_the_other_backend():
-    assert hints(unhinted(backend="legacy"), texts.small("mangle", "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY", [])) == []
-
-
-def test_the_hint_is_not_asked_for_where_it_is_not_due():
-    for known in ({"kubelet": False}, {"kubelet": None}, {"kubernetes": (1, 23)}, {"kubernetes": None}):
-        assert hints(unhinted(), **known) == []
-    assert hints(nothing("ipv6")) == [], "a family nobody uses"
-    assert hints(nothing()) == [("hint_missing", "ipv4")]
-    assert hints(nothing(), mode="nftables") == [("hint_missing", "ipv4")], "others look for it whatever the proxy does"
-    assert hints(unhinted()[:200]) == [], "cut off"

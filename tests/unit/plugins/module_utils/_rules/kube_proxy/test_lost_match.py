@@ -17,17 +17,6 @@ def ask(text):
     return list(ask_lost_match(rule_set, texts.setting(rule_set)))
 
 
-def chain(name, table, *rules):
-    """A table with one user chain, and others its rules may lead to."""
-    return texts.small(table, name + " X KUBE-MARK-MASQ KUBE-MARK-DROP", ["-A %s %s" % (name, rule) for rule in rules])
-
-
-@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
-@pytest.mark.parametrize("backend", ["nft", "legacy"])
-def test_a_healthy_node_has_lost_nothing(family, backend):
-    assert ask(texts.healthy(family, backend)) == []
-
-
 @pytest.mark.parametrize("backend", ["nft", "legacy"])
 @pytest.mark.parametrize(
     "old, new, chain_name", [
@@ -45,28 +34,6 @@ def test_a_stripped_rule_is_told_alone(backend, old, new, chain_name):
     rows = ask(texts.instead(texts.healthy("ipv4", backend), old, new))
     assert [(row["kind"], row["chain"], row["text"]) for row in rows] == [("lost_match", chain_name, new)]
     assert ("nft list table" in rows[0]["detail"]) == (backend == "nft")
-
-
-def test_without_the_check_of_the_mark_everything_is_masqueraded():
-    assert texts.told(ask(texts.without(texts.healthy(),
-                                        texts.UNMARKED))) == [("lost_match", "nat", "KUBE-POSTROUTING")]
-
-
-def test_a_check_of_the_mark_that_lets_the_wrong_packets_go():
-    text = texts.instead(texts.healthy(), texts.UNMARKED, texts.UNMARKED.replace("! --mark", "--mark"))
-    assert texts.told(ask(text)) == [("lost_match", "nat", "KUBE-POSTROUTING")]
-
-
-@cases
-def test_other_versions_and_modes_masquerade_soundly(rules):
-    assert ask(chain("KUBE-POSTROUTING", "nat", *rules)) == []
-
-
-def test_older_kubelets_rule_for_marked_packets():
-    whole = ('-m comment --comment "kubernetes firewall for dropping marked packets" -m mark --mark 0x8000/0x8000 -j '
-             'DROP')
-    assert ask(chain("KUBE-FIREWALL", "filter", whole)) == []
-    assert len(ask(chain("KUBE-FIREWALL", "filter", whole.replace("-m mark --mark 0x8000/0x8000 ", "")))) == 1
 
 
 LOST = [
@@ -110,19 +77,6 @@ def test_these_may_be_bare(table, name, rules):
     assert ask(texts.small(table, user, ["-A %s %s" % (name, rule) for rule in rules])) == []
 
 
-@pytest.mark.parametrize("rule", ["-j DROP", "-j RETURN", "-j ACCEPT"])
-def test_in_calicos_chain_of_a_workload_only_the_last_may_be_bare(rule):
-    rows = ask(chain("cali-tw-cali1234", "filter", "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", rule,
-                     "-j X"))
-    assert [row["text"] for row in rows] == ["-A cali-tw-cali1234 " + rule]
-
-
-def test_a_drop_beside_the_canonical_one_was_added_by_somebody():
-    assert ask(texts.adding(texts.healthy(), "filter", "-A KUBE-FORWARD -j DROP")) == []
-    assert ask(texts.adding(texts.healthy(), "filter", "-A KUBE-SERVICES -j DROP")) == []
-    assert len(ask(texts.adding(texts.healthy(), "filter", "-A KUBE-FORWARD -j ACCEPT"))) == 1
-
-
 @cases
 def test_a_lost_port_is_a_lost_match(table, old, new):
     user = ("KUBE-SERVICES KUBE-NODEPORTS KUBE-EXTERNAL-SERVICES KUBE-SVC-AAAAAAAAAAAAAAAA KUBE-EXT-AAAAAAAAAAAAAAAA "
@@ -138,10 +92,6 @@ def test_what_was_read_of_a_table_that_is_cut_off_is_judged(at):
     whole = texts.small("filter", "KUBE-FIREWALL", ["-A KUBE-FIREWALL -j DROP"])
     assert ask(texts.instead(whole, "COMMIT\n", "")) == ask(whole) != []
     assert ask(texts.healthy()[:at]) == []
-
-
-def test_the_folded_service_rules_stay_out_of_it():
-    assert ask(texts.adding(texts.healthy(), "nat", "-A KUBE-SERVICES -d 10.96.0.9/32 -j KUBE-MARK-MASQ")) == []
 
 
 SVC, EXT = texts.SVC, texts.EXT
@@ -162,31 +112,12 @@ def test_a_bare_jump_to_a_chain_of_services(name, target, mode, comment):
     assert [(row["kind"], row["chain"], row["text"], row["count"]) for row in rows] == [("lost_match", name, rule, 2)]
 
 
-@pytest.mark.parametrize("name", ["KUBE-FW-AAAAAAAAAAAAAAAA", "KUBE-XLB-AAAAAAAAAAAAAAAA", EXT,
-                                  "KUBE-SEP-AAAAAAAAAAAAAAAA", "KUBE-LOAD-BALANCER"])
-def test_where_all_is_masqueraded_the_jump_is_bare(name):
-    assert ask(texts.small("nat", "KUBE-MARK-MASQ " + name, ["-A %s -j KUBE-MARK-MASQ" % name])) == []
-
-
 def test_a_service_masquerades_its_own_address_only():
     text = texts.instead(texts.healthy(), "-A %s -m comment" % SVC, MASQUERADING + "\n-A %s -m comment" % SVC)
     assert ask(text) == [], "also where everything that goes to a Service is masqueraded"
     bare = "-A %s -j KUBE-MARK-MASQ" % SVC
     assert [(row["kind"], row["text"])
             for row in ask(texts.instead(text, MASQUERADING, bare))] == [("lost_match", bare)]
-
-
-@pytest.mark.parametrize("rule",
-                         ["KUBE-SERVICES ! -s 10.244.0.0/16", "KUBE-SERVICES ! -i cni0", "KUBE-NODE-PORT -p tcp"])
-def test_in_ipvs_mode_a_rule_that_masquerades_looks_at_a_set(rule):
-    def asked(mode, matched):
-        line = "-A %s %s-j KUBE-MARK-MASQ" % (rule, matched)
-        rule_set = texts.read(texts.small("nat", rule.split()[0] + " KUBE-MARK-MASQ", [line]))
-        return [(row["kind"], row["text"] == line)
-                for row in ask_lost_match(rule_set, texts.setting(rule_set, mode=mode))]
-    assert asked("ipvs", " ") == [("lost_match", True)]
-    assert asked("ipvs", " -m set --match-set KUBE-CLUSTER-IP dst,dst ") == []
-    assert asked("iptables", " ") == [], "there it is no rule of kube-proxy"
 
 
 def service(*rules):
@@ -203,12 +134,6 @@ def test_a_service_that_ends_before_its_balancing(target):
               "KUBE-SEP-AAAAAAAAAAAAAAAA" % SVC)
     rows = ask(texts.small("nat", SVC + " KUBE-SEP-AAAAAAAAAAAAAAAA", ["-A %s -j %s" % (SVC, target), before]))
     assert texts.told(rows) == [("unexpected_drop", "nat", SVC)], "what comes behind it need not be folded"
-
-
-@cases
-def test_a_service_chain_that_may_end_so(name, rules):
-    user = "KUBE-MARK-DROP KUBE-SEP-AAAAAAAAAAAAAAAA " + name
-    assert ask(texts.small("nat", user, ["-A %s %s" % (name, rule) for rule in rules])) == []
 
 
 # Rules that lost one of several matches, and verdicts that kube-proxy does not write.
@@ -251,26 +176,6 @@ def test_a_way_of_external_traffic_that_everybody_takes(rules, told):
                            ["-A %s %s" % (ext, rule) for rule in rules]))
     assert [(row["kind"], row["text"])
             for row in rows] == ([] if told is None else [("lost_match", "-A %s %s" % (ext, rules[told]))])
-
-
-@cases
-def test_a_verdict_in_the_chain_of_a_service_is_not_of_kube_proxy(name, rule, behind):
-    def asked(*rules):
-        chains = " ".join(sorted({name, SVC, "KUBE-SEP-AAAAAAAAAAAAAAAA"}))
-        return texts.told(ask(texts.small("nat", chains, ["-A %s %s" % (name, one) for one in rules])))
-    assert asked(rule, behind) == [("unexpected_drop", "nat", name)]
-    assert asked(behind, rule) == [], "nothing is behind it"
-
-
-@pytest.mark.parametrize("mode, told", [("iptables", []), ("ipvs", ["lost_match"]), (None, [])])
-@pytest.mark.parametrize("target", ["RETURN", "ACCEPT"])
-def test_a_verdict_in_kube_services_lost_a_match_in_ipvs_mode_only(mode, told, target):
-    """In iptables mode it is reported as unexpected_drop."""
-    rule_set = texts.read(texts.small("nat", "KUBE-SERVICES", ["-A KUBE-SERVICES -j " + target]))
-    assert [row["kind"] for row in ask_lost_match(rule_set, texts.setting(rule_set, mode=mode))] == told
-    of_ipvs = texts.read(texts.small("nat", "KUBE-SERVICES", ["-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP "
-                                                              "dst,dst -j ACCEPT", "-A KUBE-SERVICES -j " + target]))
-    assert len(list(ask_lost_match(of_ipvs, texts.setting(of_ipvs, mode=None)))) == 1, "its sets tell"
 
 
 @cases

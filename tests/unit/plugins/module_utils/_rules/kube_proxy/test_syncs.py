@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kube-proxy's syncs leave: one IP family flushed beside the other, a flush half repaired or not noticed, marks that do not fit, numbers of rules."""
+"""What kube-proxy's syncs leave: one IP family flushed beside the other, a flush half repaired or not noticed, marks
+that do not fit, numbers of rules."""
 
 import functools
 
@@ -17,7 +18,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_metrics import (
     parse_kube_proxy_metrics)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.families import ask_families
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.marks import ask_marks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.promised import (
@@ -102,44 +102,11 @@ def test_what_cannot_be_read_was_not_flushed():
 
 # The node that was flushed, and what a partial sync brought back.
 
-JUMPS = (texts.TO_SERVICES, texts.FROM_NODE)
-
 
 def ask_of_repaired(text, **known):
     rule_set = texts.read(text)
     return [(row["kind"], row["table"], row["chain"], row["count"])
             for row in ask_repaired(rule_set, texts.setting(rule_set, **known))]
-
-
-def emptied(text, *chains):
-    ours = tuple("-A %s " % chain for chain in chains + tuple(chain.replace("SVC", "SEP") for chain in chains))
-    return "\n".join(line for line in text.split("\n") if not line.startswith(ours))
-
-
-@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
-@pytest.mark.parametrize("backend", ["nft", "legacy"])
-def test_flushed_and_one_service_brought_back(family, backend):
-    text = emptied(texts.healthy(family, backend), texts.OTHER_SVC, texts.THIRD_SVC)
-    assert ask_of_repaired(texts.without(text, *JUMPS)) == [("half_repaired", "nat", texts.OTHER_SVC, 2)]
-    assert ask_of_repaired(text) == [("half_repaired", "nat", texts.OTHER_SVC, 2)], "jumps are there, most chains are empty"
-    assert ask_of_repaired(text, mode=None) == [("half_repaired", "nat", texts.OTHER_SVC, 2)]
-
-
-def test_flushed_and_nothing_brought_back():
-    assert ask_of_repaired(texts.flushed(texts.healthy(), "nat")) == [("half_repaired", "nat", texts.SVC, 3)]
-
-
-def test_not_without_reason():
-    assert ask_of_repaired(texts.healthy()) == []
-    assert ask_of_repaired(texts.without(texts.healthy(), *JUMPS)) == [], "deleted jumps are missing anchors"
-    assert ask_of_repaired(emptied(texts.healthy(), texts.OTHER_SVC)) == [], "a single empty chain is told as that"
-    assert ask_of_repaired(texts.flushed(texts.healthy(), "nat", True)) == [], "with its chains gone anchors are missing"
-
-
-def test_only_where_kube_proxy_cannot_have_noticed():
-    text = texts.flushed(texts.healthy(), "nat")
-    assert ask_of_repaired(texts.without(text, ":KUBE-PROXY-CANARY - [0:0]")) == [], "it notices that the one of mangle is gone"
-    assert ask_of_repaired(text, mode="ipvs") == []
 
 
 @pytest.mark.parametrize("at", range(0, len(texts.healthy()), 107))
@@ -183,7 +150,7 @@ def test_nothing_is_lost_or_kube_proxy_notices_it():
 # The mark that kube-proxy's rules set and the one they look for.
 
 SET = "-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000"
-MASQUERADED, ACCEPTED = ("mark_mismatch", "nat", "KUBE-POSTROUTING"), ("mark_mismatch", "filter", "KUBE-FORWARD")
+MASQUERADED = ("mark_mismatch", "nat", "KUBE-POSTROUTING")
 
 
 def ask_of_marks(text, **known):
@@ -193,27 +160,6 @@ def ask_of_marks(text, **known):
 
 def marking(*rules):
     return texts.instead(texts.healthy(), SET, "\n".join("-A KUBE-MARK-MASQ " + rule for rule in rules))
-
-
-@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
-@pytest.mark.parametrize("backend", ["nft", "legacy"])
-def test_a_mark_that_nobody_looks_for(family, backend):
-    healthy = texts.healthy(family, backend)
-    assert ask_of_marks(healthy) == []
-    other = texts.instead(healthy, SET, SET.replace("0x4000", "0x8000"))
-    assert ask_of_marks(other) == [MASQUERADED, ACCEPTED]
-    assert ask_of_marks(other, mode="ipvs") == ask_of_marks(other, mode=None) == [MASQUERADED, ACCEPTED]
-    assert ask_of_marks(other, mode="nftables") == []
-    assert ask_of_marks(texts.instead(healthy, texts.UNMARKED, texts.UNMARKED.replace("0x4000", "0x8000"))) == [MASQUERADED]
-    assert ask_of_marks(texts.instead(healthy, texts.MARKED, texts.MARKED.replace("0x4000", "0x8000"))) == [ACCEPTED]
-    assert ask_of_marks(healthy.replace("0x4000", "0x40000")) == [], "the bit is configurable"
-
-
-def test_it_is_told_alone_and_with_the_rule():
-    text = texts.instead(texts.healthy(), texts.UNMARKED, texts.UNMARKED.replace("0x4000", "0x8000"))
-    rows = questions.ask([texts.read(text), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
-    assert [(row["kind"], row["text"])
-            for row in rows] == [("mark_mismatch", texts.UNMARKED.replace("0x4000", "0x8000"))]
 
 
 @cases
@@ -226,15 +172,6 @@ def test_forms_of_postrouting(rules, told):
     lines = [line for line in texts.healthy().split("\n") if not line.startswith("-A KUBE-POSTROUTING")]
     text = texts.adding("\n".join(lines), "nat", *["-A KUBE-POSTROUTING " + rule for rule in rules])
     assert (MASQUERADED in ask_of_marks(text)) is told
-
-
-def test_nothing_is_said_of_what_is_not_known():
-    other = marking("-j MARK --set-xmark 0x8000/0x8000")
-    assert ask_of_marks(other[:other.rindex("COMMIT")]) == []
-    assert ask_of_marks(texts.without(other, ":KUBE-MARK-MASQ - [0:0]")) == []
-    only = texts.small("nat", "KUBE-MARK-MASQ KUBE-POSTROUTING",
-                       [SET.replace("0x4000", "0x1"), texts.UNMARKED, texts.SNAT])
-    assert ask_of_marks(only) == [], "kubelet's own, up to 1.27"
 
 
 # Rules that kube-proxy counts against rules in the kernel: real captures of both.

@@ -3,13 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Refusals on the path to Services and pods, and refusals with a known reason."""
 
-import re
 
 import chain_texts as texts
 import pytest
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.drops import ask_drops
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
 
@@ -23,12 +21,6 @@ def ask(text, **known):
 
 def added(*lines, **where):
     return ask(texts.adding(texts.healthy(), "filter", *lines, **where))
-
-
-@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
-@pytest.mark.parametrize("backend", ["nft", "legacy"])
-def test_a_healthy_node_refuses_nothing(family, backend):
-    assert ask(texts.healthy(family, backend)) == []
 
 
 @cases
@@ -69,15 +61,6 @@ def test_a_refusal_with_a_known_reason(rule):
     assert added(rule) == []
 
 
-def test_one_client_may_be_banned_but_no_endpoint():
-    """fail2ban and administrators add such rules to FORWARD, which the packets of a NodePort's clients pass."""
-    assert added("-A FORWARD -s 198.51.100.7/32 -j DROP",
-                 "-A FORWARD -s 198.51.100.8/32 -p tcp -m tcp --dport 80 -j REJECT") == []
-    endpoint = re.search(r"--to-destination ([\d.]+):", texts.healthy()).group(1)
-    rule = "-A FORWARD -s %s/32 -j DROP" % endpoint
-    assert added(rule, first=True) == [("unexpected_drop", "FORWARD", rule)]
-
-
 @pytest.mark.parametrize("endpoints, doubted", [(frozenset(), False), (frozenset([("198.51.100.7", 80, "tcp")]), True),
                                                 (None, True)])
 def test_a_ban_is_doubted_where_the_address_may_be_an_endpoint(endpoints, doubted):
@@ -101,21 +84,6 @@ def test_a_ban_is_doubted_where_the_address_may_be_an_endpoint(endpoints, doubte
     ])
 def test_what_others_refuse_in_their_own_chains_is_theirs(name, rule):
     assert added(":%s - [0:0]" % name, "-A %s %s" % (name, rule)) == []
-
-
-@pytest.mark.parametrize("name", ["FORWARD", "INPUT", "OUTPUT"])
-def test_a_refusal_that_hides_anchors_is_told_as_that(name):
-    assert added("-A %s -j DROP" % name, first=True) == []
-
-
-def test_a_refusal_of_everything_behind_the_anchors():
-    assert added("-A FORWARD -j REJECT --reject-with icmp-host-prohibited") == [
-        ("unexpected_drop", "FORWARD", "-A FORWARD -j REJECT --reject-with icmp-host-prohibited")]
-    assert added(*(FLANNEL + ["-A FORWARD -j REJECT"])) == [], "what pods need was accepted before"
-    assert added(*(FLANNEL[:1] + ["-A FORWARD -j REJECT"] + FLANNEL[1:])) == [("unexpected_drop", "FORWARD",
-                                                                               "-A FORWARD -j REJECT")]
-    assert added("-A INPUT -j DROP",
-                 "-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT") == [("unexpected_drop", "INPUT", "-A INPUT -j DROP")]
 
 
 def policy(*lines, **known):
@@ -154,16 +122,6 @@ def test_a_policy_with_accepts_before_it(lines):
     assert policy(*lines) == []
 
 
-def test_the_policy_matters_where_services_or_pods_are():
-    docker = texts.dropping(texts.small("filter", "", []), "filter", "FORWARD")
-    assert ask(docker, mode=None) == []
-    assert ask(docker, mode="nftables") == FORWARD_DROP, "rules of nftables mode do not overrule it"
-    assert policy(family="ipv6") == FORWARD_DROP
-    services = ("KUBE-SVC-", "KUBE-SEP-", "KUBE-EXT-")
-    unused = "\n".join(line for line in texts.healthy("ipv6").split("\n") if not any(name in line for name in services))
-    assert ask(texts.dropping(unused, "filter", "FORWARD")) == [], "no Service has an IPv6 address"
-
-
 @pytest.mark.parametrize("at", range(0, len(texts.healthy()), 103))
 def test_a_table_that_is_cut_off_drops_nothing(at):
     text = texts.dropping(texts.healthy(), "filter", "FORWARD")
@@ -191,10 +149,6 @@ def test_a_refusal_of_everything_before_the_filter(table, name, target):
     assert list(ask_drops(rule_set, texts.setting(rule_set, mode=None))) == [], "no Service is served here"
 
 
-def test_what_is_for_the_node_itself_may_be_refused_early():
-    assert early("mangle", "INPUT -j DROP") == []
-
-
 @pytest.mark.parametrize("target", ["DROP", "RETURN", "ACCEPT"])
 @pytest.mark.parametrize("chain, before",
                          [("KUBE-SERVICES", "-A KUBE-SERVICES ! -d"), ("KUBE-NODEPORTS", "-A KUBE-NODEPORTS -p tcp")])
@@ -209,18 +163,6 @@ def test_a_rule_that_hides_the_virtual_addresses(target, chain, before):
                              "").replace(before, rule + "\n" + before)) == [("unexpected_drop", chain, rule)]
     for rule in ("-A %s -s 10.244.3.0/24 -j %s" % (chain, target), "-A %s -d 10.96.0.1/32 -j %s" % (chain, target)):
         assert ask(texts.adding(texts.healthy(), "nat", rule, first=True)) == [("unexpected_drop", chain, rule)]
-
-
-def test_a_verdict_among_the_virtual_addresses_is_told_once():
-    rule_set = texts.read(texts.adding(texts.healthy(), "nat", "-A KUBE-SERVICES -j RETURN", first=True))
-    assert [row["kind"] for row in questions.ask([rule_set], texts.setting_by())[0]] == ["unexpected_drop"]
-
-
-def test_of_many_refusals_of_everything_the_first_is_told():
-    rule_set = texts.read(texts.adding(texts.healthy(), "filter", "-A FORWARD -j DROP", "-A FORWARD -j REJECT",
-                                       "-A FORWARD -j DROP"))
-    assert [(row["text"], row["count"])
-            for row in ask_drops(rule_set, texts.setting(rule_set))] == [("-A FORWARD -j DROP", 3)]
 
 
 @pytest.mark.parametrize("name", ["FORWARD", "INPUT", "OUTPUT", "KUBE-FORWARD"])

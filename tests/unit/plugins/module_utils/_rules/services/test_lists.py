@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is listed of Services: networks, and the sketch."""
+"""Lists of Services: their networks, and the sketch."""
 
 import base64
 import ipaddress

@@ -28,7 +28,7 @@ def found(text, **known):
 def node(table, *lines, **how):
     """A healthy node with these lines in one of its tables; the rules come first unless `first=False`."""
     healthy = texts.healthy(how.get("family", "ipv4"))
-    if table == "raw":
+    if table in ("raw", "security"):
         return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"),
                            [line for line in lines if line[0] == "-"]) + healthy
     return texts.adding(healthy, table, *lines, first=how.get("first", True))
@@ -121,19 +121,10 @@ def test_a_table_that_breaks_off(table, rule):
 
 # In ipvs mode packets to Services take other chains.
 
-def ask_service_path_ipvs(text, services=None, **known):
+def refused(text, services=None, **known):
     rule_set = texts.read(text)
     return [(row["table"], row["chain"], row["text"])
             for row in ask_drops(rule_set, texts.setting(rule_set, **known), services)]
-
-
-def node_service_path_ipvs(table, *lines, **how):
-    """A healthy node with these lines in one of its tables; the rules come first unless `first=False`."""
-    healthy = texts.healthy(how.get("family", "ipv4"))
-    if table in ("raw", "security"):
-        return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"),
-                           [line for line in lines if line[0] == "-"]) + healthy
-    return texts.adding(healthy, table, *lines, first=how.get("first", True))
 
 
 IPVS = [Service("ipv4", "10.96.0.1", 443, "tcp", "", (("192.0.2.11", 6443, "tcp"),), True, None),
@@ -144,7 +135,7 @@ IPVS = [Service("ipv4", "10.96.0.1", 443, "tcp", "", (("192.0.2.11", 6443, "tcp"
 def ipvs(*lines, **how):
     """The findings on a node in ipvs mode; its chains do not matter."""
     table = how.pop("table", "filter")
-    return ask_service_path_ipvs(node_service_path_ipvs(table, *lines, first=how.pop("first", True)), how.pop("services", IPVS), mode="ipvs")
+    return refused(node(table, *lines, first=how.pop("first", True)), how.pop("services", IPVS), mode="ipvs")
 
 
 @cases
@@ -168,8 +159,8 @@ def test_in_ipvs_mode_a_firewall_that_closes_the_node(before, told):
     lines = [":KUBE-NODE-PORT - [0:0]", "-A INPUT " + before]
     assert bool(ipvs(*(lines + ["-A INPUT -j DROP"]), first=False)) is told
     healthy = texts.dropping(texts.adding(texts.healthy(), "filter", *lines, first=False), "filter", "INPUT")
-    assert bool(ask_service_path_ipvs(healthy, IPVS, mode="ipvs")) is told
-    assert ask_service_path_ipvs(healthy, IPVS, mode="nftables") == []
+    assert bool(refused(healthy, IPVS, mode="ipvs")) is told
+    assert refused(healthy, IPVS, mode="nftables") == []
 
 
 def test_in_ipvs_mode_packets_leave_to_endpoints():
@@ -186,5 +177,5 @@ def test_services_of_ipv6_that_no_rules_tell(mode):
                      if not line.startswith((":KUBE-S", "-A KUBE-S", ":KUBE-E", "-A KUBE-E")))
     text = texts.adding(text, "filter", ":MINE - [0:0]", "-A FORWARD -j MINE", "-A MINE -j DROP")
     service = Service("ipv6", "fd00:10:96::1", 80, "tcp", "", (("fd00:10:244::1", 8080, "tcp"),), True, None)
-    assert ask_service_path_ipvs(text, [service], mode=mode) == [("filter", "MINE", "-A MINE -j DROP")]
-    assert ask_service_path_ipvs(text, IPVS, mode=mode) == []
+    assert refused(text, [service], mode=mode) == [("filter", "MINE", "-A MINE -j DROP")]
+    assert refused(text, IPVS, mode=mode) == []

@@ -1,0 +1,143 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Dumps, their damage, and the observations of a question, as rows in tests/rules/*.yml.
+
+A row begins with a healthy node (`node: ipv6 legacy`, by default `ipv4 nft`; `every` is all four) or with single
+tables (`only: {nat: [chains in one string, rules]}`). Each step of `damage` changes the text: `without` and `gone`
+remove lines (whole ones, or all that begin so), `instead` replaces text, `flush` and `delete` are -F and -F -X of a
+table, `policy` sets DROP, `cut` ends the text before a piece; the name of a table adds lines at its end, or first
+(`nat first`). `know` lists facts of the node. `found` lists what the question observes: `kind table chain`, then the
+text of the rule where it matters, or a mapping of some keys. A row in `also` goes on from its row, `each` repeats a
+row with $it or with the keys of a mapping. Names in capitals, like $SVC, are those of chain_texts.
+"""
+
+import itertools
+import pathlib
+import re
+
+import chain_texts as texts
+import pytest
+import yaml
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.duplicates import ask_duplicates
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.anchors import ask_anchors, ask_hint
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.emptied import ask_emptied
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.incomplete import ask_incomplete
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.lost_match import ask_lost_match
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.marks import ask_marks
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.repaired import ask_repaired
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.loops import ask_loops
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.drops import ask_drops
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostports import ask_hostports
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.leftovers import (ask_backends,
+                                                                                                 ask_other_mode)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.masquerade import ask_masquerade
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.structure import ask_structure
+
+RULES = pathlib.Path(__file__).resolve().parents[4] / "rules"
+# Questions to one rule set; the others ask all rule sets of a node at once.
+ONE = {"anchors": ask_anchors, "duplicates": ask_duplicates, "emptied": ask_emptied, "incomplete": ask_incomplete,
+       "lost_match": ask_lost_match, "marks": ask_marks, "repaired": ask_repaired, "loops": ask_loops,
+       "drops": ask_drops, "hostports": ask_hostports, "leftovers": ask_other_mode, "masquerade": ask_masquerade,
+       "structure": ask_structure}
+ALL = {"all": lambda sets, setting_by: questions.ask(sets, setting_by)[0], "hint": ask_hint,
+       "backends": lambda sets, _setting_by: ask_backends(sets)}
+NODES = ["ipv4 nft", "ipv4 legacy", "ipv6 nft", "ipv6 legacy"]
+NAMES = dict({name: value for name, value in vars(texts).items() if name.isupper() and isinstance(value, str)},
+             SEP=texts.SVC.replace("SVC", "SEP"), SVL=texts.SVC.replace("SVC", "SVL"))
+
+
+def filled(value, names):
+    """A value of a row with names put in; a value that is one name may become a list."""
+    if isinstance(value, str):
+        if value.startswith("$") and value[1:] in names:
+            return names[value[1:]]
+        return re.sub(r"\$(\w+)", lambda match: names[match.group(1)], value)
+    if isinstance(value, list):
+        return [filled(each, names) for each in value]
+    if isinstance(value, dict):
+        return {filled(key, names): filled(each, names) for key, each in value.items()}
+    return value
+
+
+def listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def add(text, table, lines, family, backend, first):
+    if "*%s\n" % table in text:
+        return texts.adding(text, table, *lines, first=first)
+    return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"),
+                       [line for line in lines if line[0] == "-"], family, backend) + text
+
+
+def damaged(text, what, value, family, backend):
+    if what == "without":
+        return texts.without(text, *listed(value))
+    if what == "gone":
+        kept = [line for line in text.split("\n") if not line.startswith(tuple(listed(value)))]
+        assert len(kept) < len(text.split("\n")), value
+        return "\n".join(kept)
+    if what == "instead":
+        for old, new in value.items():
+            text = texts.instead(text, old, new)
+        return text
+    if what in ("flush", "delete"):
+        return texts.flushed(text, value, what == "delete")
+    if what == "policy":
+        (table, chain), = value.items()
+        return texts.dropping(text, table, chain)
+    if what == "cut":
+        return text[:text.rindex(value)]
+    return add(text, what.split()[0], listed(value), family, backend, what.endswith(" first"))
+
+
+def text_of(row):
+    family, backend = row.get("node", NODES[0]).split()
+    text = "".join(texts.small(name, rules[0], rules[1:], family, backend)
+                   for name, rules in row["only"].items()) if "only" in row else texts.healthy(family, backend)
+    for step in row.get("damage", ()):
+        for what, value in step.items():
+            text = damaged(text, what, value, family, backend)
+    return text
+
+
+def seen(row, wanted):
+    """An observation in the form in which it is wanted."""
+    if isinstance(wanted, dict):
+        return {key: row[key] for key in wanted}
+    parts = [row["kind"], row["table"], row["chain"], row["text"]]
+    return " ".join(parts[:3 if len(wanted.split()) == 3 else 4])
+
+
+def expanded(row, subject):
+    """Rows of one check each: for each value of `each`, the row and those in `also`."""
+    nodes = NODES if row.get("node") == "every" else [row.get("node", NODES[0])]
+    for node, value in itertools.product(nodes, filled(row.get("each", [None]), NAMES)):
+        names = dict(NAMES, **(value if isinstance(value, dict) else {"it": value}))
+        own = filled({key: each for key, each in row.items() if key not in ("each", "also")}, names)
+        own = dict({"ask": subject}, **dict(own, node=node))
+        for more in itertools.chain([{}] if "found" in own else [], filled(row.get("also", []), names)):
+            yield dict(own, **dict(more, damage=own.get("damage", []) + more.get("damage", []),
+                                   know=dict(own.get("know", {}), **more.get("know", {}))))
+
+
+ROWS = [pytest.param(one, id="%s: %s" % (path.stem, row["name"])) for path in sorted(RULES.glob("*.yml"))
+        for row in yaml.safe_load(path.read_text(encoding="utf-8")) for one in expanded(row, path.stem)]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_what_is_observed(row):
+    known = {key: tuple(value) if isinstance(value, list) else value for key, value in row["know"].items()}
+    if "ports" in known:
+        known["ports"] = {}
+    rule_sets = [texts.read(text_of(each)) for each in [row] + row.get("beside", [])]
+    if row["ask"] in ONE:
+        rows = list(ONE[row["ask"]](rule_sets[0], texts.setting(rule_sets[0], **known)))
+    else:
+        rows = ALL[row["ask"]](rule_sets, texts.setting_by(**known))
+    rows = [found for found in rows if found["kind"] not in row.get("but", ())]
+    wanted = row["found"]
+    assert len(rows) == len(wanted) and [seen(*pair) for pair in zip(rows, wanted)] == wanted, rows
