@@ -10,7 +10,9 @@ import pathlib
 from results import TOP
 
 UNIT, PLUGINS = pathlib.PurePath("tests/unit"), pathlib.PurePath("plugins")
-ROWS = pathlib.PurePath("tests/rows")
+# Rows of tests: those of tests/rows are read by the test of the same name, those of tests/rules by DUMPS.
+ROWS, RULES = pathlib.PurePath("tests/rows"), pathlib.PurePath("tests/rules")
+DUMPS = UNIT / "plugins/module_utils/_rules/test_dumps.py"
 PACKAGE = "ansible_collections.kubenode.netfilter."
 USERS_TESTS = 60
 # Folders whose files tests and tools import by file name only.
@@ -30,6 +32,8 @@ def tests_of(path, top=TOP):
     these are the tests of the files that import it.
     """
     path = pathlib.PurePath(path)
+    if RULES in path.parents:
+        return [str(DUMPS)]
     if ROWS in path.parents:
         return [str(UNIT / "plugins/module_utils" / path.relative_to(ROWS).with_name("test_%s.py" % path.stem))]
     if path.suffix != ".py" or path.parts[0] not in (str(PLUGINS), "tests"):
@@ -77,6 +81,8 @@ def mirror_of(path, top):
     of_folder = folder.parent / ("test_%s.py" % folder.name)
     if not found:
         found = [of_folder] if of_folder.exists() else here if len(here) == 1 else []
+    if "_rules" in path.parts and found and (top / RULES / (path.stem + ".yml")).exists():
+        found.append(top / DUMPS)
     return [test.relative_to(top) for test in found]
 
 
