@@ -63,13 +63,15 @@ def test_a_module_that_fails_does_not_keep_the_next_from_running(trees):
 
 
 def test_all_subjects_of_a_call_take_one_lock(trees, monkeypatch):
-    lock = importlib.import_module("ansible_collections.kubenode.netfilter.plugins.module_utils._host.lock")
+    node_changes = importlib.import_module(PLUGINS + "node_changes")
+    lock = importlib.import_module(PLUGINS.replace("modules.", "module_utils._host.lock"))
     real, taken = lock._locked, []
     monkeypatch.setattr(lock, "_locked", lambda *paths: taken.append(paths) or real(*paths))
-    call([("kernel_modules", MODULES), ("conntrack", SETTINGS)], trees[0])
-    assert len(taken) == 1
-    call([("kernel_modules", MODULES)], trees[0], _ansible_check_mode=True)
-    assert len(taken) == 1 and not lock._TAKEN
+    for check in (True, False):
+        with node_changes.calls.one_call():
+            for name, options in (("kernel_modules", MODULES), ("conntrack", SETTINGS)):
+                node_changes.row_of({"module": name, "options": dict(options, root=trees[0], place="live")}, check)
+        assert len(taken) == (0 if check else 1) and not lock._TAKEN
 
 
 def test_what_a_module_trips_over_is_its_result(trees, monkeypatch):
