@@ -87,18 +87,15 @@ def test_programs_of_a_folder_are_found(starter, tmp_path):
     assert found(look(merged(DEBIAN, files), tmp_path), "/opt/b") == [(True, ["timer"])]
 
 
-@pytest.mark.parametrize("caller", [
-    {"etc/cron.daily/all": executable("#!/bin/sh\n/opt/tools/nightly\n")},
-    {"etc/cron.daily/all": executable("#!/bin/sh\nrun-parts /opt/tools\n")},
-])
-def test_a_name_that_became_known_later_is_found_in_what_was_read_before(caller, tmp_path):
-    """A unit names the script first, before it is known that site-reset flushes."""
+@pytest.mark.parametrize("caller, name", [("/opt/tools/nightly", "site-reset"), ("run-parts /opt/tools", "wipe")])
+def test_a_name_that_became_known_later_is_found_in_what_was_read_before(caller, name, tmp_path):
+    """A unit names the script first, before it is known that the other one flushes."""
     files = merged(service("early.service", "ExecStart=/bin/true /opt/tools/nightly"),
-                   {"opt/tools/nightly": executable("#!/bin/sh\nsite-reset\n"), "usr/local/sbin/site-reset": FLUSH},
-                   caller)
+                   {"opt/tools/nightly": executable("#!/bin/sh\n%s\n" % name), "usr/local/sbin/" + name: FLUSH,
+                    "etc/cron.daily/all": executable("#!/bin/sh\n%s\n" % caller)})
     section = look(merged(DEBIAN, files), tmp_path)
     assert (True, ["timer"]) in [(row["live"], row["triggers"]) for row in section["hooks"]
-                                 if row["path"] == "/usr/local/sbin/site-reset"]
+                                 if row["path"] == "/usr/local/sbin/" + name]
 
 
 LOADED = """
