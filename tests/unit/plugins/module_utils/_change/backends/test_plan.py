@@ -87,6 +87,8 @@ def test_the_bridge_tools_stay_where_there_is_no_other_and_that_is_said(tmp_path
         ({"etc/os-release": "ID=talos\n"}, "nft", "no iptables program"),
         (plain("nft", {"usr/sbin/xtables-nft-multi": executable()}, "rhel"), "legacy",
          "no iptables of the legacy backend (links has nft)"),
+        ({"etc/os-release": "ID=rhel\n", "usr/sbin/xtables-nft-multi": executable(),
+          "usr/sbin/iptables": link("xtables-nft-multi")}, "legacy", "no iptables of the legacy backend (links has nft)"),
         (plain("legacy", {"usr/sbin/xtables-legacy-multi": executable()}, "mariner"), "nft",
          "no iptables of the nft backend"),
         (red_hat(choices=(("nft", "10"),)), "legacy",
