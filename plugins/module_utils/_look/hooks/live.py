@@ -11,7 +11,7 @@ import re
 
 from ..._host.host import OK
 from ..._parse.commands import embedded
-from ..host.place import LIVE
+from ..host.place import BUNDLE, LIVE
 
 # run-parts of Debian (man run-parts), which its cron follows for /etc/cron.d too (man cron).
 _DEBIAN_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -227,6 +227,8 @@ def _daemon(look, name):
         return next((answer for answer in states if answer[0]), states[0])
     if any(look.host.find_binary(program) for program in _DAEMONS[name]):
         return None, "%s is installed, but whether it runs is not known" % name
+    if look.node["place"] == BUNDLE:
+        return None, "whether %s runs is not known: the bundle has neither its unit nor its program" % name
     return False, "%s is not installed" % name
 
 
