@@ -17,7 +17,7 @@ import choice
 import progress
 from results import BUILD, TOP, clean_env
 
-# (part, minutes on two cores, settings of make), cheap parts first: they use one core beside the virtual machines, while
+# (part, minutes on two cores, settings of make), cheap parts first: they use one core beside the virtual machines, but
 # the unit tests use all. The minutes are for the estimate of a first run; they are no timeout. Benchmarks only prove
 # that they run (SMOKE), because times are comparable only on an idle machine.
 COMMON = (("lint", 2, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 2, ()), ("bench", 3, ("SMOKE=1",)))

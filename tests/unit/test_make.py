@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The make targets: each starts its tool; `make test` sums up, ends and stops parts that are scripts here; the choice of
-kernel and scenario; which tests belong to a source; the shared cache."""
+"""The make targets: each starts its tool; `make test` sums up, ends and stops parts, which are scripts here; the choice
+of kernel and scenario; the tests of a source; the shared cache."""
 
 import os
 import pathlib
