@@ -10,7 +10,6 @@ import os
 import pathlib
 import re
 import sys
-import tempfile
 import time
 
 import lint
@@ -18,7 +17,7 @@ import yaml
 from changes import CATALOGUE, NoBase, base_of, changed_checks, changed_files
 from mirror import tests_of
 from results import BUILD, MAX_NAMES, TOP, VENV, Results, clean_env
-from unit import place_for_trees
+from unit import trees
 
 # Of the two minutes; linters and pages run at the same time as the tests.
 SECONDS = 75
@@ -72,8 +71,7 @@ def run_tests(results, plan, end):
             continue
         junit = BUILD / "results" / ("quick-%s.xml" % what.partition(" ")[0])
         junit.unlink(missing_ok=True)
-        with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-", dir=place_for_trees()) as folder:
-            os.chmod(folder, 0o1777)
+        with trees() as folder:
             command = [VENV / "bin/python", TOP / "tests/tools/pytest_until.py", max(1, round(end - time.monotonic())),
                        "-q", "-p", "no:cacheprovider", "--junit-xml", junit, *arguments]
             results.run(what, command, env=clean_env(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder), junit=junit)

@@ -1,19 +1,18 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Measures the unit tests and writes tests/unit/slow.txt: the tests that `make test` leaves to `make test-all`.
-
-Usage: slow.py [TEST ...]      of these tests only, and prints the list instead of writing it
-"""
+"""Measures the unit tests and writes tests/unit/slow.txt: the tests that `make test` leaves to `make test-all`."""
 
 import collections
+import concurrent.futures
+import json
 import os
+import subprocess
 import sys
-import tempfile
 
 import pytest
-from results import TOP
-from unit import UNIT, place_for_trees
+from results import BUILD, TOP, clean_env
+from unit import PLUGIN_TESTS, UNIT, trees
 
 # CPU time, with that of processes that a test starts: a busy machine gives the same list.
 SLOW = 0.8
@@ -21,6 +20,8 @@ LIST = TOP / "tests" / "unit" / "slow.txt"
 HEAD = """\
 # Written by `make slow`: cases that take %g seconds of CPU time or more, and tests of which all cases do on average.
 """
+# Two processes of about the same length.
+HALVES = {"plugins": [PLUGIN_TESTS], "others": [UNIT, "--ignore", PLUGIN_TESTS]}
 
 
 def cpu_seconds():
@@ -40,6 +41,25 @@ class Meter:
         self.seconds[item.nodeid] = cpu_seconds() - before
 
 
+def measure(file, tests):
+    """Run tests in this process and write {id of a case: seconds} into a file."""
+    meter = Meter()
+    status = pytest.main(["-q", "-p", "no:cacheprovider", *tests], plugins=[meter])
+    with open(file, "w", encoding="utf-8") as out:
+        json.dump(meter.seconds, out)
+    return status
+
+
+def measured(half):
+    """Return {id of a case: seconds} of one half of the tests, measured in a process of its own."""
+    file = BUILD / "results" / ("slow-%s.json" % half)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with trees() as folder:
+        subprocess.run([sys.executable, __file__, str(file), *HALVES[half]], cwd=str(TOP), check=False,
+                       env=clean_env(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder), stdin=subprocess.DEVNULL)
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
 def slow_of(seconds):
     """Return the lines of the list for {id of a case: seconds}; a test without its cases stands for all of them."""
     tests = collections.defaultdict(list)
@@ -50,22 +70,17 @@ def slow_of(seconds):
                           if taken >= SLOW and case.partition("[")[0] not in slow})
 
 
-def main(tests):
-    meter = Meter()
-    with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-", dir=place_for_trees()) as folder:
-        os.chmod(folder, 0o1777)
-        os.environ["TMPDIR"] = tempfile.tempdir = folder
-        status = pytest.main(["-q", "-p", "no:cacheprovider", *(tests or [str(TOP / UNIT)])], plugins=[meter])
-    lines = slow_of(meter.seconds)
-    if tests:
-        print("\n".join(lines))
-    else:
-        LIST.write_text(HEAD % SLOW + "".join(line + "\n" for line in lines), encoding="utf-8")
-    of_slow = sum(taken for case, taken in meter.seconds.items()
-                  if case in lines or case.partition("[")[0] in lines)
-    print("  %d lines; %d of %d seconds" % (len(lines), of_slow, sum(meter.seconds.values())))
-    return status
+def main():
+    seconds = {}
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for half in pool.map(measured, HALVES):
+            seconds.update(half)
+    lines = slow_of(seconds)
+    LIST.write_text(HEAD % SLOW + "".join(line + "\n" for line in lines), encoding="utf-8")
+    of_slow = sum(taken for case, taken in seconds.items() if case in lines or case.partition("[")[0] in lines)
+    print("  %s: %d lines; %d of %d seconds, %d cases" % (LIST.relative_to(TOP), len(lines), of_slow,
+                                                         sum(seconds.values()), len(seconds)))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(measure(sys.argv[1], sys.argv[2:]) if sys.argv[1:] else main())

@@ -9,6 +9,7 @@ slow ones of files that changed since main~20.
 """
 
 import concurrent.futures
+import contextlib
 import os
 import shutil
 import sys
@@ -41,14 +42,22 @@ def place_for_trees():
     return MEMORY if os.path.ismount(MEMORY) and shutil.disk_usage(MEMORY).free >= ROOM else None
 
 
+@contextlib.contextmanager
+def trees():
+    """The path of a new folder for the trees of tests. Like /tmp it is open to all, because some tests unpack and read
+    their tree as another user."""
+    with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-", dir=place_for_trees()) as folder:
+        os.chmod(folder, 0o1777)
+        yield folder
+
+
 def run_pytest(results, what, python, *tests, **variables):
     """Run tests as one row; return the file of their results."""
     junit = BUILD / "results" / ("%s.xml" % "".join(char if char.isalnum() else "-" for char in what))
     junit.unlink(missing_ok=True)
     seed = ["--hypothesis-seed", os.environ["KUBENODE_SEED"]] if os.environ.get("KUBENODE_SEED") else []
     # Write no byte code into the tree, because other Pythons read it at the same time.
-    with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-", dir=place_for_trees()) as folder:
-        os.chmod(folder, 0o1777)  # Like /tmp, because some tests unpack and read their tree as another user.
+    with trees() as folder:
         results.run(what, [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", junit] + seed
                     + list(tests), env=clean_env(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder, **variables), junit=junit)
     return junit

@@ -12,11 +12,10 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 from mirror import UNIT, is_test, tests_of
 from results import TOP, VENV, clean_env
-from unit import place_for_trees
+from unit import trees
 
 NO_TESTS = 5
 
@@ -47,8 +46,7 @@ def nearest(path):
 
 def run(tests, *options):
     """Run pytest with its output on the terminal; return its status."""
-    with tempfile.TemporaryDirectory(prefix="kubenode-netfilter-", dir=place_for_trees()) as folder:
-        os.chmod(folder, 0o1777)
+    with trees() as folder:
         command = [str(VENV / "bin/python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, *tests]
         return subprocess.run(command, cwd=str(TOP), env=clean_env(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder),
                               stdin=subprocess.DEVNULL, check=False).returncode
