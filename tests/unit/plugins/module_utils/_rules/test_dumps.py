@@ -141,3 +141,10 @@ def test_what_is_observed(row):
     rows = [found for found in rows if found["kind"] not in row.get("but", ())]
     wanted = row["found"]
     assert len(rows) == len(wanted) and [seen(*pair) for pair in zip(rows, wanted)] == wanted, rows
+
+
+@pytest.mark.parametrize("question", ["emptied", "structure", "loops", "lost_match"])
+@pytest.mark.parametrize("at", range(0, len(texts.healthy()), 211))
+def test_a_dump_that_ends_anywhere_lost_nothing(at, question):
+    rule_set = texts.read(texts.healthy()[:at])
+    assert list(ONE[question](rule_set, texts.setting(rule_set))) == []

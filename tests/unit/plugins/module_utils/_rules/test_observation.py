@@ -148,13 +148,7 @@ def test_what_a_live_reading_does_not_print_is_not_there():
 
 # Whose chains go, by table and exact name.
 
-@pytest.mark.parametrize(
-    "table, chain", [
-        ("nat", "KUBE-SERVICES"), ("filter", "KUBE-SERVICES"), ("nat", "KUBE-SVC-ERIFXISQEP7F7OF4"),
-        ("nat", "KUBE-SEP-IT2ZTR26TO4XFPTO"), ("nat", "KUBE-XLB-ERIFXISQEP7F7OF4"), ("filter", "KUBE-PROXY-FIREWALL"),
-        ("filter", "KUBE-IPVS-OUT-FILTER"), ("nat", "KUBE-LOAD-BALANCER"), ("mangle", "KUBE-IPTABLES-HINT"),
-        ("filter", "KUBE-FIREWALL"), ("nat", "KUBE-FIREWALL"), ("nat", "KUBE-MARK-DROP"),
-    ])
+@cases
 def test_chains_of_kube_proxy_and_kubelet(table, chain):
     assert is_own(table, chain)
 

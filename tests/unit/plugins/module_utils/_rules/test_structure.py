@@ -112,29 +112,7 @@ def test_a_folded_service_rule_three_times():
     assert twice(texts.adding(texts.healthy(), "nat", line, line)) == [("nat", "KUBE-SERVICES", line, 2)]
 
 
-@pytest.mark.parametrize(
-    "table, rules", [
-        ("nat", ["-A MINE -m statistic --mode random --probability 0.50000000000 -j KUBE-MARK-MASQ"] * 2),
-        ("filter", ["-A MINE -m limit --limit 1/sec -j LOG"] * 2),
-        ("filter", ["-A MINE"] * 2),
-        ("filter", ["-A MINE -m recent --set --name X --mask 255.255.255.255 --rsource -j DROP"] * 2),
-        ("filter", ["-A KUBE-POD-FW-AAAAAAAAAAAAAAAA -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"] * 2),
-        ("nat", ["-A KUBE-NODEPORTS -d 127.0.0.0/8 -p tcp -m tcp --dport 30080 -m nfacct --nfacct-name "
-                 "localhost_nps_accepted_pkts -j KUBE-EXT-AAAAAAAAAAAAAAAA",
-                 "-A KUBE-NODEPORTS -p tcp -m tcp --dport 30080 -j KUBE-EXT-AAAAAAAAAAAAAAAA"]),
-        ("filter", ["-A INPUT -s 192.0.2.1/32 -j MINE", "-A INPUT -s 192.0.2.2/32 -j MINE",
-                    "-A INPUT ! -s 192.0.2.1/32 -j MINE", "-A INPUT -j MINE"]),
-        ("filter",
-         ["-A FORWARD -m physdev --physdev-is-bridged -j MINE", "-A FORWARD -m addrtype --dst-type LOCAL -j MINE"]),
-        ("filter", ["-A MINE -m comment --comment a -j ACCEPT", "-A MINE -m comment --comment b -j ACCEPT"]),
-        # The second looks at, or sets, another mark than the first.
-        ("nat", ["-A MINE -m mark --mark 0x1 -j RETURN", "-A MINE -s 192.0.2.1/32 -j MARK --set-xmark 0x1/0x1",
-                 "-A MINE -m mark --mark 0x1 -j RETURN"]),
-        ("nat", ["-A MINE -j MARK --set-xmark 0x0/0x1", "-A MINE -s 192.0.2.1/32 -j MARKS",
-                 "-A MARKS -j CONNMARK --restore-mark", "-A MINE -j MARK --set-xmark 0x0/0x1"]),
-        ("nat", ["-A MINE -m connmark --mark 0x1 -j RETURN", "-A MINE -j OTHER", "-A OTHER -j KUBE-MARK-MASQ",
-                 "-A MINE -m connmark --mark 0x1 -j RETURN", "-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000"]),
-    ])
+@cases
 def test_repetition_that_has_a_meaning(table, rules):
     text = texts.small(table, "MINE MARKS OTHER KUBE-POD-FW-AAAAAAAAAAAAAAAA KUBE-NODEPORTS KUBE-EXT-AAAAAAAAAAAAAAAA "
                               "KUBE-MARK-MASQ", rules)

@@ -139,22 +139,12 @@ def test_dos_line_ends():
     assert read_saved(SNAPSHOT.replace("\n", "\r\n")).kubernetes == 6
 
 
-@pytest.mark.parametrize(
-    "path, family", [
-        ("/etc/iptables/rules.v4", "ipv4"), ("/etc/iptables/rules.v6", "ipv6"), ("/etc/sysconfig/ip6tables", "ipv6"),
-        ("/etc/ufw/before6.rules", "ipv6"), ("/var/lib/ip6tables/rules-save", "ipv6"),
-        ("/var/lib/iptables/rules-save", "ipv4"), ("/etc/systemd/scripts/ip6save", "ipv6")])
+@cases
 def test_family(path, family):
     assert family_of(path) == family
 
 
-@pytest.mark.parametrize(
-    "line, expected", [
-        ("-F", ("flush", None)), ("--flush", ("flush", None)), ("-X", ("delete", None)),
-        ("-F POSTROUTING", ("flush", "POSTROUTING")), ("-F KUBE-SERVICES", ("flush", "KUBE-SERVICES")),
-        ("-X cali-FORWARD", ("delete", "cali-FORWARD")), ("  -F\r", ("flush", None)), ("-F ufw-before-input", None),
-        ("-X SITE-CHAIN", None), ("-A INPUT -j ACCEPT", None), ("# -F", None), ("-Z", None), ("-Fx", None),
-    ])
+@cases
 def test_commands_in_a_file(line, expected):
     found = flushing_commands("*nat\n:POSTROUTING ACCEPT [0:0]\n%s\nCOMMIT\n" % line)
     assert [(each.line, each.table, each.sort, each.chain)

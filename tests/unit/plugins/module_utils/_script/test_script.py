@@ -69,35 +69,12 @@ def test_functions_that_others_call():
     assert told(library, called=("flush_all", "not_there")) == ["2 flush 4 filter *"]
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("iptables -F", "no"),
-    ("iptables -F\niptables -X", "no no"),
-    ("iptables -F\niptables -A INPUT -j ACCEPT\niptables -X", "replaced no"),
-    ("iptables-save > /tmp/a\niptables -F\niptables-restore < /tmp/a", "saved saved"),
-    ("iptables -F\niptables-restore < /etc/iptables/rules.v4", "replaced replaced"),
-    ("iptables-save | grep -v foo | iptables-restore", "saved"),
-    ("iptables-save | grep -v KUBE- | iptables-restore", "no"),
-    ("iptables-save | grep -iv 'cali\\|x' | iptables-restore", "no"),
-    ("F=/tmp/x\ncase $1 in start) iptables-restore < $F;; stop) iptables-save > $F;; esac", "saved"),
-    ("generate | iptables-restore", "unknown"),
-    ("systemctl restart iptables", "unknown"),
-    ("nft flush ruleset", "no"),
-    ("nft 'flush ruleset; table inet x { }'", "replaced"),
-])
+@cases
 def test_whether_rules_come_back(text, expected):
     assert " ".join(effect.comes_back for effect in read_script(text).effects) == expected
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("iptables-restore < /etc/iptables/rules.v4", "/etc/iptables/rules.v4"),
-    ("D=/etc/fw; iptables-restore $D/v4", "/etc/fw/v4"),
-    ("cat /etc/fw/v4 | iptables-restore", "/etc/fw/v4"),
-    ("gzip -dc /etc/fw/v4.gz | iptables-restore", "/etc/fw/v4.gz"),
-    ("grep -v '^#' /etc/fw/v4 | iptables-restore", "/etc/fw/v4"),
-    ("nft -f /etc/nftables.conf", "/etc/nftables.conf"),
-    ("iptables-restore <<EOF\n*nat\nCOMMIT\nEOF", None),
-    ("iptables-restore < $UNKNOWN", None),
-])
+@cases
 def test_the_file_a_restore_reads(text, expected):
     assert [effect.file for effect in read_script(text).effects] == [expected]
 

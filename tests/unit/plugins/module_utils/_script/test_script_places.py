@@ -5,7 +5,6 @@
 
 import subprocess
 
-import pytest
 
 from shell_commands import ONE_COMMAND
 from shell_scripts import SCRIPTS
@@ -13,44 +12,9 @@ from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_script
 
 # What would have to go stands between ⟦ and ⟧.
-PLACES = [
-    "ls; ⟦iptables -F⟧; ls",
-    "  ⟦sudo iptables \\\n  -t nat -F⟧  # all\nls",
-    "⟦LC_ALL=C iptables -F >/dev/null 2>&1⟧ || true",
-    "⟦>/x iptables -F⟧",
-    "if ! ⟦iptables -F⟧; then ls; fi",
-    "f() { ls; ⟦iptables -F⟧; }\nf; f",
-    "for t in nat raw; do ⟦iptables -t $t -F⟧; done",
-    "⟦iptables -F⟧ | logger",
-    "⟦iptables-save | grep -v KUBE |\n  iptables-restore⟧ && ls",
-    "ls | ⟦iptables -F⟧",
-    "⟦cat x | iptables-restore⟧",
-    "x=$(⟦iptables -F⟧)",
-    "echo \"a `⟦iptables -F⟧` b\"",
-    "⟦echo iptables -F | sh⟧",
-    "sh -c 'ls; ⟦iptables -F⟧; ls'",
-    "bash -c \"iptables-save > x; ⟦iptables -F⟧\"",
-    "⟦sh -c \"iptables \\\"-F\\\"\"⟧",
-    "sh -c 'sh -c \"⟦iptables -F⟧\"'",
-    "su - -c '⟦iptables -F⟧'",
-    "eval '⟦iptables -F⟧'",
-    "⟦eval iptables -F⟧",
-    "trap 'rm x; ⟦iptables -F⟧' EXIT",
-    "⟦trap \"iptables $a -F\" EXIT⟧",
-    "bash <<'EOF'\nls\n⟦iptables -F⟧\nEOF\nls",
-    "⟦bash <<EOF\niptables $a -F\nEOF⟧\nls",
-    "⟦iptables-restore <<EOF\n*nat\nCOMMIT\nEOF⟧\nls",
-    "⟦iptables-restore⟧ <<EOF || exit 1\n*nat\nCOMMIT\nEOF\nls",
-    "⟦cat <<EOF | iptables-restore # now\n*nat\nCOMMIT\nEOF⟧\nls",
-    "⟦nft -f - <<EOF\nflush ruleset\nEOF⟧",
-    "⟦echo nat | xargs iptables -F -t⟧",
-    "cat /proc/net/ip_tables_names | while read t; do ⟦iptables -t $t -F⟧; ls; done",
-    "cat <<A\nx\nA\n⟦nft flush ruleset⟧\n",
-    "#!/usr/sbin/nft -f\n⟦flush ruleset⟧; add table x\n",
-]
 
 
-@pytest.mark.parametrize("marked", PLACES)
+@cases
 def test_the_place_of_a_finding(marked):
     text = marked.replace("⟦", "").replace("⟧", "")
     start = marked.index("⟦")

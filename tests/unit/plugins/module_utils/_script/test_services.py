@@ -23,12 +23,7 @@ def acts(program, argument, **files):
     return [(act.effect.sort, list(act.effect.tables), act.line) for act in known_program(program)(argument, texts.get)]
 
 
-@pytest.mark.parametrize("text, expected",
-                         [
-                             ('A=yes\n#A=no\nexport B="two words" # x\n', {"A": ("yes", 1), "B": ("two words", 3)}),
-                             ("A = 1\nA=2\n", {"A": ("2", 2)}), ("A='x'\n", {"A": ("x", 1)}),
-                             ("  A=\n", {"A": ("", 1)}), ("", {}), (None, {}), ("1A=2\n=\n", {}),
-                         ])
+@cases
 def test_settings(text, expected):
     assert settings_of(text) == expected
 
@@ -57,16 +52,7 @@ def test_only_plugins_that_are_there():
     assert acts(PERSISTENT, "start", etc__iptables__rules_DOT_v4=RULES, **plugin) == [("restore", ["filter"], 3)]
 
 
-@pytest.mark.parametrize(
-    "argument, conf, default, tables", [
-        ("start", "ENABLED=no\n", "MANAGE_BUILTINS=yes\n", []),
-        ("start", "ENABLED=yes\n", "MANAGE_BUILTINS=no\nIPV6=yes\n", []),
-        ("start", "ENABLED=yes\n", "MANAGE_BUILTINS=yes\nIPV6=yes\n", [["filter"], ["mangle", "nat"]]),
-        ("stop", "ENABLED=yes\n", "MANAGE_BUILTINS=yes\nIPV6=no\n", [["filter"], ["mangle", "nat"]]),
-        ("start", "ENABLED=yes\n", "IPV6=no\n", [["filter"]]), ("stop", "ENABLED=yes\n", "IPV6=no\n", []),
-        ("flush-all", "ENABLED=no\n", "", [["filter"], ["mangle", "nat"]]),
-        ("force-stop", "ENABLED=no\n", "MANAGE_BUILTINS=yes\n", [["filter"], ["mangle", "nat"]]),
-    ])
+@cases
 def test_ufw(argument, conf, default, tables):
     assert [found for _sort, found, _line in acts(UFW, argument, etc__ufw__ufw_DOT_conf=conf,
                                                   etc__default__ufw=default)] == tables

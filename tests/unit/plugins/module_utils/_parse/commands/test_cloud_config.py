@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[5] / "fixtures"))
 
 import node_tree
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.cloud_config import (
     parse_cloud_config, unread_config, written_files)
@@ -82,11 +83,7 @@ def test_user_data_without_its_mark_is_ignored_and_cloud_cfg_is_not():
     assert parse_cloud_config("iptables -F\n", marked=True) == []
 
 
-@pytest.mark.parametrize("text, when, wanted", [
-    ("#!/bin/sh\niptables -F\n", "first_boot", {1: "#!/bin/sh", 2: "iptables -F"}),
-    ("#cloud-boothook\niptables -F\n", "boot", {1: "#", 2: "iptables -F"}),
-    ("#cloud-boothook\n#!/bin/sh\niptables -F\n", "boot", {1: "#", 2: "#!/bin/sh", 3: "iptables -F"}),
-])
+@cases
 def test_scripts(text, when, wanted):
     assert lines(parse_cloud_config(text, marked=True)) == [(when, wanted)]
     packed = node_tree.compressed(text)
@@ -161,17 +158,7 @@ def test_a_damaged_encoding_is_no_text():
     assert len(written_files("write_files:\n- {path: /x, encoding: gz+b64, content: %s}\n" % bomb)[0].text) <= 4 << 20
 
 
-@pytest.mark.parametrize("text, problem", [
-    ("#cloud-config\nruncmd: [a]\n", None), ("#cloud-config\nx: !y 1\n", None),
-    ("#cloud-config\nx: !y 1\nruncmd: [a]\n", "line 2: a tag is not known"),
-    # A key may be written with escapes.
-    ('#cloud-config\nx: !y 1\n"run\\u0063md": [a]\n', "line 2: a tag is not known"),
-    ('#cloud-config\n"run\\u0063md": [a]\n', None), ("#cloud-config-archive\n- '#!/bin/sh'\n", None),
-    # A script in an archive has no key that names it.
-    ("#cloud-config-archive\n- !x '#!/bin/sh'\n", "line 2: a tag is not known"),
-    ("#cloud-config-archive\n- content: [\n", "line 2: a bracket is not closed"),
-    ("#cloud-config-archive\n- |\n  #cloud-config\n  x: !y 1\n  runcmd: [a]\n",
-     "the part at line 3: line 2: a tag is not known")])
+@cases
 def test_what_could_not_be_read(text, problem):
     assert unread_config(text, marked=True) == problem
 

@@ -143,14 +143,7 @@ def test_no_text_is_too_odd_dnf_actions(text):
 
 # Hooks of dpkg.
 
-@pytest.mark.parametrize(
-    "text, told", [
-        ("post-invoke=iptables -F", [(1, "iptables -F")]), ("pre-invoke iptables -F\n", [(1, "iptables -F")]),
-        ("\n  post-invoke = 'a \"b\"' \n", [(2, 'a "b"')]),
-        ('post-invoke="if x; then y; fi"\npre-invoke="z"', [(1, "if x; then y; fi"), (2, "z")]),
-        ('post-invoke="a" || "b', [(1, '"a" || "b')]), ("# post-invoke=x", []), ("post-invoke", []),
-        ("post-invoke=", []), ("post-invokes=x", []), ("status-logger=x", []), ("", []),
-    ])
+@cases
 def test_what_runs(text, told):
     assert [(found.line, found.text) for found in parse_dpkg_cfg(text)] == told
 

@@ -37,11 +37,7 @@ def rules_of(rule_sets, table):
 WHOLE = {table: rules_of([parse_save(SAVE)], table)[0] for table in ("filter", "nat")}
 
 
-@pytest.mark.parametrize(
-    "name, table, family, backend", [
-        ("Lv.txt", "filter", "ipv4", None), ("Lv-nat.txt", "nat", "ipv4", None), ("L-nat.txt", "nat", "ipv4", None),
-        ("S-filter.txt", "filter", "ipv4", None), ("S-nat.txt", "nat", "ipv4", None), ("nft.txt", "nat", "ipv4", "nft"),
-        ("nft.txt", "filter", "ipv4", "nft")])
+@cases
 def test_every_form_holds_the_same_rules(name, table, family, backend):
     found = read_forms(sample(name), name)
     assert rules_of(found.rule_sets, table) == (WHOLE[table], True)

@@ -75,12 +75,7 @@ def test_the_menu_of_fedora():
     assert (menu["default"], menu["once"], menu["blscfg"], menu["entries"]) == ("${saved_entry}", True, True, [])
 
 
-@pytest.mark.parametrize(
-    "path, release", [
-        ("/boot/vmlinuz-6.1.0-49-amd64", "6.1.0-49-amd64"), ("boot/vmlinux-5.4.0", "5.4.0"),
-        ("/kernel-6.6.1-gentoo", "6.6.1-gentoo"), ("/boot/vmlinuz", None), ("/boot/vmlinuz-", None), ("", None),
-        ("/EFI/Linux/linux.efi", None), ("/boot/vmlinuz-" + "9" * 65, None),
-    ])
+@cases
 def test_release_in_the_name_of_an_image(path, release):
     assert release_of_file(path) == release
 

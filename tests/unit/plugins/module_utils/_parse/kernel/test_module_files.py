@@ -51,16 +51,7 @@ def test_a_real_file():
     assert parse_modprobe_conf(SAMPLE)[1] == [(9, "nonsense")]
 
 
-@pytest.mark.parametrize("text, wanted", [
-    ("blacklist \\\nip_vs\n", [(1, "blacklist", "ip_vs", "")]),
-    ("blacklist ip_\\\nvs\nblacklist a\n", [(1, "blacklist", "ip_vs", ""), (3, "blacklist", "a", "")]),
-    ("# a comment \\\nblacklist ip_vs\n", []),
-    ("options a b=\\\\\nblacklist ip_vs\n", [(1, "options", "a", "b=\\"), (2, "blacklist", "ip_vs", "")]),
-    ("install a /bin/tr\\ue\n", [(1, "install", "a", "/bin/true")]),
-    ("blacklist ip_vs\\", [(1, "blacklist", "ip_vs", "")]),
-    ("\t blacklist   ip_vs  and more\n", [(1, "blacklist", "ip_vs", "and more")]),
-    ("blacklist ip_vs\0rest\n", [(1, "blacklist", "ip_vs", "")]),
-])
+@cases
 def test_lines_are_cut_as_kmod_cuts_them(text, wanted):
     assert rows(text) == wanted
 

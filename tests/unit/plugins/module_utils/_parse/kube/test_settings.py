@@ -7,6 +7,7 @@ import json
 
 import pytest
 from hypothesis import example, given, strategies as st
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.go_bool import parse_go_bool
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.k3s_config import (
@@ -87,26 +88,15 @@ def test_connection_tracking(text, conntrack):
     assert parse_kube_proxy_config(text).fields["conntrack"] == conntrack
 
 
-@pytest.mark.parametrize(
-    "text, metrics", [
-        (HEAD + 'metricsBindAddress: "0.0.0.0:10249"\nmode: ipvs\n', "0.0.0.0:10249"),
-        (HEAD + "metricsBindAddress: ''\n", ""),
-        (HEAD + "metricsBindAddress: '[::1]:10249' # loopback\n", "[::1]:10249"),
-        (HEAD + "conntrack:\n  metricsBindAddress: 1.2.3.4:1\n", ""),
-        ('{"kind": "KubeProxyConfiguration", "metricsBindAddress": "127.0.0.1:20249"}', "127.0.0.1:20249"),
-    ])
+@cases
 def test_where_metrics_are_offered(text, metrics):
     assert parse_kube_proxy_config(text).fields["metrics"] == metrics
 
 
 # A text that cannot be read as a whole is not treated as a configuration without settings.
-UNREAD = ["metricsBindAddress: [::1]:10249\n", "mode: ''\nx: &x\n  mode: ipvs\n<<: *x\n", "mode: 1\n", "mode: on\n",
-          "iptables: {masqueradeAll: 'true'}\n", "? mode\n: ipvs\n", "mode: !!str ipvs\n", "mode: *gone\n",
-          "mode: [ipvs]\n", "conntrack: {maxPerCore: *gone}\n", "conntrack: [1]\n", "mode: ipvs\n   min: 1\n",
-          "mode: 'ipvs\n", "conntrack: {min: 1\nmode: ipvs\n"]
 
 
-@pytest.mark.parametrize("text", UNREAD)
+@cases
 def test_what_cannot_be_read_is_none(text):
     assert parse_kube_proxy_config('{"kind": "KubeProxyConfiguration", "ipvs": []}') == (None, "ipvs is not a mapping")
     fields, problem = parse_kube_proxy_config(HEAD + text)
@@ -256,27 +246,7 @@ def arguments(text):
     return passed_on(options.get("kubelet-arg", ([], False))[0]) if options is not None else None
 
 
-@pytest.mark.parametrize(
-    "text, wanted", [
-        ("", []), ("# only a comment\n", []), ("token: kubelet-arg=port=1\n", []), ("kubelet-arg:\n", []),
-        ("kubelet-arg: ~\n", []), ('token: secret\nkubelet-arg:\n  - "port=10260"\n  - max-pods=50 # a comment\n'
-                                   'kube-scheduler-arg:\n  - port=3\n', ["--port=10260", "--max-pods=50"]),
-        ("kubelet-arg:\n- port=10260\n- 'make-iptables-util-chains=false'\nhttps-listen-port: 6443\n",
-         ["--port=10260", "--make-iptables-util-chains=false"]),
-        ("kubelet-arg: [\"port=1\", 'port=2']\n", ["--port=1", "--port=2"]),
-        ("kubelet-arg: port=10261\n", ["--port=10261"]), ("kubelet-arg+:\n  - port=1\n", ["--port=1"]),
-        ("kubelet-arg:\n  # - port=1\n", []), ('"kubelet-arg":\n  - port=1\n', ["--port=1"]),
-        ("kubelet-arg:\r\n  - port=1\r\nflannel-backend: none\r\n", ["--port=1"]),
-        ("kubelet-arg: [port=1]\nkubelet-arg: [port=2]\nkubelet-arg+: make-iptables-util-chains\n",
-         ["--port=2", "--make-iptables-util-chains=true"]), ("x: &x [port=1]\n{'kubelet-arg': *x}\n", None),
-        ("x: &x [port=1]\n'kubelet-arg': *x\n", ["--port=1"]),
-        ('{"kubelet-arg":["port=1"],\n\t"token":"a"}', ["--port=1"]),
-        (u"\ufeffkubelet-arg: >-\n  port=1\n---\nkubelet-arg: port=2\n", ["--port=1"]),
-        ("x: &x\n  kubelet-arg: [port=1]\n<<: *x\n", ["--port=1"]), ("kubelet-arg: |-\n  port=1\n", ["--port=1"]),
-        ("kubelet-arg: {port: 1}\n", None), ("kubelet-arg: [[port=1]]\n", None), ("- kubelet-arg\n", None),
-        ("kubelet-arg\n", None), ("kubelet-arg: [port=1\n", None), ("token: !!str a\nkubelet-arg: port=1\n", None),
-        ("kubelet-arg: port=1\n\0", None),
-    ])
+@cases
 def test_arguments(text, wanted):
     assert arguments(text) == wanted
 

@@ -25,13 +25,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.pod
 
 # Parser of CNI network configurations.
 
-@pytest.mark.parametrize(
-    "text, plugins", [
-        ('{"cniVersion": "0.3.1", "name": "cbr0", "plugins": [{"type": "flannel"}, {"type": "portmap"}]}',
-         ["flannel", "portmap"]), ('{"name": "x", "type": "cilium-cni"}', ["cilium-cni"]),
-        ('{"plugins": ["text", {"no": "type"}, {"type": "calico"}]}', ["calico"]), ('{"plugins": []}', []),
-        ('{"plugins": "calico"}', []), ("[]", []), ("null", []), ("", []), ("type: calico", []), ('{"type": ', []),
-    ])
+@cases
 def test_types_in_order(text, plugins):
     assert parse_cni_config(text, True).plugins == plugins
 
@@ -163,12 +157,7 @@ def test_what_is_no_body(text):
     assert parse_healthz(text) is None and parse_configz(text) is None
 
 
-@pytest.mark.parametrize(
-    "text, found", [
-        ("HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody\r\n\r\nmore", (200, "body\n\nmore")),
-        ("HTTP/1.0 503 X\n\nbody", (503, "body")), ("body\n\nHTTP/1.1 200 OK", (None, "body\n\nHTTP/1.1 200 OK")),
-        ("HTTP/1.1 2000 OK\n\nbody", (None, "HTTP/1.1 2000 OK\n\nbody")),
-    ])
+@cases
 def test_the_head_of_a_saved_answer(text, found):
     assert split_answer(text) == found
 

@@ -136,16 +136,7 @@ PIECES = ["jump ", "goto ", "dnat ", "to ", "numgen random mod 2 map { ", "0 : 1
           "]:", "80", "a/b", " "]
 
 
-@pytest.mark.parametrize("line, expected", [
-    ("type filter hook prerouting priority dstnat - 10; policy accept;", ("filter", "prerouting", -110, "accept")),
-    ("type filter hook output priority -90; policy drop;", ("filter", "output", -90, "drop")),
-    ("type filter hook input priority filter; policy accept;", ("filter", "input", 0, "accept")),
-    ("type nat hook postrouting priority srcnat + 1; policy accept;", ("nat", "postrouting", 101, "accept")),
-    ("type filter hook ingress device \"eth0\" priority -500; policy accept;", ("filter", "ingress", -500, "accept")),
-    ("type filter hook ingress devices = { \"eth0\", \"eth1\" } priority filter;", ("filter", "ingress", 0, None)),
-    ("type filter hook prerouting priority out;", ("filter", "prerouting", None, None)),
-    ("type nonsense", None), ("type filter hook input priority ;", None), ("", None),
-])
+@cases
 def test_base_chains(line, expected):
     assert base_chain(line) == expected
 

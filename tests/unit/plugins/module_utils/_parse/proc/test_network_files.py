@@ -280,10 +280,7 @@ def test_other_kernels_have_other_columns():
     assert (sums["entries"], sums["drop"], sums["delete_list"]) == (16, 1, 1) and "chainlength" not in sums
 
 
-@pytest.mark.parametrize("text",
-                         [
-                             "", "entries drop\n", "drop entries\n0 0\n", "entries drop\n0000000g 00000000\n",
-                             "entries drop\n00000000\n", "entries drop\n0 0 0\n", "\n\n"])
+@cases
 def test_what_is_no_such_table_is_none(text):
     assert parse_nf_conntrack_stat(text) is None
 

@@ -23,24 +23,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.
 V1 = "12:memory:/kubepods\n1:name=systemd:%s\n0::%s\n"
 
 
-@pytest.mark.parametrize("text, unit", [
-    ("0::/system.slice/kubelet.service\n", "kubelet.service"),
-    ("0::/system.slice/k3s.service\n", "k3s.service"),
-    ("0::/system.slice/rke2-server.service/deeper\n", "rke2-server.service"),
-    ("0::/system.slice/snap.microk8s.daemon-kubelite.service\n", "snap.microk8s.daemon-kubelite.service"),
-    ("0::/podruntime.slice/runtime.slice/kubelet.service\n", "kubelet.service"),
-    ("0::/kubelet.service\n", "kubelet.service"),
-    (V1 % ("/system.slice/kubelet.service", "/"), "kubelet.service"),
-    (V1 % ("/system.slice/k3s-agent.service", "/system.slice/other.service"), "k3s-agent.service"),
-    ("0::/system.slice/system-k3s.slice/k3s@a.service\n", "k3s@a.service"),
-    ("0::/system.slice/_cpu.service\n", "cpu.service"),
-    # None of the system's own services.
-    ("", None), ("0::/\n", None), ("0::/init.scope\n", None), ("0::/system.slice/docker-0123.scope\n", None),
-    ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/k3s-rootless.service\n", None),
-    ("0::/user.slice/user-0.slice/session-3.scope\n", None),
-    ("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-01.scope\n", None),
-    ("0::/system.slice/a b;c.service\n", None), ("no colon", None),
-])
+@cases
 def test_unit(text, unit):
     assert parse_cgroup_unit(text) == unit
 
@@ -54,16 +37,7 @@ def test_any_text(text):
 
 # Names of systemd units: which names are valid, their parts, and the names under which drop-ins may be stored.
 
-@pytest.mark.parametrize("name, parts", [
-    ("iptables.service", ("iptables", None, "service")),
-    ("getty@tty1.service", ("getty", "tty1", "service")),
-    ("getty@.service", ("getty", "", "service")),
-    ("a@b@c.service", ("a", "b@c", "service")),
-    ("dev-disk-by\\x2duuid.device", ("dev-disk-by\\x2duuid", None, "device")),
-    ("a.b.timer", ("a.b", None, "timer")),
-    ("-.mount", ("-", None, "mount")),
-    ("x" * 247 + ".service", ("x" * 247, None, "service")),
-])
+@cases
 def test_a_name_has_its_parts(name, parts):
     found = systemd_name.parse_unit_name(name)
     assert (found.prefix, found.instance, found.kind) == parts
@@ -163,20 +137,7 @@ def merged(*texts):
     return {key: [value.text for value in values] for (_section, key), values in found.items()}
 
 
-@pytest.mark.parametrize(
-    "texts, expected", [
-        (["[Service]\nExecStart=/a\nExecStop=/b", "[Service]\nExecStop=\nExecStop=/c"],
-         {"ExecStart": ["/a"], "ExecStop": ["/c"]}),
-        (["[Service]\nExecStop=/b", "[Service]\nExecStop="], {}),
-        (["[Unit]\nAfter=a.service", "[Unit]\nAfter=\nAfter=b.service"], {"After": ["a.service", "b.service"]}),
-        (["[Unit]\nConditionPathExists=/a\nConditionHost=b\nAssertHost=c", "[Unit]\nConditionUser="],
-         {"AssertHost": ["c"]}),
-        (["[Timer]\nOnCalendar=daily\nOnBootSec=5\nPersistent=yes", "[Timer]\nOnBootSec=\nOnBootSec=7"],
-         {"OnBootSec": ["7"], "Persistent": ["yes"]}),
-        (["[Socket]\nListenStream=1\nListenDatagram=2", "[Socket]\nListenFIFO="], {}),
-        (["[Unit]\nDefaultDependencies=no", "[Unit]\nDefaultDependencies="], {"DefaultDependencies": ["no"]}),
-        (["[Install]\nWantedBy=a.target\nAlso=b.service", "[Install]\nWantedBy=\nAlso="], {"Also": ["b.service"]}),
-    ])
+@cases
 def test_what_is_taken_back(texts, expected):
     assert merged(*texts) == expected
 

@@ -9,6 +9,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml.parse_yaml import (LIST, MAP, NOTHING,
                                                                                                 item, parse_yaml,
@@ -88,20 +89,7 @@ def test_lines():
     assert item(item(root(SAMPLE), "packages"), "x") == NOTHING
 
 
-@pytest.mark.parametrize(
-    "text, wanted", [
-        ("", ""), ("# only\n", ""), ("a", "a"), ("- a\n- b", ["a", "b"]), ("-\n  - a\n-\n", [["a"], ""]),
-        ("a:\n  b:\nc: d\n", {"a": {"b": ""}, "c": "d"}), ("a: 1\n---\nb: 2\n", {"a": "1"}),
-        ("%YAML 1.2\n--- \na: 1\n...\nb: 2", {"a": "1"}), ("a: b: c", {"a": "b: c"}), ("a:b: c", {"a:b": "c"}),
-        ("a: 1\n    b: 2\nc: 3\n", {"a": "1 b: 2", "c": "3"}), ("- a\n   - b\n- c\n", ["a - b", "c"]),
-        ("a: |\nb: c\n", {"a": "", "b": "c"}), ("a: |2-\n    x\n  y\n", {"a": "  x\ny"}),
-        ("a: >\n  b\n   c\n  d\n", {"a": "b\n c\nd\n"}), ("a: 1\na: 2\n", {"a": "2"}),
-        ("a: 'unfinished\nb: c\n", {"a": "'unfinished", "b": "c"}),
-        ("a: [unfinished\nb: c\n", {"a": "[unfinished", "b": "c"}),
-        ("a: [b, c: d, [e], {}]", {"a": ["b", {"c": "d"}, ["e"], {}]}), ("a: \"\\x41\\u00e9\\\"\"", {"a": "A\u00e9\""}),
-        ("a: *gone\nb: 1", {"a": "", "b": "1"}), ("nonsense\n  here\n", "nonsense here"), ("{%x%}\na: 1\n", "{%x%}"),
-        ("a:\r\n  - b\r\n", {"a": ["b"]}), (u"\ufeffa: 1", {"a": "1"}), ("- ''\n- \"\"\n", ["", ""]),
-    ])
+@cases
 def test_small_texts(text, wanted):
     assert plain(root(text)) == wanted
 

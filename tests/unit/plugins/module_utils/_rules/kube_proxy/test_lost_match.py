@@ -36,31 +36,7 @@ def test_a_stripped_rule_is_told_alone(backend, old, new, chain_name):
     assert ("nft list table" in rows[0]["detail"]) == (backend == "nft")
 
 
-LOST = [
-    ("nat", "KUBE-NODE-PORT", "-j RETURN"),
-    ("filter", "KUBE-SERVICES", "-j REJECT --reject-with icmp-port-unreachable"),
-    ("filter", "KUBE-PROXY-FIREWALL", "-j DROP"), ("filter", "KUBE-EXTERNAL-SERVICES", "-j DROP"),
-    ("filter", "KUBE-NODEPORTS", "-j ACCEPT"), ("filter", "KUBE-IPVS-FILTER", "-j RETURN"),
-    ("filter", "KUBE-SOURCE-RANGES-FIREWALL", "-j RETURN"), ("nat", "KUBE-LOAD-BALANCER", "-j RETURN"),
-    ("filter", "KUBE-POD-FW-AAAAAAAAAAAAAAAA", "-j REJECT --reject-with icmp-port-unreachable"),
-    ("filter", "KUBE-NWPLCY-AAAAAAAAAAAAAAAA", "-j RETURN"), ("filter", "KUBE-ROUTER-FORWARD", "-j ACCEPT"),
-    ("filter", "cali-FORWARD", "-j ACCEPT"), ("raw", "cali-PREROUTING", "-j ACCEPT"),
-    ("mangle", "cali-POSTROUTING", "-j RETURN"), ("filter", "cali-failsafe-in", "-j ACCEPT"),
-    ("nat", "cali-nat-outgoing", "-j MASQUERADE --random-fully"),
-    ("filter", "CILIUM_INPUT", '-m comment --comment "cilium: ACCEPT for proxy traffic" -j ACCEPT'),
-    ("nat", "OLD_CILIUM_POST_nat", "-j MASQUERADE"), ("filter", "FLANNEL-FWD", "-j ACCEPT"),
-    ("nat", "FLANNEL-POSTRTG", "-j RETURN"), ("nat", "FLANNEL-POSTRTG", "-j MASQUERADE"),
-    ("filter", "WEAVE-NPC-EGRESS", "-j DROP"), ("filter", "WEAVE-NPC", "-j ACCEPT"), ("nat", "WEAVE", "-j MASQUERADE"),
-    ("nat", "AWS-SNAT-CHAIN-0", "-j RETURN"),
-    ("nat", "AWS-SNAT-CHAIN-1", "-j SNAT --to-source 192.0.2.1 --random-fully"),
-    ("filter", "AZURE-NPM-INGRESS", "-j DROP"), ("filter", "AZURE-NPM-EGRESS", "-j DROP"),
-    ("nat", "CNI-HOSTPORT-MASQ", "-j MASQUERADE"), ("nat", "CNI-da496b9a098ae9e1e87cd049", "-j MASQUERADE"),
-    ("filter", "CNI-ISOLATION-STAGE-2", "-j DROP"),
-    ("nat", "CNI-DN-4b4398da9cebdf54f85fe", "-j DNAT --to-destination 10.244.1.9:80"),
-]
-
-
-@pytest.mark.parametrize("table, name, rule", LOST)
+@cases
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 def test_these_never_go_without_a_match(family, table, name, rule):
     text = texts.small(table, name, ["-A %s %s" % (name, rule)], family)
@@ -138,25 +114,8 @@ def test_a_service_that_ends_before_its_balancing(target):
 
 # Rules that lost one of several matches, and verdicts that kube-proxy does not write.
 
-PARTLY = [
-    ("nat", SVC, "! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp -j KUBE-MARK-MASQ", "-m tcp --dport 80 "),
-    ("nat", "KUBE-SERVICES", "-p tcp -m tcp --dport 80 -j " + SVC, "-d 10.96.0.9/32 "),
-    ("nat", "KUBE-SERVICES", "-j KUBE-NODEPORTS", "-m addrtype --dst-type LOCAL "),
-    ("nat", "KUBE-SERVICES", "! -d 127.0.0.0/8 -j KUBE-NODEPORTS", "-m addrtype --dst-type LOCAL "),
-    ("nat", "KUBE-SERVICES", "-j KUBE-NODEPORTS", "-d 192.0.2.11/32 "),
-    ("filter", "KUBE-SERVICES", "-d 10.96.0.9/32 -p tcp -j REJECT --reject-with icmp-port-unreachable",
-     "-m tcp --dport 80 "), ("filter", "KUBE-PROXY-FIREWALL", "-d 203.0.113.9/32 -p tcp -j DROP", "-m tcp --dport 80 "),
-    ("filter", "KUBE-EXTERNAL-SERVICES", "-d 203.0.113.9/32 -p udp -j DROP", "-m udp --dport 53 "),
-    ("filter", "KUBE-FIREWALL", "-d 127.0.0.0/8 -j DROP",
-     "! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT "),
-    ("filter", "KUBE-FIREWALL", "! -s 127.0.0.0/8 -d 127.0.0.0/8 -j DROP",
-     "-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT "),
-    ("filter", "cali-FORWARD", "-j cali-from-wl-dispatch", "-i cali+ "),
-    ("filter", "cali-INPUT", "-g cali-wl-to-host", "-i cali+ "),
-]
 
-
-@pytest.mark.parametrize("table, name, rule, lost", PARTLY)
+@cases
 def test_a_rule_that_lost_one_of_its_matches(table, name, rule, lost):
     def asked(line):
         chains = " ".join([name] + [target for target in (SVC, "KUBE-NODEPORTS", "KUBE-MARK-MASQ",

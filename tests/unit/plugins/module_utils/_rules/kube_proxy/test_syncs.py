@@ -201,29 +201,7 @@ def test_every_healthy_capture_is_equal():
     assert [place for place in places if compared(place)] == []
 
 
-@pytest.mark.parametrize(
-    "directory, snapshot, found", [
-        ("flush-nat/kube-proxy-1.36.3-iptables-nft", "2-flushed", {"ipv4/nat": (314, 0, "fewer")}),
-        ("flush-nat/kube-proxy-1.36.3-iptables-nft", "5-36s-later", {"ipv4/nat": (311, 63, "fewer")}),
-        ("flush-nat/kube-proxy-1.34.9-iptables-legacy", "4-after-endpoint-change", {"ipv4/nat": (311, 63, "fewer")}),
-        ("flush-filter-and-nat-with-chains/kube-proxy-1.36.3-iptables-legacy", "2-36s-later",
-         {"ipv4/filter": (18, 0, "fewer"), "ipv4/nat": (314, 0, "fewer")}),
-        ("flush-all-with-chains-one-family/kube-proxy-1.36.3-iptables-nft", "3-ipv6-flushed",
-         {"ipv6/filter": (17, 0, "fewer"), "ipv6/nat": (300, 0, "fewer")}),
-        ("flush-all-with-chains-one-family/kube-proxy-1.36.3-iptables-nft", "4-36s-later", {}),
-        ("old-dump-restored/kube-proxy-1.36.3-iptables-legacy", "3-36s-later", {"ipv4/nat": (259, 314, "more")}),
-        ("old-dump-restored/kube-proxy-1.36.3-iptables-legacy", "5-36s-later", {}),
-        # One series counts both families: a number equal to that of either family is right, and 249 equals neither.
-        ("old-dump-restored/kube-proxy-1.30.5-iptables-nft", "2-restored", {"all/nat": (249, 248, "fewer")}),
-        ("flush-nat/kube-proxy-1.30.5-iptables-legacy", "2-flushed", {}),
-        ("flush-nat/kube-proxy-1.30.5-iptables-legacy", "5-36s-later", {"all/nat": (301, 300, "fewer")}),
-        # The wanted rules do not exist yet.
-        ("lock-held/kube-proxy-1.36.3-iptables-legacy", "2-41s-held", {"ipv4/nat": (311, 314, "unknown")}),
-        ("restore-hangs/kube-proxy-1.36.3-iptables-nft", "2-70s-hanging", {"ipv4/nat": (311, 314, "unknown")}),
-        ("backend-switched/kube-proxy-1.36.3-iptables-nft", "1-first-backend", {}),
-        ("many-changes/kube-proxy-1.36.3-iptables-nft", "2-during", {}),
-        ("deleted-jumps/kube-proxy-1.36.3-iptables-legacy", "1-deleted", {}),
-    ])
+@cases
 def test_what_was_provoked(directory, snapshot, found):
     assert compared(("failures/" + directory, snapshot)) == found
 

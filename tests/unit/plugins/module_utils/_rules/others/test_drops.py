@@ -29,34 +29,7 @@ def test_a_refusal_nobody_of_kubernetes_wrote(rule, first):
     assert added(rule, first=first) == [("unexpected_drop", rule.split()[1], rule)]
 
 
-@pytest.mark.parametrize(
-    "rule", [
-        "-A FORWARD -m conntrack --ctstate INVALID -j DROP", "-A FORWARD -m state --state INVALID -j DROP",
-        "-A FORWARD -o weave -j DROP", "-A FORWARD -i docker0 -o docker0 -j DROP",
-        "-A FORWARD -o virbr0 -j REJECT --reject-with icmp-port-unreachable",
-        "-A FORWARD -p tcp -m connlimit --connlimit-above 100 --connlimit-mask 32 --connlimit-saddr -j REJECT "
-        "--reject-with tcp-reset",
-        "-A FORWARD -p tcp -m connlimit ! --connlimit-upto 100 --connlimit-mask 32 --connlimit-saddr -j DROP",
-        "-A FORWARD -p tcp -m hashlimit --hashlimit-above 100/sec --hashlimit-burst 50 --hashlimit-mode srcip "
-        "--hashlimit-name syn -j DROP", "-A OUTPUT -d 10.96.0.0/12 -m hashlimit --hashlimit-above 1000/sec "
-                                        "--hashlimit-burst 5 --hashlimit-name x -j DROP",
-        "-A FORWARD -d 169.254.169.254/32 -j DROP", "-A FORWARD -i cali+ -m mark ! --mark 0x1000000/0x1000000 -j DROP",
-        "-A INPUT -s 198.51.100.0/24 -j DROP", "-A INPUT -p tcp -m tcp --dport 111 -j REJECT",
-        "-A INPUT -i eth1 -j DROP", "-A INPUT -p icmp -m icmp --icmp-type 13 -j DROP",
-        "-A INPUT -d 224.0.0.0/4 -j DROP", "-A OUTPUT -d 192.0.2.9/32 -p tcp -m tcp --dport 25 -j REJECT",
-        "-A INPUT -d 127.0.0.1/32 -p tcp -m tcp --dport 6784 -m addrtype ! --src-type LOCAL -m conntrack ! --ctstate "
-        "RELATED,ESTABLISHED -j DROP",
-        "-A KUBE-FORWARD -m conntrack --ctstate INVALID -m nfacct --nfacct-name ct_state_invalid_dropped_pkts -j DROP",
-        '-A KUBE-SERVICES -d 10.96.0.7/32 -p tcp -m comment --comment "shop/db has no endpoints" -m tcp --dport 80 -j '
-        'REJECT --reject-with icmp-port-unreachable',
-        '-A KUBE-EXTERNAL-SERVICES -p tcp -m comment --comment "shop/db has no local endpoints" -m addrtype --dst-type '
-        'LOCAL -m tcp --dport 30090 -j DROP', '-A KUBE-PROXY-FIREWALL -d 203.0.113.9/32 -p tcp -m comment --comment '
-                                              '"shop/web traffic not accepted by KUBE-FW-X" -m tcp --dport 80 -j DROP',
-        "-A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP", "-A INPUT -j DROP",
-        "-A INPUT -j REJECT --reject-with icmp-host-prohibited", "-A OUTPUT -j DROP",
-        "-A INPUT -d 192.0.2.255/32 -j DROP", "-A OUTPUT -d 203.0.113.5/32 -j DROP",
-        "-A OUTPUT -d 203.0.113.0/24 -p tcp -j REJECT --reject-with tcp-reset",
-    ])
+@cases
 def test_a_refusal_with_a_known_reason(rule):
     assert added(rule) == []
 
@@ -72,16 +45,7 @@ def test_a_ban_is_doubted_where_the_address_may_be_an_endpoint(endpoints, doubte
     assert [row["text"] for row in rows if row["kind"] == "unexpected_drop"] == [rule] * doubted
 
 
-@pytest.mark.parametrize(
-    "name, rule", [
-        ("KUBE-SOURCE-RANGES-FIREWALL", "-j DROP"),
-        ("KUBE-IPVS-OUT-FILTER", "-s 203.0.113.9/32 -m ipvs --vaddr 203.0.113.9/32 --vproto tcp --vport 80 -j DROP"),
-        ("KUBE-IPVS-FILTER", "-m conntrack --ctstate NEW -m set --match-set KUBE-IPVS-IPS dst -j REJECT --reject-with "
-                             "icmp-port-unreachable"), ("DOCKER-USER", "-j DROP"),
-        ("ufw-user-forward", "-s 198.51.100.0/24 -j DROP"), ("cali-fw-cali1", "-j DROP"),
-        ("KUBE-POD-FW-AAAAAAAAAAAAAAAA", "-j REJECT"), ("FWDI_public_deny", "-j REJECT"),
-        ("DOCKER-ISOLATION-STAGE-2", "-o docker0 -j DROP"), ("MY-FIREWALL", "-s 198.51.100.0/24 -j DROP"),
-    ])
+@cases
 def test_what_others_refuse_in_their_own_chains_is_theirs(name, rule):
     assert added(":%s - [0:0]" % name, "-A %s %s" % (name, rule)) == []
 

@@ -17,25 +17,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.question
 
 # Whose chain is whose, and what each owner holds.
 
-@pytest.mark.parametrize(
-    "owner, chains", [
-        ("kube_proxy", "KUBE-SERVICES KUBE-SVC-AAAAAAAAAAAAAAAA KUBE-MARK-MASQ KUBE-POSTROUTING KUBE-PROXY-CANARY "
-                       "KUBE-FORWARD KUBE-IPVS-FILTER KUBE-NODE-PORT"),
-        ("kubelet",
-         "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY KUBE-MARK-DROP KUBE-FIREWALL KUBE-HOSTPORTS KUBE-HP-AAAAAAAAAAAAAAAA"),
-        ("kube_router", "KUBE-ROUTER-INPUT KUBE-ROUTER-SERVICES KUBE-POD-FW-AAAAAAAAAAAAAAAA KUBE-NWPLCY-DEFAULT "
-                        "KUBE-NWPLCY-AAAAAAAAAAAAAAAA"), ("calico", "cali-INPUT cali-tw-cali12ac34ef5 cali-pi-_abc"),
-        ("flannel", "FLANNEL-FWD FLANNEL-POSTRTG"), ("cilium", "CILIUM_INPUT OLD_CILIUM_POST_nat"),
-        ("weave", "WEAVE WEAVE-NPC-EGRESS WEAVE-CANARY"), ("aws", "AWS-SNAT-CHAIN-0 AWS-CONNMARK-CHAIN-1"),
-        ("azure_npm", "AZURE-NPM AZURE-NPM-INRGESS-DROPS"),
-        ("portmap", "CNI-HOSTPORT-DNAT CNI-HOSTPORT-SETMARK CNI-DN-4b4398da9cebdf54f85fe CNI-SN-4b4398da9cebdf54f85fe"),
-        ("cni", "CNI-FORWARD CNI-ADMIN CNI-ISOLATION-STAGE-1 CNI-da496b9a098ae9e1e87cd049"),
-        ("docker", "DOCKER DOCKER-USER DOCKER-ISOLATION-STAGE-1 DOCKER-FORWARD DOCKER_OUTPUT"),
-        ("ufw", "ufw-before-input ufw6-user-forward"),
-        ("firewalld", "INPUT_direct INPUT_ZONES_SOURCE IN_public_allow FWDI_public FORWARD_IN_ZONES FWD_docker_log "
-                      "POST_trusted POSTROUTING_ZONES"),
-        ("other", "INPUT FORWARD MYCHAIN f2b-sshd LIBVIRT_INP WEAVER kube-services DOCKERISH CALI-X ACCEPT"),
-    ])
+@cases
 def test_a_name_tells_its_owner(owner, chains):
     assert [(chain, owner_of(chain)) for chain in chains.split()] == [(chain, owner) for chain in chains.split()]
 

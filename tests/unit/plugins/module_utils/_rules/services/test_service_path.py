@@ -44,26 +44,7 @@ def test_a_refusal_in_a_chain_of_ones_own_that_services_pass(rule):
     assert mine("INPUT", rule) == (told if "-d 10.96." in rule else []), "what comes to the node is the node's own"
 
 
-@pytest.mark.parametrize(
-    "rule", [
-        "-s 198.51.100.7/32 -j DROP", "-d 203.0.113.0/24 -j DROP", "-p tcp -m tcp --dport 22 -j DROP", "-p udp -j DROP",
-        "-i eth0 -j DROP",
-        "-o eth0 -j REJECT",
-        "-m set --match-set blocked src -j DROP", "-m mark --mark 0x1/0x1 -j DROP",
-        "-m conntrack --ctstate INVALID -j DROP", "-i docker0 -j DROP",
-        "-p tcp -m tcp ! --tcp-flags FIN,SYN,RST,ACK SYN -m conntrack --ctstate NEW -j DROP",
-        "-p tcp -m tcp --tcp-flags ALL NONE -j DROP", "-f -j DROP",
-        "-m limit --limit 5/sec -j DROP", "-m connlimit --connlimit-above 100 -j REJECT",
-        "-m geoip --src-cc XX -j DROP",
-        "-p tcp -m tcp --sport 25 -j DROP",
-        "-p tcp -m tcp --dport 80 -j DROP",  # After DNAT no packet goes to the Service's own port.
-        "-d 10.244.0.0/255.255.0.7 -j DROP", "! -s 10.244.0.0/16 -d 10.244.0.0/16 -j DROP",
-        "-m pkttype --pkt-type broadcast -j DROP",
-        "-d 10.96.0.0/12 -p tcp -m tcp --dport 22 -j DROP", "-m addrtype --dst-type LOCAL -j DROP", "-d none -j DROP",
-        "-p tcp -m tcp --dport http -j DROP",
-        "-m conntrack --ctorigdst 10.97.0.1 -j DROP", "-s 10.250.0.0/16 -j DROP",
-        "-d 10.244.1.2/32 -p tcp -m tcp --dport 9090 -j DROP",
-    ])
+@cases
 @pytest.mark.parametrize("hook", ["FORWARD", "OUTPUT", "INPUT"])
 def test_a_refusal_of_something_else(hook, rule):
     assert mine(hook, rule) == []
@@ -84,13 +65,7 @@ def test_what_accepts_others_before_changes_nothing(hook, before):
     assert ask(node("filter", *lines)) == [("filter", "MINE", "-A MINE -j REJECT")]
 
 
-@pytest.mark.parametrize(
-    "by, hook, told", [
-        ("", "FORWARD", True), ("-p tcp ", "FORWARD", True), ("-m conntrack --ctstate NEW ", "OUTPUT", True),
-        ("-i eth0 ", "FORWARD", False), ("-s 10.244.0.0/16 ", "FORWARD", True), ("-s 192.0.2.0/24 ", "FORWARD", False),
-        ("-p udp ", "OUTPUT", False), ("-m conntrack --ctstate RELATED ", "FORWARD", False),
-        ("-p tcp -m tcp --dport 22 ", "OUTPUT", False), ("! -o docker0 ", "OUTPUT", True),
-    ])
+@cases
 def test_who_gets_there_at_all(by, hook, told):
     assert bool(mine(hook, "-j DROP", by=by)) is told
 
@@ -111,15 +86,7 @@ def test_in_other_tables(table, hook, rule, told):
     assert ask(node(table, *in_chain)) == ([(table, "MINE", in_chain[-1])] if told else [])
 
 
-@pytest.mark.parametrize(
-    "table, hook, accept, told", [
-        ("raw", "PREROUTING", "", True), ("raw", "OUTPUT", "", True), ("mangle", "FORWARD", "", True),
-        ("mangle", "POSTROUTING", "-d 192.0.2.0/24", True), ("mangle", "FORWARD", "-d 10.244.0.0/16", False),
-        ("mangle", "INPUT", "", False), ("filter", "INPUT", "", False), ("filter", "OUTPUT", "", True),
-        ("filter", "OUTPUT", "-m conntrack --ctstate RELATED,ESTABLISHED", True),
-        ("filter", "OUTPUT", "-p tcp -m tcp --dport 443", True), ("filter", "OUTPUT", "-o eth0", False),
-        ("filter", "OUTPUT", "-p tcp", False), ("filter", "OUTPUT", "-o lo", True), ("security", "FORWARD", "", True),
-    ])
+@cases
 def test_a_policy_of_drop(table, hook, accept, told):
     text = texts.dropping(node(table, *(["-A %s %s -j ACCEPT" % (hook, accept)] if accept else [])), table, hook)
     assert ask(text) == ([(table, hook, ":%s DROP" % hook)] if told else [])

@@ -24,19 +24,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._script.edit.cl
 
 # A diff shows the lines that change, without their secrets, and no other line of the file.
 
-@pytest.mark.parametrize(
-    "before, after, shown", [
-        ("a\n  iptables -F --token=abc\nb\n", "a\nb\n",
-         ("@@ line 2 @@\n  iptables -F --token=***\n", "@@ line 2 @@\n")),
-        (None, "[Service]\nExecStop=\n", ("@@ line 1 @@\n", "@@ line 1 @@\n[Service]\nExecStop=\n")),
-        ("x\n", None, ("@@ line 1 @@\nx\n", "@@ line 1 @@\n")),
-        ("a\nb\nc\nd\n", "a\nB\nc\n", ("@@ line 2 @@\nb\n@@ line 4 @@\nd\n", "@@ line 2 @@\nB\n@@ line 4 @@\n")),
-        ("ExecStop=/usr/bin/x --password y\n", "",
-         ("@@ line 1 @@\nExecStop=/usr/bin/x --password ***\n", "@@ line 1 @@\n")),
-        ("Environment=IPTABLES_RESTORE_NOFLUSH=yes\n", "",
-         ("@@ line 1 @@\nEnvironment=IPTABLES_RESTORE_NOFLUSH=yes\n", "@@ line 1 @@\n")),
-        ("same\n", "same\n", ("", "")), (None, None, ("", "")),
-    ])
+@cases
 def test_what_is_shown(before, after, shown):
     assert changed_lines(before, after) == shown
 
@@ -168,19 +156,7 @@ SAVED = {"/etc/systemd/scripts/ip4save": True, "/etc/systemd/scripts/ip6save": T
 SWITCHES = ["IPTABLES_RESTORE_NOFLUSH=yes", "IP6TABLES_RESTORE_NOFLUSH=yes"]
 
 
-@pytest.mark.parametrize("argv, settings, knows, expected",
-                         [
-                             (["/etc/systemd/scripts/iptables"], (), False,
-                              (["/sbin/iptables-restore --noflush /etc/systemd/scripts/ip4save",
-                                "/sbin/ip6tables-restore --noflush /etc/systemd/scripts/ip6save"], [])),
-                             (["/usr/libexec/iptables/iptables.init", "start"], (), False,
-                              (["/sbin/iptables-restore --noflush /etc/sysconfig/iptables"], [])),
-                             (["/usr/libexec/iptables/ip6tables.init", "start"], (), False, None),
-                             (["/usr/sbin/netfilter-persistent", "start"], (), True, (None, SWITCHES)),
-                             (["/usr/sbin/netfilter-persistent", "start"], (), False, None),
-                             (["/usr/sbin/netfilter-persistent", "start"], ("IPTABLES_RESTORE_NOFLUSH",), True, None),
-                             (["/usr/sbin/nft", "-f", "/etc/nftables.conf"], (), True, None), ([], (), True, None),
-                         ])
+@cases
 def test_a_start_that_does_not_flush(argv, settings, knows, expected):
     assert drop_in.noflush_start(argv, set(settings), knows, SAVED.get, "/sbin/{}".format) == expected
 

@@ -7,7 +7,6 @@ and after."""
 import re
 import subprocess
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from case_rows import cases
@@ -23,47 +22,7 @@ def parses(text, shell="bash"):
     return subprocess.run([shell, "-n"], input=text.encode(), stderr=subprocess.PIPE, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("before, after",
-                         [
-                             ("save\nFLUSH\ndone_\n", "save\ndone_\n"),
-                             ("save\nFLUSH\n", "save\n:\n"),
-                             ("save\nFLUSH", "save\n:"),
-                             ("save; FLUSH; more\n", "save; more\n"),
-                             ("save; FLUSH\nmore\n", "save\nmore\n"),
-                             ("save; FLUSH # why\nmore\n", "save # why\nmore\n"),
-                             ("    FLUSH   # start afresh\n    more\n", "    # start afresh\n    more\n"),
-                             ("FLUSH; more\n", "more\n"),
-                             ("save && FLUSH\nmore\n", "save && :\nmore\n"),
-                             ("save &&\n  FLUSH\nmore\n", "save &&\n  :\nmore\n"),
-                             ("check || FLUSH\nmore\n", "check || :\nmore\n"),
-                             ("FLUSH || exit 1\nmore\n", ": || exit 1\nmore\n"),
-                             ("if x; then FLUSH; fi\nmore\n", "if x; then :; fi\nmore\n"),
-                             ("if x\nthen\n  FLUSH\n  FLUSH\nfi\n", "if x\nthen\n  :\nfi\n"),
-                             ("if x\nthen\n  FLUSH\n  more\nfi\n", "if x\nthen\n  more\nfi\n"),
-                             ("if FLUSH; then more; fi\n", "if :; then more; fi\n"),
-                             ("for t in a b; do FLUSH; done\nmore\n", "for t in a b; do :; done\nmore\n"),
-                             ("for t in a b; do\n\tFLUSH;\n\tmore\ndone\n", "for t in a b; do\n\tmore\ndone\n"),
-                             ("f() { FLUSH; }\nf\n", "f() { :; }\nf\n"),
-                             ("f() {\n\tFLUSH\n}\nf\n", "f() {\n\t:\n}\nf\n"),
-                             ("case $1 in\nstop) FLUSH ;;\nstart)\n\tFLUSH\n\tmore\n\t;;\nesac\n",
-                              "case $1 in\nstop) : ;;\nstart)\n\tmore\n\t;;\nesac\n"),
-                             ("save | FLUSH\nmore\n", "save | :\nmore\n"),
-                             ("FLUSH &\nmore\n", ": &\nmore\n"),
-                             ("sh -c 'FLUSH'\nmore\n", "sh -c ':'\nmore\n"),
-                             ("x=$(FLUSH)\nmore\n", "x=$(:)\nmore\n"),
-                             ("check() { echo $?; }\nFLUSH\ncheck\n", "check() { echo $?; }\n:\ncheck\n"),
-                             ("FLUSH\nfor i in 1; do\n\techo $?\ndone\n", ":\nfor i in 1; do\n\techo $?\ndone\n"),
-                             ("st() { echo $?; }\nFLUSH\nfor i in 1; do\n\tst\ndone\n",
-                              "st() { echo $?; }\n:\nfor i in 1; do\n\tst\ndone\n"),
-                             ("st() { echo $?; }\nFLUSH\nx=1 st\n", "st() { echo $?; }\n:\nx=1 st\n"),
-                             ("st() { echo $?; }\nFLUSH\nmore\nst\n", "st() { echo $?; }\nmore\nst\n"),
-                             ("FLUSH\nif [ $? -ne 0 ]; then more; fi\n", ":\nif [ $? -ne 0 ]; then more; fi\n"),
-                             ("f() {\n\tFLUSH\n\treturn\n}\n", "f() {\n\t:\n\treturn\n}\n"),
-                             ("f() {\n\tFLUSH\n\treturn 0\n}\n", "f() {\n\treturn 0\n}\n"),
-                             ("exec FLUSH\nmore\n", "exit 0\nmore\n"),
-                             ("save # if\nFLUSH\nmore\n", "save # if\n:\nmore\n"),
-                             ("save\r\nFLUSH\r\nmore\r\n", "save\r\nmore\r\n"),
-                         ])
+@cases
 def test_what_is_left(before, after):
     assert removal.edited(before, spans(before)) == after
     assert parses(before) and parses(after)
