@@ -102,6 +102,8 @@ def test_texts():
     # The title precedes the reason: a reason alone does not show which requirement is unknown.
     assert "| newly unknown | high | HOOK001 | T: " in page
     assert all(char.isprintable() or char == "\n" for char in text + page) and max(map(len, text.split("\n"))) <= 80
+    many = _changes.of_runs(run(a=[]), run(**{"n%02d" % number: rows(("x", "fail")) for number in range(12)}))
+    assert "n08, n09 and 2 more)" in render.render_terminal(many, 200)
     same = _changes.of_runs(run(a=[]), run(a=[]))
     assert "0 new, 0 fixed" in render.render_terminal(same, 80) and "|" not in render.render_markdown(same)
 

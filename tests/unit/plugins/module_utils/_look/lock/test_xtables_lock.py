@@ -272,6 +272,8 @@ def test_the_path_in_force(environs, path, source, tmp_path):
     section = look(merged(agent(5, "kube-proxy", environ=environs[0]), agent(6, "kubelet", environ=environs[1])),
                    tmp_path)
     assert (section["path"], section["path_source"]) == (path, source)
+    assert [row["path"] for row in section["agents"]] == [
+        environ[-1].partition("=")[2] or path if environ else path for environ in environs]
     assert "TOKEN" not in str(section)
 
 
