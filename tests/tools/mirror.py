@@ -13,6 +13,8 @@ UNIT, PLUGINS = pathlib.PurePath("tests/unit"), pathlib.PurePath("plugins")
 # Rows of tests: those of tests/rows are read by the test of the same name, those of tests/rules by DUMPS.
 ROWS, RULES = pathlib.PurePath("tests/rows"), pathlib.PurePath("tests/rules")
 DUMPS = UNIT / "plugins/module_utils/_rules/test_dumps.py"
+# The test of the tables tests/looks/<folder>, for each source of the folder and for the tables.
+LOOKS, LOOK = pathlib.PurePath("tests/looks"), "test_looks.py"
 PACKAGE = "ansible_collections.kubenode.netfilter."
 USERS_TESTS = 60
 # Folders whose files tests and tools import by file name only.
@@ -36,6 +38,8 @@ def tests_of(path, top=TOP):
         return [str(DUMPS)]
     if ROWS in path.parents:
         return [str(UNIT / "plugins/module_utils" / path.relative_to(ROWS).with_name("test_%s.py" % path.stem))]
+    if LOOKS in path.parents:
+        return [str(UNIT / PLUGINS / "module_utils/_look" / path.parent.name / LOOK)]
     if path.suffix != ".py" or path.parts[0] not in (str(PLUGINS), "tests"):
         return []
     if is_test(path) and UNIT in path.parents:
@@ -43,12 +47,12 @@ def tests_of(path, top=TOP):
     seen, wave = {path}, [path]
     while wave:
         found = sorted({str(test) for source in wave for test in mirror_of(source, top)})
-        if found:
+        if any(pathlib.PurePath(test).name != LOOK for test in found):
             return found
         users = {user for source in wave for user in imported_by(top).get(source, ())} - seen
         tests = sorted(str(user) for user in users if is_test(user) and UNIT in user.parents)
-        if tests:
-            return tests
+        if found or tests:
+            return sorted({*found, *tests})
         seen |= users
         wave = sorted(users)
     return []
@@ -74,16 +78,17 @@ def tests_of_users(path, top=TOP):
 
 
 def mirror_of(path, top):
-    """Return the tests that have the name of a source, or the only test file of its folder."""
+    """Return the tests that have the name of a source, or the only test file of its folder, and the tables of looks."""
     folder = top / UNIT / path.parent
-    here = sorted(folder.glob("test_*.py"))
+    looks = [folder / LOOK] if (folder / LOOK).exists() else []
+    here = sorted(set(folder.glob("test_*.py")) - set(looks))
     found = [test for test in here if _owner(test, top / path.parent) == path.stem]
     of_folder = folder.parent / ("test_%s.py" % folder.name)
     if not found:
         found = [of_folder] if of_folder.exists() else here if len(here) == 1 else []
     if "_rules" in path.parts and found and (top / RULES / (path.stem + ".yml")).exists():
         found.append(top / DUMPS)
-    return [test.relative_to(top) for test in found]
+    return [test.relative_to(top) for test in found + looks]
 
 
 def _owner(test, sources):

@@ -10,7 +10,6 @@ import pytest
 
 import node_tree
 from node_manifests import DEBIAN, merged
-from node_processes import as_nobody
 from node_sections import collect_sections
 
 LEASES = "var/lib/cni/networks/pods/"
@@ -86,15 +85,6 @@ def test_sandboxes_that_cannot_be_read_make_no_leak(more, status, tmp_path):
     assert rows[0]["reason"] == "the sandboxes of the container runtime could not be read"
 
 
-def test_directories_that_may_not_be_read():
-    folder = node_tree.open_folder()
-    node_tree.unpack(merged(DEBIAN, LIVE, {"etc/cni/net.d/10-x.conflist": conf(RANGE)}, leases(LEASES, [2]), {
-        LEASES.rstrip("/"): node_tree.mode(0, node_tree.DIRECTORY)}), folder)
-    rows = as_nobody(lambda: collect_sections(["cni"], folder, "live")["node_cni"]["host_local"])
-    assert numbers(rows[0]) == (13, None, None, None, None, None)
-    assert rows[0]["reason"] == "/var/lib/cni/networks/pods is denied"
-
-
 @pytest.mark.parametrize("files, folder", [
     ({"proc/9/cmdline": "containerd\0--root=/srv/c\0"}, "srv/c/io.containerd.grpc.v1.cri/sandboxes/"),
     ({"etc/containerd/config.toml": 'root = "/srv/c"\n'}, "srv/c/io.containerd.grpc.v1.cri/sandboxes/"),
@@ -153,26 +143,6 @@ def test_a_number_of_addresses_fits_into_64_bits(ranges, tmp_path):
     rows = look(tmp_path, {"etc/cni/net.d/10-x.conflist": conf({"type": "host-local", "ranges": [ranges]})},
                 {LEASES + "fd00::2": sandbox(2)})[1]
     assert [(row["addresses"], row["free"], row["leased_percent"]) for row in rows] == [(2 ** 64 - 1, 2 ** 64 - 2, 0.0)]
-
-
-def test_other_directories_and_files(tmp_path):
-    kind = conf(dict(RANGE, dataDir="/run/cni-ipam-state"), "ptp")
-    files = {"etc/cni/net.d/10-kindnet.conflist": kind, "etc/cni/net.d/20-x.conflist": conf({"type": "calico-ipam"}),
-             "etc/cni/net.d/87-podman.conflist": conf(RANGE).replace("pods", "podman")}
-    rows = look(tmp_path, files, leases("run/cni-ipam-state/pods/", [2, 3]))[1]
-    assert [(row["directory"], row["status"], row["used"], row["leased"]) for row in rows] == [
-        ("/run/cni-ipam-state/pods", "ok", True, 2), ("/var/lib/cni/networks/podman", "absent", False, 0)]
-
-
-def test_multus_uses_the_other_files(tmp_path):
-    files = {"etc/cni/net.d/00-multus.conf": '{"name": "multus", "type": "multus"}',
-             "etc/cni/net.d/10-x.conflist": conf(RANGE)}
-    assert [row["used"] for row in look(tmp_path, files)[1]] == [True]
-
-
-def test_an_image_has_no_leases_of_its_own(tmp_path):
-    tree = node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/10-x.conflist": conf(RANGE)}), tmp_path)
-    assert collect_sections(["cni"], tree, "image")["node_cni"]["host_local"] == []
 
 
 def test_many_leases_are_bounded(tmp_path):

@@ -9,10 +9,9 @@ import pytest
 
 import node_tree
 from conntrack_node import (
-    BOOT_ID, BR, BRIDGE, ESTABLISHED, FORWARD, GB, LISTED, MAX, MAX_LINE, MB, NF, RELEASE, counters, fate, key, live,
-    look, machine, starts, table, tracking)
+    BOOT_ID, BR, BRIDGE, ESTABLISHED, FORWARD, GB, LISTED, MAX, NF, RELEASE, counters, fate, live, look, machine,
+    tracking)
 from node_manifests import merged, node
-from node_processes import as_nobody, needs_root
 from node_sections import collect_sections
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.node import COLLECTORS
@@ -37,17 +36,6 @@ def test_the_figures(tmp_path):
     assert len(json.dumps(section)) < 8 * 1024
 
 
-def test_a_slab_that_is_in_the_list_only(tmp_path):
-    line = "nf_conntrack_ffffffff 10 12 288 14 1 : tunables 0 0 0 : slabdata 1 1 0\n"
-    listed = {"sys/kernel/slab/nf_conntrack/slab_size": None,
-              "proc/slabinfo": "slabinfo - version: 2.1\nnf_conntrack_expect 0 0 232 17 1 : x\n" + line}
-    section = look(tracking(listed), tmp_path / "a")
-    assert (section["entry_bytes"], section["collected"]["slab"]) == (288, "ok")
-    section = look(tracking(dict(listed, **{"proc/slabinfo": None})), tmp_path / "b")
-    assert (section["entry_bytes"], section["entry_bytes_from"],
-            section["collected"]["slab"]) == (400, "estimate", "absent")
-
-
 def test_nf_conntrack_is_not_loaded(tmp_path):
     section = look(node(RELEASE, ("nf_conntrack", "br_netfilter"), (), merged(machine(), LISTED)), tmp_path)
     assert (section["max"], section["count"], section["used_percent"], section["counters"],
@@ -59,85 +47,6 @@ def test_nf_conntrack_is_not_loaded(tmp_path):
     assert section["collected"]["table"] == "absent" and fate(section) == (None, 262144, None, 262144, None, None)
     assert (section["size"]["max"] == 131072 and section["size"]["enough"] is True
             and section["limit_when_loaded"] == 262144)
-
-
-def test_nf_conntrack_is_built_in(tmp_path):
-    built = {"etc/sysctl.d/a.conf": MAX_LINE % 524288, "etc/modprobe.d/a.conf": "options nf_conntrack hashsize=1000\n",
-             "sys/module/nf_conntrack/parameters/hashsize": "65536\n"}
-    section = look(tracking(built, modules=("br_netfilter",), loaded=("br_netfilter",), builtin=("nf_conntrack",)),
-                   tmp_path)
-    # The key exists from the start; options in modprobe.d have no effect.
-    assert fate(section)[1:3] == (524288, "/etc/sysctl.d/a.conf:1") and section["hashsize"]["option"] is None
-
-
-@pytest.mark.parametrize("place, of_node", [("image", "image"), ("container", "container")])
-def test_what_does_not_run_here_is_not_told(place, of_node, tmp_path):
-    section = look(tracking({"etc/sysctl.d/a.conf": MAX_LINE % 524288}, LISTED), tmp_path, place)
-    assert all(section[name] is None
-               for name in ("max", "count", "buckets", "memory_bytes", "cpus", "size", "rp_filter", "lost")), of_node
-    assert (fate(section)[1:3], section["missing_keys"]) == ((524288, "/etc/sysctl.d/a.conf:1"), [])
-
-
-@needs_root
-def test_what_may_not_be_read(tmp_path):
-    manifest = tracking({NF + "max": node_tree.mode(0o600, "5\n"),
-                         "etc/sysctl.d/b.conf": node_tree.mode(0o600, MAX_LINE % 1),
-                         "sys/kernel/slab/nf_conntrack/slab_size": node_tree.mode(0o400, "320\n"),
-                         "proc/slabinfo": node_tree.mode(0o400, "x")})
-    tree = node_tree.unpack(manifest, node_tree.open_folder())
-    section = as_nobody(lambda: collect_sections(["conntrack"], tree, "live")["node_conntrack"])
-    assert (section["max"], section["collected"]["table"],
-            section["collected"]["sysctl_d"]) == (None, "denied", "denied")
-    assert section["unread"] == [{"file": "/etc/sysctl.d/b.conf",
-                                  "text": "/etc/sysctl.d/b.conf is not readable as user 'nobody'; run with become"}]
-    assert section["missing_keys"] == []
-
-
-FORWARDS = "net.ipv4.ip_forward=%d\n"
-
-
-@pytest.mark.parametrize("files, value, reason", [
-    ({"etc/sysctl.d/90.conf": node_tree.mode(0, FORWARDS % 1)}, None, "/etc/sysctl.d/90.conf is not readable"),
-    ({"etc/sysctl.d/10.conf": FORWARDS % 0, "etc/sysctl.d/90.conf": node_tree.mode(0, "")}, None,
-     "/etc/sysctl.d/90.conf is not readable"),
-    ({"etc/sysctl.d": node_tree.mode(0o700, node_tree.DIRECTORY), "usr/lib/sysctl.d/99.conf": FORWARDS % 1}, None,
-     "/etc/sysctl.d is not readable"),
-    # Files are applied in the order of their names: a later line overrides an earlier one.
-    ({"etc/sysctl.d/10.conf": node_tree.mode(0, FORWARDS % 0), "etc/sysctl.d/90.conf": FORWARDS % 1}, 1, "set by"),
-    ({"etc/sysctl.d/10.conf": node_tree.mode(0, ""), "etc/sysctl.d/90.conf": "net.ipv4.*=1\n"}, None,
-     "/etc/sysctl.d/10.conf is not readable"),
-    (merged(starts("docker"), {"etc/sysctl.d/90.conf": node_tree.mode(0, "")}), 1, "set by docker"),
-    (merged(starts("ufw"), {"etc/ufw/ufw.conf": node_tree.mode(0, "ENABLED=yes\n"),
-                            "etc/sysctl.d/90.conf": FORWARDS % 1}), None, "/etc/ufw/ufw.conf is not readable")])
-def test_a_value_that_a_file_may_set_which_may_not_be_read(files, value, reason):
-    tree = node_tree.unpack(tracking(files), node_tree.open_folder())
-    section = as_nobody(lambda: collect_sections(["conntrack"], tree, "live")["node_conntrack"])
-    row = key(section, FORWARD)
-    assert (row["at_boot"], row["after_kube_proxy"], section["collected"]["sysctl_d"]) == (value, value, "denied")
-    assert row["reason"].startswith(reason)
-
-
-def test_a_key_of_a_module_that_is_loaded_later_is_known(tmp_path):
-    files = {"etc/sysctl.d/90.conf": node_tree.FIFO}
-    assert key(look(tracking(files), tmp_path / "a"))["at_boot"] == 262144
-    row = key(look(tracking(LISTED, files), tmp_path / "b"))
-    assert row["at_boot"] is None and row["reason"].startswith("/etc/sysctl.d/90.conf ")
-
-
-# Counters, and the connections lost because the table was full: a clash counts in both drop and insert_failed.
-@pytest.mark.parametrize(
-    "values, dropped, evicted", [
-        ({}, 0, 0), ({"drop": 40, "insert_failed": 40}, 0, 0), ({"drop": 45, "insert_failed": 40}, 5, 0),
-        ({"drop": 3, "insert_failed": 40}, 0, 0), ({"early_drop": 7}, 0, 7), ({"drop": 0xffffffff}, 0xffffffff, 0)])
-def test_what_was_lost_since_the_boot(values, dropped, evicted, tmp_path):
-    section = look(tracking(counters(**values)), tmp_path)
-    assert section["lost"] == {"dropped": dropped, "evicted": evicted, "since": "boot", "since_uptime_seconds": 0}
-    # No program runs on a tree: where the kernel log is needed, it cannot be read.
-    assert section["collected"]["kernel_log"] == ("denied" if dropped or evicted else "absent")
-    full = bool(dropped or evicted)
-    assert (section["size"]["peak"], section["size"]["peak_because"]) == (
-        (131072, "the table was full since boot") if full else (20480, "the current count"))
-    assert section["size"]["enough"] is not full
 
 
 def recorded(**changes):
@@ -155,13 +64,6 @@ def recorded(**changes):
 def test_losses_before_the_limit_was_raised_count_no_more(record, lost, tmp_path):
     section = look(tracking(counters(drop=10, early_drop=304), record), tmp_path)
     assert tuple(section["lost"][name] for name in ("dropped", "evicted", "since", "since_uptime_seconds")) == lost
-
-
-def test_counters_that_cannot_be_read(tmp_path):
-    stat = "proc/net/stat/nf_conntrack"
-    assert look(tracking({stat: "entries drop\nzz zz\n"}), tmp_path / "a")["collected"]["counters"] == "unparsed"
-    section = look(tracking({stat: None}), tmp_path / "b")
-    assert (section["collected"]["counters"], section["counters"], section["lost"]) == ("absent", {}, None)
 
 
 LOG = """\
@@ -194,12 +96,6 @@ def test_the_log_is_read_where_something_was_lost(tmp_path):
     section, host = live(tmp_path / "f", {"proc/net/stat/nf_conntrack": None}, dmesg(LOG))
     assert (section["kernel_log"]["table_full"],
             section["size"]["peak_because"]) == (4, "the kernel log shows that it was full")
-
-
-@pytest.mark.parametrize("own, lines", [("net:[4026532000]", 4), ("net:[4026531840]", 3), ("junk", 4)])
-def test_a_full_table_of_a_pod_is_not_that_of_the_node(own, lines, tmp_path):
-    section, _host = live(tmp_path, counters(early_drop=1), dmesg(LOG), {"proc/self/ns/net": node_tree.link(own)})
-    assert section["kernel_log"]["table_full"] == lines
 
 
 TABLE = """\
@@ -265,34 +161,6 @@ def test_a_window_that_is_none(seconds, tmp_path):
         live(tmp_path, window_seconds=seconds)
 
 
-@pytest.mark.parametrize(
-    "more, answer", [
-        ({}, ("eth0", 0, 2, 2)),
-        ({"proc/sys/net/ipv4/conf/all/rp_filter": "1\n", "proc/sys/net/ipv4/conf/eth0/rp_filter": "0\n"},
-         ("eth0", 1, 0, 1)), ({"proc/net/route": None}, (None, 0, None, None)),
-        ({"proc/sys/net/ipv4/conf/eth0/rp_filter": None}, ("eth0", 0, None, None))])
-def test_the_reverse_path_filter(more, answer, tmp_path):
-    found = look(tracking(more), tmp_path)["rp_filter"]
-    assert (found["interface"], found["all"], found["own"], found["effective"]) == answer
-
-
-def test_no_limit_at_all(tmp_path):
-    section = look(tracking(table(limit=0)), tmp_path)
-    assert (section["max"], section["used_percent"], section["total_bytes"],
-            section["size"]["enough"]) == (0, None, None, True)
-
-
-def test_a_limit_below_zero_is_a_very_high_one(tmp_path):
-    section = look(tracking(table(limit=-1)), tmp_path)
-    assert (section["max"], section["used_percent"],
-            section["size"]["enough"]) == ((1 << 32) - 1, 0.0, True) and section["memory_percent"] > 100
-
-
-@pytest.mark.parametrize("memory", [0, 1024, 2 * MB])
-def test_memory_that_cannot_be_is_no_reason_to_fail(memory, tmp_path):
-    assert look(tracking(machine(memory)), tmp_path)["size"] is None
-
-
 def test_hostile_texts_stay_small_and_whole(tmp_path):
     evil = u"\u202e\x1b[31m" * 400
     names = (MAX, BRIDGE, FORWARD, ESTABLISHED)
@@ -301,8 +169,3 @@ def test_hostile_texts_stay_small_and_whole(tmp_path):
                         {NF + "max": evil, BR + "iptables": "\0\xff", NF + "count": "-5\n"})
     section = look(manifest, tmp_path)
     assert section["max"] is None and section["count"] is None and len(json.dumps(section)) < 10 * 1024
-
-
-def test_many_files_that_cannot_be_read(tmp_path):
-    section = look(tracking({"etc/sysctl.d/%03d.conf" % number: node_tree.FIFO for number in range(100)}), tmp_path)
-    assert len(section["unread"]) == 20 and section["collected"]["sysctl_d"] == "unparsed"

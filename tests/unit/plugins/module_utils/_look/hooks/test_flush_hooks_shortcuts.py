@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 
-import pytest
 
 import hook_nodes
 import node_tree
@@ -27,75 +26,10 @@ SITE = {"etc/init.d/site": executable(INIT), "etc/rc2.d/S01site": link("../init.
         "usr/lib/lsb/init-functions.d/00-verbose": "log_begin_msg () {\n    echo \"$@\"\n}\n"}
 HEALTHY = merged(hook_nodes.SYSTEMD, hook_nodes.KUBEADM, hook_nodes.NETWORK, hook_nodes.NFTABLES_DEBIAN,
                  hook_nodes.CRON_DEBIAN)
-UNIT = service("site.service", "ExecStart=/bin/true", enabled=True)
 
 
 def look(manifest, tmp_path):
     return collect_flush_hooks(Host(node_tree.unpack(manifest, tmp_path)), {"place": "image"})
-
-
-def found(section, path):
-    return [(row["live"], row["triggers"]) for row in section["hooks"] if row["path"] == path]
-
-
-def test_a_script_of_init_without_a_unit_runs(tmp_path):
-    assert found(look(merged(DEBIAN, SITE), tmp_path), "/opt/site/apply") == [(True, ["boot", "start", "stop"])]
-
-
-@pytest.mark.parametrize("unit",
-                         [UNIT, {hook_nodes.UNITS + "site.service": node_tree.MASKED}, merged(
-                             service("other.service", "ExecStart=/bin/true"),
-                             {hook_nodes.UNITS + "site.service": link("other.service")})],
-                         ids=["unit", "mask", "alias"])
-def test_a_script_of_init_that_systemd_passes_over(unit, tmp_path):
-    section = look(merged(DEBIAN, SITE, unit), tmp_path)
-    assert found(section, "/opt/site/apply") == []
-
-
-@pytest.mark.parametrize(
-    "caller, triggers", [
-        ({"etc/logrotate.d/site": "/var/log/site {\n postrotate\n  /etc/init.d/site restart\n endscript\n}\n"},
-         ["timer"]),
-        ({"etc/cron.d/site": "5 * * * * root /etc/init.d/site start\n"}, ["timer"]),
-        ({"etc/kernel/postinst.d/site": executable("#!/bin/sh\n/etc/init.d/site stop\n")}, ["package_upgrade"]),
-        (service("other.service", "ExecStartPre=/etc/init.d/site start", "ExecStart=/bin/true", enabled=True),
-         ["boot", "start", "restart"]),
-    ])
-def test_who_calls_such_a_script_by_its_path_is_found(caller, triggers, tmp_path):
-    assert found(look(merged(DEBIAN, SITE, UNIT, caller), tmp_path), "/opt/site/apply") == [(True, triggers)]
-
-
-def test_a_script_of_init_that_flushes_itself_is_told_and_not_live(tmp_path):
-    section = look(merged(DEBIAN, SITE, UNIT, {"etc/init.d/site": FLUSH}), tmp_path)
-    assert found(section, "/etc/init.d/site") == [(False, ["boot", "start", "stop"])]
-
-
-@pytest.mark.parametrize("unit, live", [("site.service", False), ("site.sh.service", True)])
-def test_the_unit_of_a_script_is_called_without_its_ending(unit, live, tmp_path):
-    files = {"etc/init.d/site.sh": FLUSH, "etc/rc2.d/S01site.sh": link("../init.d/site.sh")}
-    section = look(merged(DEBIAN, files, service(unit, "ExecStart=/bin/true")), tmp_path)
-    assert found(section, "/etc/init.d/site.sh") == [(live, ["boot", "start", "stop"])]
-
-
-@pytest.mark.parametrize(
-    "starter", [
-        "run-parts /etc/site.d", "for each in $(run-parts --list /etc/site.d); do $each; done; run-parts --report "
-                                 "/etc/site.d", "folder=/etc/site.d\nrun-parts $folder"])
-def test_programs_of_a_folder_are_found(starter, tmp_path):
-    files = {"etc/cron.daily/all": executable("#!/bin/sh\n%s\n" % starter),
-             "etc/site.d/a": executable("#!/bin/sh\n/opt/b\n"), "opt/b": FLUSH}
-    assert found(look(merged(DEBIAN, files), tmp_path), "/opt/b") == [(True, ["timer"])]
-
-
-@pytest.mark.parametrize("caller, name", [("/opt/tools/nightly", "site-reset"), ("run-parts /opt/tools", "wipe")])
-def test_a_name_that_became_known_later_is_found_in_what_was_read_before(caller, name, tmp_path):
-    """A unit names the script first, before it is known that the other one flushes."""
-    files = merged(service("early.service", "ExecStart=/bin/true /opt/tools/nightly"),
-                   {"opt/tools/nightly": executable("#!/bin/sh\n%s\n" % name), "usr/local/sbin/" + name: FLUSH,
-                    "etc/cron.daily/all": executable("#!/bin/sh\n%s\n" % caller)})
-    section = look(merged(DEBIAN, files), tmp_path)
-    assert (True, ["timer"]) in [(row["live"], row["triggers"]) for row in section["hooks"]
-                                 if row["path"] == "/usr/local/sbin/" + name]
 
 
 LOADED = """

@@ -11,11 +11,9 @@ import sys
 import pytest
 
 import node_tree
-from node_manifests import DEBIAN, merged, process, running
-from node_processes import as_nobody, needs_root, python_path
+from node_manifests import DEBIAN, merged, running
+from node_processes import needs_root, python_path
 from node_sections import collect_sections
-
-SERVER = "--service-cluster-ip-range=10.96.0.0/12"
 
 
 def look(tmp_path, *manifests):
@@ -61,84 +59,3 @@ def line(network, gateway="00000000", mask="00FFFFFF", interface="eth0"):
 def test_files_of_a_tree(files, status, number, tmp_path):
     section = look(tmp_path, files)
     assert (section["collected"]["routes"], len(section["node_networks"])) == (status, number)
-
-
-def test_routes_that_may_not_be_read():
-    folder = node_tree.unpack(merged(DEBIAN, running("6.1.0"), {"proc/net/route": node_tree.mode(0, "")}),
-                              node_tree.open_folder())
-    section = as_nobody(lambda: collect_sections(["cni"], folder, "live")["node_cni"])
-    assert (section["collected"]["routes"], section["node_networks"]) == ("denied", [])
-
-
-def test_an_image_is_in_no_network(tmp_path):
-    tree = node_tree.unpack(merged(DEBIAN,
-                                   {"proc/net/route": line("00000000", "0102A8C0", "00000000") + line("0002A8C0")},
-                                   process(7, "kube-apiserver", ["kube-apiserver", SERVER])), tmp_path)
-    section = collect_sections(["cni"], tree, "image")["node_cni"]
-    assert (section["collected"]["routes"], section["node_networks"], section["service_ranges"]) == ("absent", [], [])
-
-
-K3S = "etc/rancher/k3s/config.yaml"
-MICROK8S = "var/snap/microk8s/current/args/kube-apiserver"
-
-
-@pytest.mark.parametrize(
-    "manifest, ranges, source", [
-        (process(7, "kube-apiserver", ["kube-apiserver", SERVER]), ["10.96.0.0/12"],
-         "--service-cluster-ip-range of kube-apiserver"),
-        (process(7, "kube-apiserver", ["kube-apiserver", "--service-cluster-ip-range", "10.96.0.0/16,fd00:96::/112"]),
-         ["10.96.0.0/16", "fd00:96::/112"], "--service-cluster-ip-range of kube-apiserver"),
-        (process(7, "kube-apiserver", ["kube-apiserver"]), [], None),
-        (process(7, "kubelet", ["kubelet", SERVER]), [], None),
-        (process(7, "k3s-server", ["k3s", "server", "--service-cidr=10.43.0.0/16"]), ["10.43.0.0/16"],
-         "--service-cidr of k3s-server"),
-        (merged(process(7, "k3s-server", ["k3s", "server"]),
-                {K3S: 'token: secret\nservice-cidr: "10.45.0.0/16,fd00:45::/112" # both\ntls-san: x\n'}),
-         ["10.45.0.0/16", "fd00:45::/112"], "service-cidr in /" + K3S),
-        (merged(process(7, "k3s-server", ["k3s", "server"]),
-                {K3S: "{'service-cidr': [10.45.0.0/16,\n 'fd00:45::/112']}\n"}), ["10.45.0.0/16", "fd00:45::/112"],
-         "service-cidr in /" + K3S),
-        (merged(process(7, "k3s-server", ["k3s", "server"]),
-                {K3S: "service-cidr: 10.45.0.0/16\n", K3S + ".d/1.yaml": "service-cidr: &x 10.46.0.0/16\n"}),
-         ["10.46.0.0/16"], "service-cidr in /" + K3S),
-        (merged(process(7, "k3s-server", ["k3s", "server"]), {K3S: "token: secret\n# service-cidr: 10.45.0.0/16\n"}),
-         [], None),
-        (merged(process(7, "kubelite", ["kubelite"]),
-                {MICROK8S: "--secure-port=16443\n--service-cluster-ip-range=10.152.183.0/24\n"}), ["10.152.183.0/24"],
-         "service-cluster-ip-range in /" + MICROK8S),
-        ({MICROK8S: SERVER, K3S: "service-cidr: 10.45.0.0/16\n"}, [], None),
-    ])
-def test_the_range_of_services(manifest, ranges, source, tmp_path):
-    section = look(tmp_path, manifest)
-    assert (section["service_ranges"], section["service_ranges_source"]) == (ranges, source)
-    assert "secret" not in json.dumps(section)
-
-
-SERVER_OF_K3S = process(7, "k3s-server", ["k3s", "server"])
-UNREADABLE = {K3S: "service-cidr: 10.45.0.0/16\nx: !y 1\n"}
-
-
-@pytest.mark.parametrize(
-    "manifest, ranges, status", [
-        ({}, [], "absent"), (UNREADABLE, [], "absent"), (SERVER_OF_K3S, [], "ok"),
-        (process(7, "kube-apiserver", ["kube-apiserver", SERVER]), ["10.96.0.0/12"], "ok"),
-        (merged(SERVER_OF_K3S, {K3S: "service-cidr: 10.45.0.0/16\n"}), ["10.45.0.0/16"], "ok"),
-        (merged(SERVER_OF_K3S, UNREADABLE), [], "unparsed"),
-        (merged(SERVER_OF_K3S, {K3S: "service-cidr: 10.45.0.0/16\nservice-cidr+: !x 10.46.0.0/16\n"}), [], "unparsed"),
-        (merged(SERVER_OF_K3S, {K3S: node_tree.FIFO}), [], "unparsed"),
-        # The command line counts before the file.
-        (merged(process(7, "k3s-server", ["k3s", "server", "--service-cidr=10.43.0.0/16"]), UNREADABLE),
-         ["10.43.0.0/16"], "ok"),
-        (merged(process(7, "kubelite", ["kubelite"]), {MICROK8S: node_tree.FIFO}), [], "unparsed"),
-        (process(7, "kubelite", ["kubelite"]), [], "ok"),
-    ])
-def test_what_could_be_read_of_the_range_of_services(manifest, ranges, status, tmp_path):
-    section = look(tmp_path, manifest)
-    assert (section["collected"]["service_ranges"], section["service_ranges"]) == (status, ranges)
-
-
-def test_a_configuration_of_k3s_that_may_not_be_read():
-    folder = node_tree.unpack(merged(DEBIAN, running("6.1.0"), SERVER_OF_K3S,
-                                     {K3S: node_tree.mode(0, "service-cidr: 10.45.0.0/16\n")}), node_tree.open_folder())
-    section = as_nobody(lambda: collect_sections(["cni"], folder, "live")["node_cni"])
-    assert (section["collected"]["service_ranges"], section["service_ranges"]) == ("denied", [])
