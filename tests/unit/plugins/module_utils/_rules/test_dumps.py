@@ -9,7 +9,8 @@ remove lines (whole ones, or all that begin so), `instead` replaces text, `flush
 table, `policy` sets DROP, `cut` ends the text before a piece; the name of a table adds lines at its end, or first
 (`nat first`). `know` lists facts of the node. `found` lists what the question observes: `kind table chain`, then the
 text of the rule where it matters, or a mapping of some keys. A row in `also` goes on from its row, `each` repeats a
-row with $it or with the keys of a mapping. Names in capitals, like $SVC, are those of chain_texts.
+row with $it or with the keys of a mapping, `of` limits the kinds of observations. Names in capitals, like $SVC, are
+those of chain_texts.
 """
 
 import itertools
@@ -54,7 +55,7 @@ def filled(value, names):
     if isinstance(value, str):
         if value.startswith("$") and value[1:] in names:
             return names[value[1:]]
-        return re.sub(r"\$(\w+)", lambda match: names[match.group(1)], value)
+        return re.sub(r"\$(\w+)", lambda match: str(names[match.group(1)]), value)
     if isinstance(value, list):
         return [filled(each, names) for each in value]
     if isinstance(value, dict):
@@ -118,7 +119,7 @@ def expanded(row, subject):
     for node, value in itertools.product(nodes, filled(row.get("each", [None]), NAMES)):
         names = dict(NAMES, **(value if isinstance(value, dict) else {"it": value}))
         own = filled({key: each for key, each in row.items() if key not in ("each", "also")}, names)
-        own = dict({"ask": subject}, **dict(own, node=node))
+        own = dict({"ask": subject}, **dict(own, node=filled(node, names)))
         for more in itertools.chain([{}] if "found" in own else [], filled(row.get("also", []), names)):
             yield dict(own, **dict(more, damage=own.get("damage", []) + more.get("damage", []),
                                    know=dict(own.get("know", {}), **more.get("know", {}))))
@@ -132,13 +133,13 @@ ROWS = [pytest.param(one, id="%s: %s" % (path.stem, row["name"])) for path in so
 def test_what_is_observed(row):
     known = {key: tuple(value) if isinstance(value, list) else value for key, value in row["know"].items()}
     if "ports" in known:
-        known["ports"] = {}
+        known["ports"] = {("tcp", port): "the API server" for port in known["ports"]}
     rule_sets = [texts.read(text_of(each)) for each in [row] + row.get("beside", [])]
     if row["ask"] in ONE:
         rows = list(ONE[row["ask"]](rule_sets[0], texts.setting(rule_sets[0], **known)))
     else:
         rows = ALL[row["ask"]](rule_sets, texts.setting_by(**known))
-    rows = [found for found in rows if found["kind"] not in row.get("but", ())]
+    rows = [found for found in rows if found["kind"] in row.get("of", [found["kind"]])]
     wanted = row["found"]
     assert len(rows) == len(wanted) and [seen(*pair) for pair in zip(rows, wanted)] == wanted, rows
 

@@ -45,39 +45,9 @@ def test_the_rules_of_others_on_real_nodes(table, rule, first, kind, name):
     assert found(texts.adding(text, table, rule, first=first)) == [(kind, table, rule.split()[1], rule)]
 
 
-UNTRACKED = ["-j CT --notrack", "-j NOTRACK", "-d 10.96.0.0/12 -j CT --notrack",
-             "-d 10.96.0.2/32 -p tcp -m tcp --dport 80 -j CT --notrack", "-p tcp -j CT --notrack"]
-
-
-@pytest.mark.parametrize("hook", ["PREROUTING", "OUTPUT"])
-@pytest.mark.parametrize("rule", UNTRACKED)
-def test_packets_that_conntrack_does_not_see(rule, hook):
-    rule = "-A %s %s" % (hook, rule)
-    assert found(node("raw", rule)) == [("untracked", "raw", hook, rule)]
-    assert [row for row in found(node("raw", rule), mode="ipvs")
-            if row[0] == "untracked"] == [], "IPVS has connections of its own"
-    mine = node("raw", ":MINE - [0:0]", "-A %s -p tcp -j MINE" % hook, rule.replace(hook, "MINE"))
-    assert found(mine) == [("untracked", "raw", "MINE", rule.replace(hook, "MINE"))]
-
-
-@pytest.mark.parametrize("rule", ["-s 10.244.0.0/16 -j CT --notrack", "-d 10.244.0.0/16 -j CT --notrack",
-                                  "-s 10.244.1.0/24 -d 10.244.1.0/24 -j CT --notrack"])
-def test_pods_that_conntrack_does_not_see_in_either_direction(rule):
-    assert found(node("raw", "-A PREROUTING " + rule)) == [("untracked", "raw", "PREROUTING", "-A PREROUTING " + rule)]
-
-
 @cases
 def test_what_else_is_not_tracked(rule):
     assert found(node("raw", "-A PREROUTING " + rule)) == []
-
-
-def test_a_dns_cache_that_listens_on_the_address_of_the_clusters_dns():
-    raw = ["-A %s -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -m comment --comment \"NodeLocal DNS Cache: skip "
-           "conntrack\" -j CT --notrack" % hook for hook in ("PREROUTING", "OUTPUT")]
-    assert len(found(node("raw", *raw))) == 2
-    accept = ("-A INPUT -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -m comment --comment \"NodeLocal DNS Cache: allow DNS "
-              "traffic\" -j ACCEPT")
-    assert found(texts.adding(node("raw", *raw), "filter", accept, first=True)) == []
 
 
 @pytest.mark.parametrize("hook", ["FORWARD", "POSTROUTING"])
@@ -91,18 +61,6 @@ def test_a_mark_that_is_cleared(rule, hook):
 @cases
 def test_a_mark_that_stays(rule):
     assert found(node("mangle", rule)) == []
-
-
-@pytest.mark.parametrize("family, pods", [("ipv4", "10.244.0.0/16"), ("ipv6", "fd00:10:244::/56")])
-@pytest.mark.parametrize("end", ["-s", "-d"])
-@pytest.mark.parametrize("target", ["ACCEPT", "RETURN"])
-def test_pods_that_are_never_masqueraded(target, end, family, pods):
-    rule = "-A POSTROUTING %s %s -j %s" % (end, pods, target)
-    assert found(node("nat", rule, family=family)) == [("anchor_shadowed", "nat", "POSTROUTING", rule)]
-    assert found(node("nat", rule, family=family, first=False)) == [], "behind kube-proxy's"
-    mine = node("nat", ":MINE - [0:0]", "-A POSTROUTING -p tcp -j MINE", "-A MINE %s %s -j ACCEPT" % (end, pods),
-                family=family)
-    assert found(mine) == [("anchor_shadowed", "nat", "MINE", "-A MINE %s %s -j ACCEPT" % (end, pods))]
 
 
 @cases
