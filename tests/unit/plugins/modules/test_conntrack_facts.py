@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The module conntrack_facts, run as Ansible runs it on this machine and on trees; its RETURN documents every key."""
 
-import ast
 import pathlib
 
 import pytest
 
 import node_tree
 from conntrack_node import LISTED, MAX_LINE, configured, counters, starts, tracking
+from documented_return import differences, documented
 from fake_tools import LIVE, unpacked
 from module_runs import run_module
 from node_manifests import merged
@@ -18,35 +18,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.iden
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
 
 pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
-yaml = pytest.importorskip("yaml")
-
-MODULE = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules" / "conntrack_facts.py"
-TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list": list, "dict": dict, "raw": object}
-
-
-def documented():
-    tree = ast.parse(MODULE.read_text(encoding="utf-8"))
-    text = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
-    return yaml.safe_load(ast.literal_eval(text))["ansible_facts"]["contains"]["node_conntrack"]
-
-
-def differences(value, documentation, where=""):
-    """Keys, down to the leaves, that are returned but not documented, documented but not returned, or of another
-    type."""
-    if value is None:
-        return []
-    if isinstance(value,
-                  bool) and documentation["type"] != "bool" or not isinstance(value, TYPES[documentation["type"]]):
-        return ["%s is a %s" % (where, type(value).__name__)]
-    if isinstance(value, list):
-        inner = dict(documentation, type=documentation["elements"])
-        return [line for item in value for line in differences(item, inner, where + "[]")]
-    if not isinstance(value, dict) or "contains" not in documentation:
-        return []
-    fields = documentation["contains"]
-    lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
-    return lines + [line for key in sorted(set(value) & set(fields))
-                    for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
 
 
 def test_everything_that_is_returned_is_documented(tmp_path):
@@ -64,8 +35,9 @@ def test_everything_that_is_returned_is_documented(tmp_path):
                                 asked)
     for name in ("rates", "consumers", "missing_keys", "unread", "lost", "kube_proxy", "rp_filter", "size"):
         assert section[name], name
-    assert differences(section, documented()) == []
-    assert set(documented()["contains"]["collected"]["sample"]) == set(section["collected"])
+    described = documented("conntrack_facts", "node_conntrack")
+    assert differences(section, described) == []
+    assert set(described["contains"]["collected"]["sample"]) == set(section["collected"])
     # The comparison finds missing keys, undocumented keys, and values of another type.
     shape = {"type": "dict", "contains": {"max": {"type": "int"}, "keys": {"type": "list", "elements": "dict",
                                                                            "contains": {"key": {"type": "str"}}}}}
@@ -76,7 +48,8 @@ def test_everything_that_is_returned_is_documented(tmp_path):
 def test_this_machine():
     status, result = run_module("conntrack_facts", _ansible_check_mode=True, place="live", window_seconds=1)
     section = result["ansible_facts"]["node_conntrack"]
-    assert (status, result["changed"]) == (0, False) and differences(section, documented()) == []
+    assert (status, result["changed"]) == (0, False)
+    assert differences(section, documented("conntrack_facts", "node_conntrack")) == []
     try:
         limit = int(pathlib.Path("/proc/sys/net/netfilter/nf_conntrack_max").read_text(encoding="ascii"))
     except OSError:
@@ -90,12 +63,3 @@ def test_an_image(tmp_path):
                          window_seconds=1)[1]["ansible_facts"]["node_conntrack"]
     assert (section["max"], section["rates"], section["consumers"], section["size"]) == (None, None, None, None)
     assert section["sysctls"][0]["at_boot"] == 524288
-
-
-@pytest.mark.parametrize("options, message",
-                         [
-                             ({"window_seconds": -1}, "window_seconds is -1"), ({"root": "/none/there"}, "/none/there"),
-                             ({"top": "some"}, "top")])
-def test_one_clear_error(options, message):
-    status, result = run_module("conntrack_facts", **options)
-    assert status == 1 and message in result["msg"] and len(result["msg"].splitlines()) == 1

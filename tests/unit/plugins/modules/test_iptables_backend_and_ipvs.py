@@ -3,32 +3,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The modules iptables_backend_facts and ipvs_facts, run as Ansible runs them: RETURN documents every key."""
 
-import ast
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
 import pytest
 
 import node_tree
+from documented_return import differences, documented
 from ip_vs import HEADING, four, mark, real
 from iptables_programs import program
+from module_runs import RUNNER
 from node_manifests import merged, node
 from node_processes import needs_mounts, python_path
 
 pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
-yaml = pytest.importorskip("yaml")
 
-MODULES = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules"
-RUNNER = """\
-import importlib, json, sys
-from ansible.module_utils import basic
-basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": json.loads(sys.argv[2])}).encode("utf-8")
-basic._ANSIBLE_PROFILE = "legacy"
-importlib.import_module("ansible_collections.kubenode.netfilter.plugins.modules." + sys.argv[1]).main()
-"""
 # A network namespace and a pid namespace with rules in both backends and an agent in a container.
 SCENE = """\
 tree=$1 python=$2 runner=$3 module=$4 arguments=$5
@@ -54,24 +45,6 @@ def run(module, wrapper=None, tree=None, **arguments):
     out, err = process.communicate()
     assert not err.strip(), err.decode("utf-8")
     return json.loads(out.decode("utf-8"))
-
-
-def documented(module, section):
-    tree = ast.parse((MODULES / (module + ".py")).read_text(encoding="utf-8"))
-    text = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
-    return yaml.safe_load(ast.literal_eval(text))["ansible_facts"]["contains"][section]
-
-
-def differences(value, documentation, where=""):
-    """Keys, down to the leaves, that are returned but not documented, or documented but not returned."""
-    if isinstance(value, list):
-        return [line for item in value for line in differences(item, documentation, where + "[]")]
-    if not isinstance(value, dict) or "contains" not in documentation:
-        return []
-    fields = documentation["contains"]
-    lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
-    return lines + [line for key in sorted(set(value) & set(fields))
-                    for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
 
 
 @needs_mounts
@@ -111,4 +84,3 @@ def test_an_image_and_bad_input(module, section, tmp_path):
     assert differences(found, documented(module, section)) == []
     result = run(module, root="/no/such/folder")
     assert result["failed"] is True and "is not a directory" in result["msg"]
-    assert differences({"schema": 1}, {"contains": {"schema": {}, "other": {}}}) == [".other"]

@@ -3,15 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The module kubelet_facts, run as Ansible runs it; its RETURN documents every key."""
 
-import ast
 import json
-import pathlib
 import subprocess
 import sys
 
 import pytest
 
 import node_tree
+from documented_return import differences, documented
 from fake_tools import LIVE, unpacked
 from kubelet_node import CONFIG, dump, journal, rules, runs, said, systemd
 from module_runs import RUNNER, run_module
@@ -20,9 +19,7 @@ from node_processes import needs_mounts, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kubelet import collect_kubelet
 
 pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
-yaml = pytest.importorskip("yaml")
 
-MODULE = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules" / "kubelet_facts.py"
 # A process that is named kubelet and only sleeps, in a pid namespace of its own.
 SCENE = """\
 (exec -a kubelet "$1" -c "import time; open('/proc/self/comm', 'w').write('kubelet'); time.sleep(60)" --port=10260) &
@@ -32,33 +29,15 @@ true
 """
 
 
-def documented():
-    tree = ast.parse(MODULE.read_text(encoding="utf-8"))
-    text = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
-    return yaml.safe_load(ast.literal_eval(text))["ansible_facts"]["contains"]["node_kubelet"]
-
-
-def differences(value, documentation, where=""):
-    """Keys, down to the leaves, that are returned but not documented, or documented but not returned."""
-    if isinstance(value, list):
-        return [line for item in value for line in differences(item, documentation, where + "[]")]
-    if not isinstance(value, dict) or "contains" not in documentation:
-        return []
-    fields = documentation["contains"]
-    lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
-    return lines + [line for key in sorted(set(value) & set(fields))
-                    for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
-
-
 def test_everything_that_is_returned_is_documented(tmp_path):
     section = collect_kubelet(
         unpacked(
             tmp_path, runs(arguments=("--config=/c",)), {"c": CONFIG}, rules(dump("ipv4", hint=False, canaries=())),
             systemd(), journal(said("ipv4", True))), LIVE)
     assert section["unit"] and section["initialisation"]["failed"] == ["ipv4"]
-    assert differences(section, documented()) == []
-    assert set(documented()["contains"]["collected"]["sample"]) == set(section["collected"])
-    assert differences({"pid": 1}, {"contains": {"pid": {}, "comm": {}}}) == [".comm"]
+    described = documented("kubelet_facts", "node_kubelet")
+    assert differences(section, described) == []
+    assert set(described["contains"]["collected"]["sample"]) == set(section["collected"])
 
 
 def test_an_image_runs_none(tmp_path):

@@ -3,23 +3,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The module xtables_lock_facts, run as Ansible runs it: its options work, and its RETURN documents every key."""
 
-import ast
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
 import pytest
 
 import node_tree
+from documented_return import differences, documented
 from node_manifests import node
 from node_processes import needs_mounts, python_path
 
 pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
-yaml = pytest.importorskip("yaml")
 
-MODULE = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "modules" / "xtables_lock_facts.py"
 RUNNER = """\
 import json, sys
 from ansible.module_utils import basic
@@ -52,40 +49,10 @@ def run(wrapper=(), **arguments):
     return json.loads(out.decode("utf-8"))
 
 
-@pytest.mark.parametrize(
-    "arguments, message", [
-        ({"path": "relative"}, "path 'relative' is not absolute"),
-        ({"window_seconds": 61}, "window_seconds is 61; give 0 (no window) to 60"),
-        ({"hung_after_seconds": 0}, "hung_after_seconds is 0; give 1 or more"),
-        ({"hung_after_seconds": "soon"}, "hung_after_seconds"), ({"root": "/no/such/folder"}, "is not a directory"),
-    ])
-def test_bad_input_is_one_clear_error(arguments, message, tmp_path):
-    result = run(**dict({"root": node_tree.unpack(node(), tmp_path)}, **arguments))
-    assert result["failed"] is True and message in result["msg"] and "Traceback" not in json.dumps(result)
-
-
 def test_an_image_has_no_lock(tmp_path):
     result = run(root=node_tree.unpack(node(), tmp_path), window_seconds=60, _ansible_check_mode=True)
     section = result["ansible_facts"]["node_xtables_lock"]
     assert result["changed"] is False and set(section["collected"].values()) == {"absent"} and section["sample"] is None
-
-
-def documented():
-    tree = ast.parse(MODULE.read_text(encoding="utf-8"))
-    text = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
-    return yaml.safe_load(ast.literal_eval(text))["ansible_facts"]["contains"]["node_xtables_lock"]
-
-
-def differences(value, documentation, where=""):
-    """Keys, down to the leaves, that are returned but not documented, or documented but not returned."""
-    if isinstance(value, list):
-        return [line for item in value for line in differences(item, documentation, where + "[]")]
-    if not isinstance(value, dict) or "contains" not in documentation:
-        return []
-    fields = documentation["contains"]
-    lines = ["%s.%s" % (where, key) for key in sorted(set(value) ^ set(fields))]
-    return lines + [line for key in sorted(set(value) & set(fields))
-                    for line in differences(value[key], fields[key], "%s.%s" % (where, key))]
 
 
 @needs_mounts
@@ -96,9 +63,9 @@ def test_everything_that_is_returned_is_documented(tmp_path):
                   place="live")["ansible_facts"]["node_xtables_lock"]
     assert (section["holder"] and section["waiters"] and section["hung"] and section["agents"]
             and section["sample"]["holders"])
-    assert differences(section, documented()) == []
+    described = documented("xtables_lock_facts", "node_xtables_lock")
+    assert differences(section, described) == []
     # Nothing here runs in a container.
     container = {"id", "name", "pod", "namespace", "pod_uid"}
-    assert [set(documented()["contains"][key]["contains"]["container"]["contains"])
+    assert [set(described["contains"][key]["contains"]["container"]["contains"])
             for key in ("holder", "waiters", "hung", "agents")] == [container] * 4
-    assert differences({"pid": 1}, {"contains": {"pid": {}, "comm": {}}}) == [".comm"]
