@@ -35,7 +35,7 @@ def refuse_unknown_keys(where, name, expression):
 
 
 def _wrong_calls(node):
-    """What is wrong with the arguments of the functions in an expression, a sentence without its subject each."""
+    """The mistakes in the arguments of the functions of an expression, a sentence without its subject each."""
     if node["type"] == "function_expression":
         takes, given = functions()[node["value"]], node["children"]
         least, any_more = len(takes), takes[-1].get("variadic")

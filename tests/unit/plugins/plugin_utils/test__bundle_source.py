@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading a support bundle: what is cut or damaged is refused, and what is not read is named and unknown."""
+"""Reading a support bundle: a cut or damaged one is refused, and each unread file is named and unknown."""
 
 import bz2
 import gzip
