@@ -136,7 +136,8 @@ def summary(results):
                   if judged] or ["", ""]
         lines.append("| %s | %d | %s | %s | %d | %d |" % (
             folder or "all", judged, *shares, counts[SURVIVED] + counts[PASSED], out))
-    return "\n".join(lines)
+    left = sum(result == PASSED for result in results.values())
+    return "\n".join(lines + ["%d of the survivors were not run with the tests of their users" % left] * bool(left))
 
 
 def main():
