@@ -14,7 +14,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.elem
     Element, ElementReader, parse_element, split_at_commas)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.expressions import rule_text
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.rules import (
-    base_chain, leads_to, without_quoted)
+    base_chain, leads_to, share_of, without_quoted)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.ruleset import save_text_of
 
 
@@ -144,6 +144,11 @@ def test_base_chains(line, expected):
 @cases
 def test_where_rules_lead(line, targets, endpoints):
     assert leads_to(without_quoted(line)) == (targets, endpoints)
+
+
+def test_a_map_that_balances_in_one_line():
+    assert share_of("numgen random mod 3 vmap { 0 : goto a, 1 : goto b }") == (3, 2)
+    assert share_of("ip daddr 10.96.0.1 vmap { 0 : goto a }") is None
 
 
 @settings(print_blob=True)
