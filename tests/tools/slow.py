@@ -78,8 +78,8 @@ def main():
     lines = slow_of(seconds)
     LIST.write_text(HEAD % SLOW + "".join(line + "\n" for line in lines), encoding="utf-8")
     of_slow = sum(taken for case, taken in seconds.items() if case in lines or case.partition("[")[0] in lines)
-    print("  %s: %d lines; %d of %d seconds, %d cases" % (LIST.relative_to(TOP), len(lines), of_slow,
-                                                         sum(seconds.values()), len(seconds)))
+    print("  %s: %d lines; %d of %d seconds, %d cases"
+          % (LIST.relative_to(TOP), len(lines), of_slow, sum(seconds.values()), len(seconds)))
 
 
 if __name__ == "__main__":

@@ -103,10 +103,10 @@ def test_an_address_is_of_its_own_family():
         True, False, False, False]
 
 
-JSON_HOST_LOCAL = st.recursive(st.none() | st.integers() | st.text(max_size=4)
-                               | st.sampled_from(["10.0.0.0/24", "usePodCidr"]),
-                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-                        st.sampled_from(["ranges", "subnet", "rangeStart", "gateway"]), inner), max_leaves=8)
+JSON_HOST_LOCAL = st.recursive(
+    st.none() | st.integers() | st.text(max_size=4) | st.sampled_from(["10.0.0.0/24", "usePodCidr"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["ranges", "subnet", "rangeStart", "gateway"]), inner), max_leaves=8)
 
 
 @given(st.dictionaries(st.sampled_from(["ranges", "subnet", "rangeEnd"]), JSON_HOST_LOCAL))

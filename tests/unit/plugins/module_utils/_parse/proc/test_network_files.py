@@ -88,8 +88,8 @@ fe80000000000000a8bbccfffedd0001 103 40 20 80     eth0
 
 
 def test_addresses_and_their_interfaces():
-    assert parse_proc_net_if_inet6(SAMPLE_NET_IF_INET6) == {"::1": "lo", "fd00:10:96::a": "kube-ipvs0",
-                                               "fe80::a8bb:ccff:fedd:1": "eth0"}
+    assert parse_proc_net_if_inet6(SAMPLE_NET_IF_INET6) == {
+        "::1": "lo", "fd00:10:96::a": "kube-ipvs0", "fe80::a8bb:ccff:fedd:1": "eth0"}
 
 
 @needs_root

@@ -173,8 +173,8 @@ def test_a_cluster_ip_that_only_external_traffic_is_left_of():
                '-m tcp --dport 80 -j DROP')
     assert ask_of_incomplete(texts.adding(lost, "filter", refused)) == []
     assert ask_of_incomplete(texts.instead(texts.healthy(), PORTAL, PORTAL.replace(SVC, SVL))) == []
-    assert ask_of_incomplete(lost[:lost.index("*filter")] + lost[lost.index("*nat"):],
-               mode="iptables") == [("anchor_missing", "nat", EXT)]
+    assert ask_of_incomplete(lost[:lost.index("*filter")] + lost[lost.index("*nat"):], mode="iptables") == [
+        ("anchor_missing", "nat", EXT)]
 
 
 @pytest.mark.parametrize("chain, lines, what", [
