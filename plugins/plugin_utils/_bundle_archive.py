@@ -99,7 +99,7 @@ class _Xz:
         elif self._member.needs_input and not self._ahead:
             raise EOFError("the end of its xz stream is missing")
         data, self._ahead = self._member.decompress(self._ahead, size), b""
-        if self._member.eof:
+        if bool(self._member.eof):
             self._ahead, self._member = self._member.unused_data, None
         return data
 
