@@ -9,7 +9,8 @@ import subprocess
 import pythons
 from results import make_venv
 
-Core = collections.namedtuple("Core", "version python node_python")
+# `node_python` is the oldest Python of this machine that the core drives on a node, and `node_minor` its version.
+Core = collections.namedtuple("Core", "version python node_python node_minor")
 
 # For each lane: the requirement for pip, the oldest and newest Python of a controller (open for `newest`, because pip
 # knows the limit), and the oldest Python that it drives on a node.
@@ -38,5 +39,5 @@ def lanes(results, names=tuple(LANES)):
         python = venv / "bin" / "python"
         asked = [str(python), "-c", "import ansible.release as release; print(release.__version__)"]
         version = subprocess.run(asked, stdout=subprocess.PIPE, check=True).stdout.decode().strip()
-        node_pythons = [path for minor, (path, _version) in usable.items() if minor >= lane["node"]]
-        yield Core(version, python, node_pythons[0])
+        node_minor = next(minor for minor in usable if minor >= lane["node"])
+        yield Core(version, python, usable[node_minor][0], node_minor)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """ansible-test sanity without ignore files, with the oldest supported and the newest ansible-core that this machine can
-run; with --short only with the newest."""
+run; with --short only with the newest one, on two Pythons."""
 
 import subprocess
 import sys
@@ -13,10 +13,11 @@ import pythons
 from results import BUILD, TOP, VENV, Results, clean_env, copy_collection
 
 
-def run_sanity(results, core, path):
+def run_sanity(results, core, usable):
     _path, copy = copy_collection("sanity")
     junit = copy / "tests" / "output" / "junit"
-    minors = ["%d.%d" % version for version in pythons.find()[0]]
+    path = pythons.link_all(BUILD / "pythons", usable)
+    minors = ["%d.%d" % version for version in usable]
     # A separate HOME, in which ansible-test keeps whole virtual environments, one for each of its requirements.
     home = cache.entry("ansible-test", core.version, minors)
     env = clean_env(HOME=str(home), PATH="%s:%s" % (VENV / "bin", path))
@@ -30,9 +31,11 @@ def run_sanity(results, core, path):
 
 def main(short):
     results = Results("sanity")
-    path = pythons.link_all(BUILD / "pythons", pythons.find()[0])
+    usable, _broken = pythons.find()
     for core in cores.lanes(results, ["newest"] if short else cores.LANES):
-        run_sanity(results, core, path)
+        # Files are compiled and imported on each Python: in a short run on the oldest and the newest one.
+        run_sanity(results, core, {minor: usable[minor] for minor in usable
+                                   if not short or minor in (core.node_minor, max(usable))})
     return results.exit_code()
 
 
