@@ -15,15 +15,17 @@ sys.path[:0] = [str(TESTS / "fixtures"), str(TESTS / "checks")]
 import hook_nodes
 import node_processes
 import node_tree
+import whole_nodes
 from healthy import healthy
 from hook_nodes import (AZURE, CRON_DEBIAN, DEBIAN, RHEL, SNAPSHOT, UBUNTU, firewalld, iptables_services,
                         netfilter_persistent, ufw)
 from node_tree import executable, link, merged
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.bundle import BundleHost
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.bounds import fitted
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import collect_flush_hooks
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _bundle, _catalogue, _policy
 
 CHECKS = ["HOOK%03d" % number for number in range(1, 11)]
 FLUSH = executable("#!/bin/sh\niptables -F\nip6tables -t nat -F\n")
@@ -95,7 +97,8 @@ def unknown(tree):
                              (merged(STARTED, {"opt/fw.sh": NUL}), ["HOOK001", "HOOK009"]),
                              (merged(STARTED, {"opt/fw.sh": BIG}), ["HOOK001", "HOOK009"]),
                              (merged(TIMED, {"opt/fw.sh": NUL}),
-                              ["HOOK001", "HOOK002", "HOOK004", "HOOK005", "HOOK006", "HOOK007", "HOOK009"]),
+                              ["HOOK001", "HOOK002", "HOOK003", "HOOK004", "HOOK005", "HOOK006", "HOOK007", "HOOK008",
+                               "HOOK009"]),
                          ], ids=["NUL bytes", "over the limit", "of a unit"])
 def test_a_script_that_could_not_be_read_is_no_pass(manifest, checks, tmp_path):
     found = unknown(node_tree.unpack(merged(DEBIAN, manifest), tmp_path))
@@ -114,9 +117,13 @@ def test_a_script_that_could_not_be_read_is_no_pass(manifest, checks, tmp_path):
         ({"var/spool/cron/crontabs/root": "@daily iptables -F\n"}, "var/spool/cron", "/var/spool/cron",
          ["HOOK001", "HOOK009"]),
         ({"usr/local/sbin/fw": FLUSH}, "usr/local/sbin/fw", "/usr/local/sbin/fw", ["HOOK003", "HOOK008", "HOOK010"]),
-        (netfilter_persistent("IPTABLES_RESTORE_NOFLUSH=yes\n", SNAPSHOT), "etc/iptables/rules.v4",
-         "/etc/iptables/rules.v4", ["HOOK001", "HOOK002", "HOOK004", "HOOK005", "HOOK007", "HOOK009"]),
-    ], ids=["script", "table", "folder", "parent", "by hand", "saved rules"])
+        (merged(netfilter_persistent("IPTABLES_RESTORE_NOFLUSH=no\n", SNAPSHOT), {
+            "usr/local/sbin/maintenance.sh": executable("#!/bin/sh\nsystemctl restart netfilter-persistent\n")}),
+         "etc/iptables/rules.v4", "/etc/iptables/rules.v4",
+         ["HOOK001", "HOOK002", "HOOK003", "HOOK004", "HOOK005", "HOOK007", "HOOK008", "HOOK009"]),
+        ({"etc/init.d/fw": FLUSH, "usr/local/sbin/maintenance.sh": executable("#!/bin/sh\nservice fw restart\n")},
+         "etc/init.d/fw", "/etc/init.d/fw", ["HOOK001", "HOOK002", "HOOK003", "HOOK008", "HOOK009"]),
+    ], ids=["script", "table", "folder", "parent", "by hand", "saved rules", "of a service"])
 def test_what_another_user_may_not_read_is_no_pass(manifest, paths, path, checks):
     tree = node_tree.unpack(merged(DEBIAN, manifest), node_tree.open_folder())
     os.chmod(os.path.join(tree, paths), 0o700 if os.path.isdir(os.path.join(tree, paths)) else 0o600)
@@ -139,3 +146,25 @@ def test_many_that_may_not_be_read_stay_few_in_the_evidence():
     tree = node_tree.unpack(merged(DEBIAN, scripts), node_tree.open_folder())
     scanned = node_processes.as_nobody(lambda: collect_flush_hooks(Host(tree), {"place": "image"})["scanned"])
     assert (len(scanned["skipped"]), scanned["skipped_count"]) == (5, 300)
+
+
+@pytest.mark.parametrize("program, path, text", [
+    ("cron", "etc/cron.d/fw", "* * * * * root /usr/local/sbin/fw\n"),
+    ("anacron", "etc/anacrontab", "1 5 fw /usr/local/sbin/fw\n"),
+    ("cloud-init", "etc/cloud/cloud.cfg", "bootcmd:\n  - /usr/local/sbin/fw\n"),
+    ("ifupdown", "etc/network/interfaces", "iface eth0 inet dhcp\n  up /usr/local/sbin/fw\n"),
+    ("OpenRC", "etc/local.d/fw.start", "/usr/local/sbin/fw\n"),
+    ("logrotate", "etc/logrotate.d/fw", "/log {\n postrotate\n  /usr/local/sbin/fw\n endscript\n}\n"),
+    ("dhclient", "etc/dhcp/dhclient-exit-hooks.d/fw", "/usr/local/sbin/fw\n")])
+def test_whether_a_program_runs_a_script_is_not_known_of_a_bundle_without_it(tmp_path, program, path, text):
+    checks = whole_nodes.CHECKS
+
+    def of_bundle(manifest):
+        with _bundle.opened(node_tree.unpack(manifest, tmp_path)) as tree:
+            return whole_nodes.judged(BundleHost(tree["root"]), [checks["HOOK001"], checks["HOOK003"]], "bundle")
+    automatic, by_hand = of_bundle({path: executable(text), "usr/local/sbin/fw": FLUSH})
+    assert (automatic["status"], by_hand["status"]) == ("unknown", "pass")
+    assert "whether %s runs is not known: the bundle has neither" % program in automatic["reason"]
+    if program == "cloud-init":
+        unit = hook_nodes.service("cloud-init.service", "ExecStart=/bin/true")
+        assert [row["status"] for row in of_bundle(unit)] == ["fail", "pass"]

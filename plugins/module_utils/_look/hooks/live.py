@@ -20,8 +20,8 @@ _LEFT_OVER = re.compile(r"(?:\.|#.*#\Z|.*(?:~|,|,v|\.(?:rpmsave|rpmorig|rpmnew|s
 # NetworkManager src/nm-dispatcher/nm-dispatcher.c check_filename().
 _NOT_DISPATCHED = re.compile(r"\.|.*(?:~|\.rpmsave|\.rpmorig|\.rpmnew|\.swp)\Z")
 _EXECUTABLE = 0o111
-_DAEMONS = {"cron": ("cron", "crond", "cronie", "dcron"), "NetworkManager": ("NetworkManager",),
-            "networkd-dispatcher": ("networkd-dispatcher",)}
+# Name in the reasons -> names of its programs and units, where they differ from it.
+_NAMES = {"cron": ("cron", "crond", "cronie", "dcron"), "ifupdown": ("ifup", "networking"), "OpenRC": ("openrc",)}
 _SEMAPHORES = "/var/lib/cloud/instance/sem/"
 
 
@@ -44,9 +44,7 @@ def crontab(look, path, _mode, _when):
 
 
 def anacron_table(look, _path, _mode, _when):
-    if look.host.find_binary("anacron") is None:
-        return False, "anacron is not installed"
-    return True, "anacron is installed"
+    return _installed(look, "anacron")
 
 
 def periodic_script(look, path, mode, _when):
@@ -71,28 +69,19 @@ def is_passed_over(name, debian):
 
 
 def cloud_init(look, path, _mode, when):
-    known = _cloud(look)
-    if known is not None:
-        return known
-    if when == embedded.FIRST_BOOT:
-        return _first_boot(look)
     if path.startswith("/etc/cloud/") and not path.endswith(".cfg"):
         return False, "cloud-init reads only files that end in .cfg there"
-    return True, "cloud-init runs it at every boot"
+    if look.host.exists("/etc/cloud/cloud-init.disabled"):
+        return False, "/etc/cloud/cloud-init.disabled exists"
+    if when == embedded.FIRST_BOOT:
+        return _installed(look, "cloud-init", _first_boot(look))
+    return _installed(look, "cloud-init", (True, "cloud-init runs it at every boot"))
 
 
 def cloud_script(look, path, mode, when):
     if not mode & _EXECUTABLE:
         return False, "it is not executable, so cloud-init skips it"
     return cloud_init(look, path, mode, when)
-
-
-def _cloud(look):
-    if look.host.find_binary("cloud-init") is None:
-        return False, "cloud-init is not installed"
-    if look.host.exists("/etc/cloud/cloud-init.disabled"):
-        return False, "/etc/cloud/cloud-init.disabled exists"
-    return None
 
 
 def _first_boot(look):
@@ -117,9 +106,7 @@ def networkd_dispatcher(look, _path, mode, _when):
 
 
 def interfaces_file(look, _path, _mode, _when):
-    if look.host.find_binary("ifup") is None:
-        return False, "ifupdown is not installed"
-    return True, "ifupdown is installed"
+    return _installed(look, "ifupdown")
 
 
 def ifupdown_script(look, path, mode, when):
@@ -139,9 +126,7 @@ def rc_local(look, path, mode, _when):
 def openrc_local(look, path, mode, _when):
     if not path.endswith(".start") or not mode & _EXECUTABLE:
         return False, "OpenRC runs only executable files that end in .start at boot"
-    if look.host.find_binary("openrc") is None:
-        return False, "OpenRC is not installed"
-    return True, "OpenRC runs it at boot"
+    return _installed(look, "OpenRC", (True, "OpenRC runs it at boot"))
 
 
 def init_script(look, path, mode, _when):
@@ -186,9 +171,7 @@ def udev_rules(look, path, _mode, _when):
 
 
 def logrotate(look, _path, _mode, _when):
-    if look.host.find_binary("logrotate") is None:
-        return False, "logrotate is not installed"
-    return True, "logrotate is installed"
+    return _installed(look, "logrotate")
 
 
 def apt(look, path, _mode, _when):
@@ -210,8 +193,7 @@ def dhclient_script(look, path, _mode, _when):
     reason = _passed_over(look, path, "dhclient-script")
     if reason:
         return False, reason
-    return ((True, "dhclient runs it for each lease")
-            if look.host.find_binary("dhclient") else (False, "dhclient is not installed"))
+    return _installed(look, "dhclient", (True, "dhclient runs it for each lease"))
 
 
 def dnf(look, path, _mode, _when):
@@ -222,14 +204,24 @@ def dnf(look, path, _mode, _when):
 
 def _daemon(look, name):
     """Whether a daemon of one of these names is installed and starts."""
-    states = [look.units.runs(unit + ".service") for unit in _DAEMONS[name] if look.units.known(unit + ".service")]
+    states = [look.units.runs(unit) for unit in _units(look, name)]
     if states:
         return next((answer for answer in states if answer[0]), states[0])
-    if any(look.host.find_binary(program) for program in _DAEMONS[name]):
-        return None, "%s is installed, but whether it runs is not known" % name
-    if look.node["place"] == BUNDLE:
+    return _installed(look, name, (None, "%s is installed, but whether it runs is not known" % name))
+
+
+def _installed(look, name, answer=None):
+    """`answer` where a program of `name` is installed. A bundle rarely contains the program, so its unit counts."""
+    bundle = look.node["place"] == BUNDLE
+    if any(look.host.find_binary(program) for program in _NAMES.get(name, (name,))) or bundle and _units(look, name):
+        return answer or (True, "%s is installed" % name)
+    if bundle:
         return None, "whether %s runs is not known: the bundle has neither its unit nor its program" % name
     return False, "%s is not installed" % name
+
+
+def _units(look, name):
+    return [each + ".service" for each in _NAMES.get(name, (name,)) if look.units.known(each + ".service")]
 
 
 def _name(path):

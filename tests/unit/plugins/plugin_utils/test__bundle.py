@@ -333,15 +333,3 @@ def test_a_bundle_of_one_file_passes_no_check_about_another(tmp_path, path, text
     with _bundle.opened(str(tmp_path)) as tree:
         findings = whole_nodes.judged(BundleHost(tree["root"]), list(whole_nodes.CHECKS.values()), "bundle")
     assert [row["check"] for row in findings if row["status"] == "pass"] == passed
-
-
-def test_a_script_of_cron_is_not_run_by_hand_where_the_bundle_lacks_the_unit_of_cron(tmp_path):
-    for path, text in (("etc/cron.d/fw", "* * * * * root /usr/local/sbin/fw.sh\n"),
-                       ("usr/local/sbin/fw.sh", "#!/bin/sh\niptables -F\n")):
-        (tmp_path / path).parent.mkdir(parents=True)
-        (tmp_path / path).write_text(text, encoding="utf-8")
-    with _bundle.opened(str(tmp_path)) as tree:
-        findings = whole_nodes.judged(BundleHost(tree["root"]), [whole_nodes.CHECKS["HOOK001"],
-                                                                 whole_nodes.CHECKS["HOOK003"]], "bundle")
-    assert [(row["check"], row["status"]) for row in findings] == [("HOOK001", "unknown"), ("HOOK003", "pass")]
-    assert "whether cron runs is not known: the bundle has neither its unit nor its program" in findings[0]["reason"]
