@@ -94,7 +94,7 @@ golden: venv-dev link ## Write the golden files of the report formats anew; read
 build: venv-dev ## Build the tarball, look into it, install it and use it
 	@$(RUN) $(TOOLS)/build.py
 
-slow: venv-dev link ## Measure the unit tests and write tests/unit/slow.txt anew (idle machine; 15 minutes)
+slow: venv-dev link ## Measure the unit tests and write tests/unit/slow.txt anew (20 minutes)
 	@$(RUN) $(TOOLS)/slow.py
 
 link: ## Make the collection path that leads to this checkout

@@ -20,9 +20,10 @@ from results import BUILD, TOP, clean_env
 # (part, minutes on two cores, settings of make), cheap parts first: they use one core beside the virtual machines, but
 # the unit tests use all. The minutes are for the estimate of a first run; they are no timeout. Benchmarks only prove
 # that they run (SMOKE), because times are comparable only on an idle machine.
-COMMON = (("lint", 2, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 2, ()), ("bench", 3, ("SMOKE=1",)))
-SHORT = (*COMMON, ("sanity", 5, ("SHORT=1",)), ("unit", 6, ("SHORT=1",)))
-ALL = (*COMMON, ("sanity", 10, ()), ("unit", 20, ()))
+SHORT = (("lint", 2, ()), ("docs", 1, ("CHECK=1",)), ("build", 2, ()), ("bench", 2, ("SMOKE=1",)),
+         ("sanity", 5, ("SHORT=1",)), ("unit", 7, ("SHORT=1",)))
+ALL = (("lint", 2, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 2, ()), ("bench", 2, ("SMOKE=1",)),
+       ("sanity", 10, ()), ("unit", 25, ()))
 # molecule mostly waits for virtual machines, so it runs beside all other parts. These have a lower priority, because a
 # kernel that boots slowly misses deadlines.
 BESIDE = "molecule"

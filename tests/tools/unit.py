@@ -30,8 +30,8 @@ NODE_TESTS = [PLUGIN_TESTS + "/module_utils/_host", PLUGIN_TESTS + "/module_util
               PLUGIN_TESTS + "/module_utils/_look/test_node.py",
               UNIT + "/test_hooks_corpus.py::test_nothing_is_missed_and_nothing_is_told_that_is_none"]
 NOT_SLOW = ("-m", "not slow")
-# The changes whose slow tests `make test` runs.
-SINCE = "main~20"
+# The changes whose slow tests `make test` runs, and the seconds within which these have to begin.
+SINCE, SLOW_SECONDS = "main~20", 180
 # The collection syncs its files to the disk. With their trees in memory, if there is enough, the tests take half the
 # time.
 MEMORY, ROOM = "/dev/shm", 2 << 30
@@ -51,14 +51,15 @@ def trees():
         yield folder
 
 
-def run_pytest(results, what, python, *tests, **variables):
-    """Run tests as one row; return the file of their results."""
+def run_pytest(results, what, python, *tests, seconds=None, **variables):
+    """Run tests as one row, those that begin within `seconds`; return the file of their results."""
     junit = BUILD / "results" / ("%s.xml" % "".join(char if char.isalnum() else "-" for char in what))
     junit.unlink(missing_ok=True)
     seed = ["--hypothesis-seed", os.environ["KUBENODE_SEED"]] if os.environ.get("KUBENODE_SEED") else []
+    pytest = ["tests/tools/pytest_until.py", str(seconds)] if seconds else ["-m", "pytest"]
     # Write no byte code into the tree, because other Pythons read it at the same time.
     with trees() as folder:
-        results.run(what, [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", junit] + seed
+        results.run(what, [python, *pytest, "-q", "-p", "no:cacheprovider", "--junit-xml", junit] + seed
                     + list(tests), env=clean_env(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder, **variables), junit=junit)
     return junit
 
@@ -88,15 +89,19 @@ def run_in_core(results, core, *tests):
                "tests/tools/test_preflight.py", KUBENODE_NODE_PYTHON=str(core.node_python))
 
 
-def slow_tests_of_changes(results):
-    """Return the files of tests, and of tests of sources, that changed since SINCE."""
+def run_slow_of_changes(results, python):
+    """Run the slow tests of files that changed since SINCE, and of sources that did."""
+    what = "slow tests of what changed"
     try:
         changed = changed_files(base_of(SINCE))
     except NoBase:
-        results.left_out("slow tests of what changed", "this clone has no %s to compare with" % SINCE)
-        return []
-    return sorted({test for path in changed if path.parts[0] == "plugins" or is_test(path) for test in tests_of(path)
-                   if (TOP / test).exists()})
+        results.left_out(what, "this clone has no %s to compare with" % SINCE)
+        return
+    listed = {line.partition("::")[0] for line in (TOP / UNIT / "slow.txt").read_text(encoding="utf-8").splitlines()}
+    tests = sorted({test for path in changed if path.parts[0] == "plugins" or is_test(path) for test in tests_of(path)
+                    if os.path.relpath(test, UNIT) in listed})
+    if tests:
+        run_pytest(results, what, python, "-m", "slow", *tests, seconds=SLOW_SECONDS)
 
 
 def all_rows(results, pool):
@@ -116,13 +121,11 @@ def short_rows(results, pool):
     yield pool.submit(run_pytest, results, "plugins", here, *NOT_SLOW, PLUGIN_TESTS)
     yield pool.submit(run_pytest, results, "playbooks, pages and tools", here, *NOT_SLOW, UNIT, "--ignore",
                       PLUGIN_TESTS)
-    tests = slow_tests_of_changes(results)
-    if tests:
-        yield pool.submit(run_pytest, results, "slow tests of what changed", here, "-m", "slow", *tests)
     if oldest:
         yield pool.submit(run_in_core, results, oldest, *NOT_SLOW, *CORE_TESTS)
     if newest:
         yield pool.submit(run_in_core, results, newest)
+    yield pool.submit(run_slow_of_changes, results, here)
 
 
 def main(short):
