@@ -86,7 +86,7 @@ class Benchmark:
                 if self.applied:
                     contenders[APPLIED] = fleet.apply
                 seconds = take_turns(contenders, ROUNDS[smoke], before=fleet.damage)
-                notes = notes_of(fleet, contenders, ROUNDS[smoke], fleet.damage)
+                notes = [] if smoke else notes_of(fleet, contenders, ROUNDS[smoke], fleet.damage)
             finally:
                 fleet.ansible.close_connections()
         what = "%s over %d ssh hosts, image trees with %s to fix on each, against a play of one ping" % (

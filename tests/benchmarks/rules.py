@@ -33,7 +33,7 @@ ENDPOINTS = 3
 # Services with three endpoints have eleven rules each.
 SERVICES = {False: 10000, True: 300}
 MANY_SERVICES = {False: 45455, True: 1200}
-ROUNDS = {False: 7, True: 2}
+ROUNDS = {False: 7, True: 1}
 FEW_ROUNDS = {False: 3, True: 1}
 LIMITS = {"nft": 1.3, "legacy": 1.8}
 MEMORY_LIMIT = 120
