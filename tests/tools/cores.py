@@ -39,5 +39,5 @@ def lanes(results, names=tuple(LANES)):
         python = venv / "bin" / "python"
         asked = [str(python), "-c", "import ansible.release as release; print(release.__version__)"]
         version = subprocess.run(asked, stdout=subprocess.PIPE, check=True).stdout.decode().strip()
-        node_minor = next(minor for minor in usable if minor >= lane["node"])
+        node_minor = min(minor for minor in usable if minor >= lane["node"])
         yield Core(version, python, usable[node_minor][0], node_minor)

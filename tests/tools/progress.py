@@ -47,13 +47,16 @@ def slowness(expected, done, running):
     return (sum(seen.values()) + PRIOR_SECONDS) / (sum(expected[part] for part in seen) + PRIOR_SECONDS)
 
 
-def remaining_seconds(expected, done, running, left, beside):
-    """Return an estimate of the seconds until all is done. Parts run one after the other, except `beside`."""
+def remaining_seconds(expected, done, running, left, beside, beside_left):
+    """Return an estimate of the seconds until all is done. Parts run one after the other, and so do those `beside`
+    them."""
     factor = slowness(expected, done, running)
     to_go = {part: max(expected[part] * factor - seconds, 0) for part, seconds in running.items()}
-    queue = sum(seconds for part, seconds in to_go.items()
-                if part != beside) + sum(expected[part] * factor for part in left)
-    return max(queue, to_go.get(beside, 0))
+
+    def queue(parts, waiting):
+        return sum(to_go[part] for part in parts) + sum(expected[part] * factor for part in waiting)
+
+    return max(queue(set(to_go).difference(beside), left), queue(set(to_go).intersection(beside), beside_left))
 
 
 def in_minutes(seconds):

@@ -31,7 +31,7 @@ sleep 100000 &
 echo up > $0.up
 wait
 """
-PARTS = [part for part, _minutes, _settings in test_all.SHORT] + [test_all.BESIDE]
+PARTS = [part for part, _minutes, _settings in test_all.ALL] + [test_all.MOLECULE]
 
 
 @pytest.mark.parametrize("words, started", [

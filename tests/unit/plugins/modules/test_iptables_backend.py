@@ -76,7 +76,8 @@ told["kept"] = [os.path.exists(path) for path in told["done"]["saved"]]
 def test_a_disk_that_is_full_leaves_everything_as_it_was(tmp_path):
     told = on_a_node(tmp_path, """\
 load("nft", KUBERNETES)
-sh("mkdir -p /var/lib/kubenode-netfilter; mount -t tmpfs -o size=4k,mode=755 none /var/lib/kubenode-netfilter; cat /dev/zero > /var/lib/kubenode-netfilter/x || true")
+state = "/var/lib/kubenode-netfilter"
+sh("mkdir -p %s; mount -t tmpfs -o size=4k,mode=755 none %s; cat /dev/zero > %s/x || true" % (state, state, state))
 told["result"] = module(backend="legacy", live=True)
 told["query"] = sh("update-alternatives --query iptables | grep -E '^(Status|Value)'")
 told["left"] = os.listdir("/var/lib/kubenode-netfilter")
