@@ -43,7 +43,7 @@ def test_types_in_order(text, plugins):
         ("", True, "is empty"), (" \n", False, "is empty"), ("[]", True, "is not a JSON object"),
         ('{"name": "x",\n "plugins": [{"type": "fl', True, "ends too early (truncated)"),
         ('{"name": "x", "plugins": [{"type": "flannel"}', True, "ends too early (truncated)"),
-        ('{"name": "x",\n}', True, "is not valid JSON at line 2"),
+        ('{"name": "x"\n"y"}', True, "is not valid JSON at line 2"),
         ('{"name": "x"} x', False, "is not valid JSON at line 1"),
         ('{"type": "a", "mtu": NaN}', False, "is not valid JSON"),
         ('\ufeff{"type": "a"}', False, "is not valid JSON at line 1"),
