@@ -38,7 +38,7 @@ help: ## Show this list
 preflight: venv ## Judge this machine, or the nodes of INVENTORY=... (LIMIT=..., ARGS=...); changes nothing
 	@$(TOOLS)/preflight.sh $(ARGS)
 
-test: venv-dev ## Tests of a change, in 20 minutes on two cores (KERNEL=6.1 SCENARIO=hooks: on that node); installs Debian packages when root
+test: venv-dev ## Tests of a change, in about 20 minutes on two cores (KERNEL=6.1 SCENARIO=hooks: on that node); installs Debian packages when root
 	@$(RUN) $(TOOLS)/test_all.py
 
 test-all: venv-dev ## All tests: the whole matrix of Pythons, ansible-cores, kernels and scenarios, for nights and releases
