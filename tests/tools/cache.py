@@ -40,7 +40,8 @@ def locked(name):
 def made(folder, make):
     """Return the folder of an entry; where it is missing, `make(work)` fills a new folder that then gets this name.
 
-    An interrupted `make` leaves no entry. Entries of older recipes go after UNUSED_DAYS.
+    An interrupted `make` leaves no entry. Entries of older recipes, and folders of a `make` that was killed, go after
+    UNUSED_DAYS.
     """
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +53,7 @@ def made(folder, make):
         finally:
             shutil.rmtree(str(work), ignore_errors=True)
     os.utime(str(folder))  # The time of its last use.
-    for older in folder.parent.glob(folder.name.rpartition("-")[0] + "-*"):
+    for older in [*folder.parent.glob(folder.name.rpartition("-")[0] + "-*"), *folder.parent.glob(".making-*")]:
         if older.stat().st_mtime < time.time() - UNUSED_DAYS * 86400:
             shutil.rmtree(str(older), ignore_errors=True)
     return folder

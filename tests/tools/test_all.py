@@ -21,7 +21,7 @@ from results import BUILD, TOP, clean_env
 # the unit tests use all. The minutes are for the estimate of a first run; they are no timeout. Benchmarks only prove
 # that they run (SMOKE), because times are comparable only on an idle machine.
 SHORT = (("lint", 1, ()), ("docs", 1, ("CHECK=1",)), ("build", 1, ()), ("bench", 2, ("SMOKE=1",)),
-         ("unit", 9, ("SHORT=1",)))
+         ("unit", 12, ("SHORT=1",)))
 ALL = (("lint", 1, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 1, ()), ("bench", 2, ("SMOKE=1",)),
        ("sanity", 10, ()), ("unit", 30, ()))
 # molecule mostly waits for virtual machines, so it runs beside all other parts, and in a short run sanity after it, which
@@ -264,7 +264,7 @@ def lane_of(arguments, environ):
         return Lane("test-all", (*ALL, (MOLECULE, 44, ("KERNEL=",))), [MOLECULE],
                     "make test-all: all kernels and scenarios")
     kernel, scenario = choice.of_run(environ)
-    vm = (MOLECULE, 11, ("KERNEL=" + kernel, "SCENARIO=" + scenario))
+    vm = (MOLECULE, 15, ("KERNEL=" + kernel, "SCENARIO=" + scenario))
     return Lane("test", (*SHORT, vm, ("sanity", 5, ("SHORT=1",))), [MOLECULE, "sanity"],
                 "make test: kernel %s, scenarios everything and %s" % (kernel, scenario))
 
