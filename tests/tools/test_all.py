@@ -24,8 +24,8 @@ SHORT = (("lint", 1, ()), ("docs", 1, ("CHECK=1",)), ("build", 1, ()), ("bench",
          ("unit", 12, ("SHORT=1",)))
 ALL = (("lint", 1, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 1, ()), ("bench", 2, ("SMOKE=1",)),
        ("sanity", 10, ()), ("unit", 30, ()))
-# molecule mostly waits for virtual machines, so it runs beside all other parts, and in a short run sanity after it, which
-# uses one core. The others have a lower priority, because a kernel that boots slowly misses deadlines.
+# molecule mostly waits for virtual machines, so it runs beside all other parts, and in a short run sanity after it, as
+# it uses one core. The others have a lower priority, because a kernel that boots slowly misses deadlines.
 MOLECULE = "molecule"
 # With autogroups the kernel divides CPU time among sessions, and a nice value only counts within a session (sched(7)).
 NICE = 5
@@ -33,7 +33,7 @@ GIVE_WAY = ["sh", "-c", 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice 
 # A CI machine with its own timeout sets this variable, so that it gets the summary. For people there is no limit.
 LIMIT = "KUBENODE_LIMIT_MINUTES"
 SHOW_SECONDS = 0.5
-# A name, the parts as above, names of those that run beside the others, and words for the first and the last lines.
+# A name, the parts as above, the names of parts that run beside the others, and words for the first and the last lines.
 Lane = collections.namedtuple("Lane", "name parts beside words")
 PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+$")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")

@@ -52,7 +52,7 @@ def trees():
 
 
 def run_pytest(results, what, python, *tests, seconds=None, **variables):
-    """Run tests as one row, those that begin within `seconds`; return the file of their results."""
+    """Run tests as one row, only as many as begin within `seconds`; return the file of their results."""
     junit = BUILD / "results" / ("%s.xml" % "".join(char if char.isalnum() else "-" for char in what))
     junit.unlink(missing_ok=True)
     seed = ["--hypothesis-seed", os.environ["KUBENODE_SEED"]] if os.environ.get("KUBENODE_SEED") else []
