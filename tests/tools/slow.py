@@ -17,6 +17,8 @@ from unit import PLUGIN_TESTS, UNIT, trees
 # Seconds of CPU time, with that of processes that a test starts: a busy machine gives the same list. A test of a
 # playbook starts Ansible, which takes some seconds each time, and `make test` has to run some of them.
 SLOW, SLOW_PLAYBOOK = 0.3, 6.0
+# The rules for all files, which no source belongs to.
+ALWAYS = ("test_house.py", "test_words.py", "test_import_law.py")
 LIST = TOP / "tests" / "unit" / "slow.txt"
 HEAD = """\
 # Written by `make slow`: cases that take %g seconds of CPU time or more (of playbooks: %g), and tests of which all cases
@@ -73,6 +75,8 @@ def slow_of(seconds):
 
 
 def limit_of(case):
+    if case.startswith(ALWAYS):
+        return float("inf")
     return SLOW_PLAYBOOK if case.startswith("playbooks/") else SLOW
 
 
