@@ -24,12 +24,13 @@ from mutations import FOLDERS, apply, describe, sample
 from results import TOP, clean_env
 from unit import place_for_trees
 
-# Tests of the file get this multiple of the time that they take without a mutation, and a minute.
-TIMES, MORE_SECONDS, WIDER_SECONDS = 5, 60, 3600
+# Tests of the file get this multiple of the time that they take without a mutation, and a minute. Tests of users get
+# two minutes: nearest first, and those that notice a mistake mostly do so at once. All of them take up to an hour.
+TIMES, MORE_SECONDS, USERS_SECONDS = 5, 60, 120
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed", "0")
 FAILED = re.compile(r"(?m)^(?:FAILED|ERROR) ([^\s:]+)")
 OWN, TIMEOUT, WIDER = "killed by tests of the file", "killed by a timeout", "killed by tests of its users"
-PASSED, SURVIVED = "not noticed by tests of the file", "SURVIVED"
+PASSED, SURVIVED, LATE = "not noticed by tests of the file", "SURVIVED", "SURVIVED for the time of tests of its users"
 BROKEN, UNTESTED = "left out, its tests fail without a mutation", "left out, it has no tests"
 CHILDREN = []
 
@@ -104,7 +105,9 @@ class Runner:
     def _with_users(self, copy, mutation):
         tests = tests_of_users(mutation.path, self.tree)
         while tests:
-            status, output = self._mutated(copy, mutation, tests, WIDER_SECONDS)
+            status, output = self._mutated(copy, mutation, tests, USERS_SECONDS)
+            if status is None:
+                return LATE
             failed = FAILED.search(output)
             if not status or not failed or self.passing_seconds(copy, failed.group(1)):
                 return SURVIVED if status == 0 else WIDER
@@ -134,7 +137,7 @@ def summary(results):
         shares = ["%d (%d %%)" % (number, round(100 * number / judged)) for number in (own, own + counts[WIDER])
                   if judged] or ["", ""]
         lines.append("| %s | %d | %s | %s | %d | %d |" % (
-            folder or "all", judged, *shares, counts[SURVIVED] + counts[PASSED], out))
+            folder or "all", judged, *shares, counts[SURVIVED] + counts[LATE] + counts[PASSED], out))
     left = sum(result == PASSED for result in results.values())
     return "\n".join(lines + ["%d of the survivors were not run with the tests of their users" % left] * bool(left))
 
@@ -168,7 +171,7 @@ def main():
                 end(child, folder)
             print("\n" + summary(results), flush=True)
     for mutation, result in sorted(results.items()):
-        if result == SURVIVED:
+        if result in (SURVIVED, LATE):
             print("\n" + describe((tree / mutation.path).read_bytes(), mutation))
 
 
