@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How kube-proxy changes the sysctls, by version: a table of expected values, and a model of its start."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack import kube_proxy as proxy
 
@@ -28,21 +28,7 @@ def start(version, cpus, per_core, minimum, current):
     return current
 
 
-# version, processors, settings, limit before -> after
-TABLE = [
-    ("1.20.2", 4, {}, 1048576, 131072), ("1.20.2", 4, {}, 65536, 131072), ("1.22.17", 8, {}, 1048576, 262144),
-    ("1.23.0", 4, {}, 1048576, 1048576), ("1.24.9", 4, {}, 65536, 131072), ("1.28.15", 4, {}, 1048576, 1048576),
-    ("1.29.0", 4, {}, 1048576, 131072), ("1.30.5", 2, {}, 262144, 131072), ("1.35.8", 40, {}, 2097152, 1310720),
-    ("1.36.2", 40, {}, 1310720, 1048576), ("1.36.4", 64, {"min": 2097152}, 2097152, 1048576),
-    ("1.37.1", 4, {"min": 2097152}, 131072, 2097152), ("1.38.0", 40, {}, 1310720, 1310720),
-    ("1.38.0", 4, {}, 65536, 131072), ("1.30.5", 4, {"maxPerCore": 0}, 262144, 262144),
-    ("1.30.5", 4, {"maxPerCore": 0, "min": 524288}, 262144, 262144),
-    ("1.30.5", 4, {"maxPerCore": 65536}, 131072, 262144),
-    ("1.30.5", 4, {"maxPerCore": 1, "min": 1000000}, 131072, 1000000),
-]
-
-
-@pytest.mark.parametrize("version, cpus, settings, before, after", TABLE)
+@cases
 def test_the_table(version, cpus, settings, before, after):
     wish = proxy.limit_wish([version], cpus, settings, "kube-proxy")
     assert proxy.after_its_start(before, wish) == after
@@ -64,10 +50,7 @@ def test_what_is_told_without_its_version_is_true_of_every_version_it_may_have(m
     assert told is None or {start((1, each), cpus, 32768, 131072, current) for each in possible} == {told}
 
 
-@pytest.mark.parametrize(
-    "kube_proxy, kubelet, embedded, versions", [
-        ("1.30.5", "1.31.0", False, ["1.30.5"]), (None, "1.31.0", False, ["1.31", "1.30", "1.29", "1.28"]),
-        (None, "1.31.0", True, ["1.31.0"]), (None, None, False, []), (None, "word", False, []), ("", "1", False, [])])
+@cases
 def test_versions_that_come_into_question(kube_proxy, kubelet, embedded, versions):
     assert proxy.versions_of(kube_proxy, kubelet, embedded) == versions
 
@@ -89,9 +72,7 @@ def test_the_wish_by_version():
         proxy.limit_wish(["1.30"], None, {}, "kube-proxy"))
 
 
-@pytest.mark.parametrize("version, before, after",
-                         [("1.20", 432000, 86400), ("1.25", 432000, 432000), ("1.25", 3600, 86400),
-                          ("1.30", 432000, 86400), ("1.38", 432000, 86400)])
+@cases
 def test_timeouts_follow_the_old_ways_of_the_limit(version, before, after):
     assert proxy.after_its_start(before, proxy.number_wish([version], 86400, "kube-proxy")) == after
     assert proxy.after_its_start(before, proxy.number_wish([version], 0, "kube-proxy")) == before

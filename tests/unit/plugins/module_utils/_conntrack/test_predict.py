@@ -4,6 +4,7 @@
 """The value of one sysctl: a later write overrides an earlier one, and an unknown value stays unknown."""
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack import predict
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack import kube_proxy as proxy
@@ -35,18 +36,9 @@ def test_buckets_are_rounded_as_the_kernel_rounds_them():
     assert predict.overruled(Assignment("100000", "a:1"), MAX, Stage(100352, "a:1")) is True
 
 
-@pytest.mark.parametrize(
-    "value, wish, after", [
-        (524288, proxy.Wish(131072, proxy.EXACTLY, False), Stage(131072, "kube-proxy (fields)")),
-        (131072, proxy.Wish(131072, proxy.EXACTLY, False), Stage(131072, "kube-proxy (fields)")),
-        (524288, proxy.Wish(131072, proxy.RAISES, False), Stage(524288, "before")),
-        (65536, proxy.Wish(131072, proxy.RAISES, False), Stage(131072, "kube-proxy (fields)")),
-        (524288, proxy.Wish(131072, proxy.UNKNOWN, False), Stage(None, "kube-proxy (fields)")),
-        (524288, proxy.NOTHING, Stage(524288, "before")), (None, proxy.NOTHING, Stage(None, "before")),
-        (None, proxy.Wish(131072, proxy.EXACTLY, False), Stage(131072, "kube-proxy (fields)")),
-    ])
+@cases
 def test_after_kube_proxy(value, wish, after):
-    assert predict.after_kube_proxy(Stage(value, "before"), wish, "kube-proxy", "fields") == after
+    assert predict.after_kube_proxy(Stage(value, "before"), proxy.Wish(*wish), "kube-proxy", "fields") == after
 
 
 def test_survival_and_overruling():
@@ -57,8 +49,6 @@ def test_survival_and_overruling():
                 False, False, True, None]
 
 
-@pytest.mark.parametrize("text, value",
-                         [("131072\n", 131072), ("-1", -1), ("4096 131072 6291456", "4096 131072 6291456"), ("", ""),
-                          ("9" * 30, "9" * 30), ("x" * 100, "x" * 64), (u"\u00b2", u"\u00b2"), (u"\u0663", u"\u0663")])
+@cases
 def test_values(text, value):
     assert predict.number(text) == value

@@ -7,6 +7,7 @@ hold for all values."""
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack import size
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.size import conntrack_size
@@ -67,15 +68,7 @@ def test_the_policy_moves_it():
     assert conntrack_size(64 * GB, 4, 3000000, ceiling=8388608)["max"] == 8388608
 
 
-@pytest.mark.parametrize("more, words",
-                         [
-                             ({"peak": 90000}, "90000 connections at the peak need 150000 entries to stay at 60 %"),
-                             ({"peak": 10, "kube_proxy_value": 131072},
-                              "kube-proxy sets 131072 at its start; 10 connections at the peak need 17 entries"),
-                             ({"peak": 0}, "131072 is kube-proxy's own minimum on 4 processors"),
-                             ({"peak": 900000}, "but at most 1048576 entries are allowed"),
-                             ({"peak": 900000, "memory_bytes": GB}, "but 5 % of the memory are 134217 entries"),
-                         ])
+@cases
 def test_it_says_why(more, words):
     assert words in conntrack_size(**dict({"memory_bytes": 8 * GB, "cpus": 4}, **more))["because"]
 
@@ -121,12 +114,7 @@ def test_what_it_wants_is_enough_for_itself(memory, cpus, peak):
     assert conntrack_size(memory, cpus, peak, ceiling=max(limit, 1024))["max"] == limit
 
 
-@pytest.mark.parametrize("wrong",
-                         [
-                             {"memory_bytes": -1}, {"memory_bytes": 0}, {"memory_bytes": 1 << 60}, {"cpus": 0},
-                             {"cpus": -4}, {"cpus": True}, {"peak": -1}, {"peak": 1 << 31}, {"used_percent": 0},
-                             {"used_percent": 101}, {"memory_percent": 51}, {"memory_percent": 2.5}, {"ceiling": 1023},
-                             {"ceiling": "1048576"}, {"kube_proxy_value": 0}, {"kube_proxy_value": -5}])
+@cases
 def test_bad_numbers_are_refused_by_name(wrong):
     with pytest.raises(BadInput, match="^%s is " % list(wrong)[0]):
         conntrack_size(**dict({"memory_bytes": GB, "cpus": 1}, **wrong))

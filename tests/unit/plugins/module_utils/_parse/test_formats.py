@@ -75,12 +75,7 @@ def test_a_group_without_slaves():
                                                                                  "link": "/usr/sbin/nft", "slaves": {}}
 
 
-@pytest.mark.parametrize(
-    "text", [
-        "", "\n\n", "auto\n\n", "sometimes\n/usr/sbin/iptables\n\n", "auto\niptables\n\n",
-        "auto\n/usr/sbin/iptables\niptables-save\n\n", "auto\n/usr/sbin/iptables\niptables-save\nno path\n\n",
-        "auto\n/usr/sbin/iptables\n", "auto\r\n/usr/sbin/iptables\r\n\r\n",
-    ])
+@cases
 def test_what_is_no_such_file(text):
     assert parse_alternatives(text) is None
 
@@ -299,11 +294,7 @@ def test_one_that_replaces():
     assert parse_tuned_profile("[sysctl]\nreplace=1\na.b=2\n") == ([], True, [("a/b", "2", 3)])
 
 
-@pytest.mark.parametrize("value, before, left",
-                         [
-                             ("2048", 1024, "2048"), ('"2048"', None, "2048"), (">2048", 1024, "2048"),
-                             (">2048", 4096, "4096"), ("<2048", 4096, "2048"), ("<2048", 1024, "1024"),
-                             (">2048", None, None), ("${calculated}", 1024, None), (">word", 1024, None), ("", 1, "")])
+@cases
 def test_modifiers(value, before, left):
     assert assigned(value, before) == left
 

@@ -9,6 +9,7 @@ import random
 import pytest
 
 import kube_audit
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.prometheus import (
     LINE_LIMIT, SAMPLES_LIMIT, Histogram, histogram, parse_metrics)
 
@@ -65,12 +66,7 @@ def test_no_quantile_is_beyond_the_largest_bucket():
     assert found.quantile(0.99) is None and found.above_percent() == 2.0
 
 
-@pytest.mark.parametrize(
-    "buckets, count", [
-        ({0.1: 5, 0.2: 4, math.inf: 6}, None), ({0.1: 5, math.inf: 4}, None), ({0.1: -1, math.inf: 4}, None),
-        ({0.1: 5}, None), ({0.1: 5}, 4), ({0.1: 1, math.inf: math.inf}, None), ({math.inf: 3}, None), ({}, 7),
-        ({0.1: 0, math.inf: 0}, None),
-    ])
+@cases
 def test_buckets_that_contradict_each_other_have_no_quantile(buckets, count):
     found = Histogram(buckets, count)
     assert (found.quantile(0.5), found.quantile(0.99), found.above_percent()) == (None, None, None)

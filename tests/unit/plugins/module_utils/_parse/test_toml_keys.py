@@ -9,34 +9,16 @@ import kube_audit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.toml_keys import UNREAD, parse_toml_keys
 
 CNI = ("plugins", "io.containerd.grpc.v1.cri", "cni")
 
 
-@pytest.mark.parametrize(
-    "text, found", [
-        ('version = 2\nimports = ["/etc/a.toml", \'/etc/b/*.toml\']\n',
-         {("version",): 2, ("imports",): ["/etc/a.toml", "/etc/b/*.toml"]}),
-        ('[plugins."io.containerd.grpc.v1.cri".cni]\n  bin_dir = "/opt/cni/bin"  # where\n  max_conf_num = 0\n',
-         {CNI + ("bin_dir",): "/opt/cni/bin", CNI + ("max_conf_num",): 0}),
-        ("[plugins.'io.containerd.grpc.v1.cri']\ncni.conf_dir = '/x'\n", {CNI + ("conf_dir",): "/x"}),
-        ('plugin_dirs = [\n  "/a", # first\n  "/b",\n]\nx = 1\n', {("plugin_dirs",): ["/a", "/b"], ("x",): 1}),
-        ('notes = """\n[plugins.cri.cni]\nconf_dir = "/wrong"\n"""\na = 1\n', {("notes",): UNREAD, ("a",): 1}),
-        ("notes = \'\'\'\na = \\\n\'\'\'\'\'\nb = 1\n", {("notes",): UNREAD, ("b",): 1}),
-        ('a = [ # first ] [\n  "/x]y", # one, "no"\n\n  \'/a#b\' ] # all\n', {("a",): ["/x]y", "/a#b"]}),
-        ('["a]#b" . c]\nd = "\\u00b5\\t\\"#" # "e"\n"\\U0000005f" = 07\n', {
-            ("a]#b", "c", "d"): u"\u00b5\t\"#", ("a]#b", "c", "_"): UNREAD}),
-        ('[[b]]\n[b.c]\nx = "in an element"\n[a]\nx = "y"\n', {("a", "x"): "y"}),
-        ('a = "\\ud800"\nb = "\\U00110000"\nc = "\\x"\nd = "\ne = \'\nf = """x', dict.fromkeys(
-            [(name,) for name in "abcdef"], UNREAD)),
-        ('#a = "x"\na = "b # c"\nb = []\n', {("a",): "b # c", ("b",): []}),
-        ('a = "x\\q"\nb = """x"""\nc = true\nd = [1]\ne = {x = 1}\nf = "x" y\ng = ["a" "b"]\nh = [\n',
-         dict.fromkeys([("a",), ("b",), ("c",), ("d",), ("e",), ("f",), ("g",), ("h",)], UNREAD)),
-    ])
+@cases
 def test_values(text, found):
-    assert parse_toml_keys(text) == found
+    assert parse_toml_keys(text) == dict(found)
 
 
 @given(st.text(alphabet='[]{}=".,#ab1 \n' + "'" + chr(92)) | st.text())

@@ -10,6 +10,7 @@ import pytest
 import kube_cluster
 import kube_dumps
 from node_processes import needs_root
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.backends import backend_evidence
 from parsed_texts import parse_save
 
@@ -71,25 +72,7 @@ def test_rows_and_their_order():
     assert found["kubelet_backend"] == found["kube_proxy_backend"] == {"ipv4": "nft", "ipv6": "nft"}
 
 
-@pytest.mark.parametrize(
-    "nft, legacy, word", [
-        ("", "", "none"), (KUBELET + PROXY, "", "none"), ("", KUBELET + PROXY, "none"), (FOREIGN, "", "none"),
-        (EMPTY % "nat", "", "none"),
-        (KUBELET + PROXY, EMPTY % "nat" + EMPTY % "filter", "harmless"),
-        (EMPTY % "filter", KUBELET + PROXY, "harmless"), (FOREIGN, EMPTY % "nat", "harmless"),
-        ("", EMPTY % "nat", "none"),
-        (KUBELET + PROXY, FOREIGN, "suspicious"), (FOREIGN, KUBELET + PROXY, "suspicious"),
-        (KUBELET + PROXY, CALICO, "suspicious"),
-        (FOREIGN, CALICO, "suspicious"), (FOREIGN, POLICY, "suspicious"), (KUBELET + PROXY, KUBE_ROUTER, "suspicious"),
-        (KUBELET + PROXY, KUBELET + PROXY, "conflicting"), (KUBELET, PROXY, "conflicting"),
-        (PROXY, KUBELET, "conflicting"), (PROXY, PROXY, "conflicting"),
-        (KUBELET + PROXY, DROPPING, "conflicting"), (KUBELET + PROXY, POLICY, "conflicting"),
-        (DROPPING, DROPPING, "conflicting"),
-        (DROPPING, FOREIGN, "suspicious"),
-        # Chains without rules, by which other programs detect the backend of the node.
-        (HINT, FOREIGN, "suspicious"), (KUBELET + PROXY, HINT, "suspicious"), (KUBELET + PROXY, FLUSHED, "suspicious"),
-        (HINT, EMPTY % "nat", "harmless"),
-    ])
+@cases
 def test_mixing(nft, legacy, word):
     found = evidence(nft, legacy)["mixing"]
     assert found["verdict"] == word and found["because"]
@@ -105,14 +88,7 @@ def test_drops_of_two_families_do_not_meet():
     assert backend_evidence(sets)["mixing"]["verdict"] == "suspicious"
 
 
-@pytest.mark.parametrize(
-    "nft, legacy, kubelet, proxy", [
-        (KUBELET, PROXY, "nft", "legacy"), (KUBELET + PROXY, KUBELET, "both", "nft"),
-        (KUBELET + PROXY, PROXY, "nft", "both"), (FOREIGN, "", "none", "none"),
-        ("", "", "none", "none"), (IPVS, KUBELET, "legacy", "nft"),
-        # Only the remains of a flush: the canary proves nothing.
-        (KUBELET, FLUSHED, "nft", "none"), (PROXY, FLUSHED, "none", "nft"), (KUBE_ROUTER, "", "none", "none"),
-    ])
+@cases
 def test_who_uses_which(nft, legacy, kubelet, proxy):
     found = evidence(nft, legacy)
     assert (found["kubelet_backend"]["ipv4"], found["kube_proxy_backend"]["ipv4"]) == (kubelet, proxy)

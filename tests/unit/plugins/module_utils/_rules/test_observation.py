@@ -153,16 +153,7 @@ def test_chains_of_kube_proxy_and_kubelet(table, chain):
     assert is_own(table, chain)
 
 
-@pytest.mark.parametrize(
-    "table, chain", [
-        ("filter", "KUBE-ROUTER-INPUT"), ("filter", "KUBE-POD-FW-ERIFXISQEP7F7OF4"), ("filter", "KUBE-NWPLCY-DEFAULT"),
-        ("nat", "KUBE-ROUTER-SERVICES"), ("nat", "KUBE-HOSTPORTS"), ("nat", "KUBE-HP-ERIFXISQEP7F7OF4"),
-        ("nat", "KUBE-SVC-MINE"), ("nat", "KUBE-SVC-ERIFXISQEP7F7OF41"), ("nat", "KUBE-SVC-erifxisqep7f7of4"),
-        ("nat", "KUBE-SVC-ERIFXISQEP7F7OF1"), ("nat", "KUBE-SVCM-ERIFXISQEP7F7OF4"), ("raw", "KUBE-SERVICES"),
-        ("security", "KUBE-SERVICES"), ("mangle", "KUBE-SERVICES"), ("filter", "KUBE-SEP-IT2ZTR26TO4XFPTO"),
-        ("nat", "KUBE-SERVICES\n"), ("nat", "PREROUTING"), ("nat", "kube-services"), ("filter", "KUBE-FORWARD-X"),
-        ("nat", "cali-PREROUTING"), ("nat", "MY-KUBE-SERVICES"),
-    ])
+@cases
 def test_look_alikes_stay(table, chain):
     assert not is_own(table, chain)
 

@@ -129,8 +129,7 @@ def test_a_dump_of_nft():
     assert read_saved("table ip6 x {\n chain cali-FORWARD {\n }\n}\n").family == "ipv6"
 
 
-@pytest.mark.parametrize("text", ["", "#!/bin/sh\niptables -F\n", "filter\n", "table of contents\n", "* filter\n",
-                                  "a\n*unknown\nCOMMIT\n"])
+@cases
 def test_other_texts(text):
     assert is_saved(text) is None and read_saved(text) is None
 
@@ -182,13 +181,6 @@ def test_everyday_words(text):
     assert not mentions(text.encode())
 
 
-@pytest.mark.parametrize(
-    "text, folders", [
-        ("true", []), ("run-parts /etc/a", [b"/etc/a"]),
-        ("$(run-parts --lsbsysinit --list /lib/lsb/functions.d 2>/dev/null)", [b"/lib/lsb/functions.d"]),
-        ("cd / && run-parts --report --regex='\\.sh$' /etc/cron.hourly; x", [b"/etc/cron.hourly"]),
-        ("`run-parts /a/b`", [b"/a/b"]), ("run-parts /etc/a\nrun-parts \"$2\"", None), ("run-parts $folder", None),
-        ("run-parts /etc/cron.$1", None), ("run-parts -a start /etc/a", None), ("run-parts \"/etc/a\"", None),
-        ("test -x /bin/run-parts && run-parts /etc/a", None), ("run-parts", None), ("run-parts relative", None)])
+@cases
 def test_folders_whose_programs_are_started(text, folders):
-    assert folders_started(text.encode()) == folders
+    assert folders_started(text.encode()) == (folders and [folder.encode() for folder in folders])

@@ -57,8 +57,7 @@ esac
 """
 
 
-@pytest.mark.parametrize("arguments, expected", [
-    (None, [3, 5]), (["start"], [3]), (["stop"], [5]), (["restart"], [3, 5]), (["status"], []), ([], [])])
+@cases
 def test_what_a_script_is_started_with(arguments, expected):
     assert [effect.line for effect in read_script(INIT, arguments).effects] == expected
 

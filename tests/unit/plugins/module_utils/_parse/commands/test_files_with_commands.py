@@ -5,7 +5,6 @@
 
 import shlex
 
-import pytest
 from hypothesis import given, strategies as st
 from case_rows import cases
 
@@ -155,12 +154,7 @@ def test_lines_of_a_text_that_stands_in_the_file_as_it_is_and_of_one_that_does_n
     assert [line_in_file(command(5, "a\nb\n", TIMER, exact=False), line) for line in (1, 2)] == [5, 5]
 
 
-@pytest.mark.parametrize("pieces, wanted", [
-    ([(3, "a")], (3, "a\n", True)),
-    ([(3, "a"), (5, "b\nc\n"), (7, "d")], (3, "a\n\nb\nc\nd\n", True)),
-    ([(3, "a\nb\nc"), (4, "d")], (3, "a\nb\nc\nd\n", False)),
-    ([(3, "a\n\n\n"), (4, "d")], (3, "a\nd\n", True)),
-])
+@cases
 def test_pieces_of_one_script_keep_their_lines(pieces, wanted):
     assert in_place(pieces) == wanted
 

@@ -122,8 +122,7 @@ def test_policy_counters():
                           "FORWARD"].packets == 57
 
 
-@pytest.mark.parametrize("text", ["", "hello\n", "#!/bin/sh\niptables -A INPUT -j DROP\niptables -P FORWARD DROP\n",
-                                  "{}", '{"nftables": 3}', "table inet x {\n}\n"])
+@cases
 def test_what_holds_no_rules(text):
     assert read_forms(text, "x.txt").rule_sets == []
 

@@ -6,6 +6,7 @@
 import pytest
 
 import kube_proxy_captures
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_metrics import (
     parse_kube_proxy_metrics)
 
@@ -78,15 +79,7 @@ def test_metrics_of_another_program(text):
     assert parse_kube_proxy_metrics(text) is None
 
 
-@pytest.mark.parametrize("line, key, value", [
-    ('kubeproxy_sync_proxy_rules_iptables_total{table="nat"} -3', "rules", None),
-    ('kubeproxy_sync_proxy_rules_iptables_total{table="nat"} 1e300', "rules", None),
-    ('kubeproxy_sync_proxy_rules_iptables_total{table="../x"} 3', "rules", None),
-    ("kubeproxy_sync_proxy_rules_iptables_restore_failures_total +Inf", "restore_failures", 0),
-    ("kubeproxy_sync_proxy_rules_last_timestamp_seconds -5", "synced", None),
-    ("kubeproxy_sync_proxy_rules_last_timestamp_seconds +Inf", "synced", None),
-    ("kubeproxy_sync_proxy_rules_last_timestamp_seconds NaN\nkubernetes_build_info 1", "synced", None),
-])
+@cases
 def test_numbers_that_can_be_none(line, key, value):
     assert parse_kube_proxy_metrics(line)["families"]["all"][key] == value
 

@@ -22,10 +22,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kub
 
 # The words that Go takes for a boolean.
 
-@pytest.mark.parametrize("text, value", [
-    ("true", True), ("TRUE", True), ("True", True), ("t", True), ("T", True), ("1", True), ("false", False),
-    ("False", False), ("FALSE", False), ("f", False), ("F", False), ("0", False), ("tRue", None), ("yes", None),
-    ("on", None), ("", None), (" true", None), ("2", None)])
+@cases
 def test_words(text, value):
     assert parse_go_bool(text) is value
 
@@ -35,55 +32,20 @@ def test_words(text, value):
 HEAD = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
 
 
-@pytest.mark.parametrize("text, mode, scheduler", [
-    (HEAD + 'mode: "ipvs"\nipvs:\n  excludeCIDRs: null\n  scheduler: "wrr"\n', "ipvs", "wrr"),
-    (HEAD + "ipvs:\n  scheduler: ''\nmode: nftables # beta\n", "nftables", ""),
-    (HEAD + 'mode: ""\n', "", ""),
-    (HEAD + "iptables:\n  mode: not-this\nwinkernel:\n  scheduler: nor-this\n", "", ""),
-    (HEAD + "mode: ipvs\r\nipvs:\r\n  scheduler: sh\r\n", "ipvs", "sh"),
-    ('{"kind": "KubeProxyConfiguration", "mode": "iptables", "ipvs": {"scheduler": "lc"}}', "iptables", "lc"),
-    ('{"kind": "KubeProxyConfiguration", "mode": null, "ipvs": {}}', "", ""),
-    ("{kind: KubeProxyConfiguration, mode: ipvs, ipvs: {scheduler: lc}}\n", "ipvs", "lc"),
-    ("{\"kind\": \"KubeProxyConfiguration\",mode: ipvs,\n # why\n \"ipvs\": {\"scheduler\": \"lc\"}}\n", "ipvs", "lc"),
-    (HEAD + "ipvs: {scheduler: 'sh'}\n'mode': ipvs\n", "ipvs", "sh"),
-    (HEAD + "\"mode\" : &mode ipvs\nipvs: &ipvs\n    \"scheduler\": wrr\n", "ipvs", "wrr"),
-    ("unused: &ipvs\n  scheduler: wrr\n" + HEAD + "mode:\n  nftables\nipvs: *ipvs\n", "nftables", "wrr"),
-    ("unused: &all\n  mode: ipvs\n" + HEAD + "<<: *all\nipvs: {\n  scheduler: wrr\n}\n", "ipvs", "wrr"),
-    ("kind: ClusterConfiguration\nmode: none\n---\n" + HEAD + "mode: ipvs\n", "ipvs", ""),
-])
+@cases
 def test_mode_and_scheduler(text, mode, scheduler):
     fields, _problem = parse_kube_proxy_config(text)
     assert (fields.pop("mode"), fields.pop("scheduler")) == (mode, scheduler) and not any(fields.values())
 
 
-@pytest.mark.parametrize(
-    "text, cidr, local, iptables, nftables", [
-        (HEAD + "clusterCIDR: 10.244.0.0/16\ndetectLocalMode: ClusterCIDR\niptables:\n  masqueradeAll: true\n",
-         "10.244.0.0/16", "ClusterCIDR", "true", ""),
-        (HEAD + 'clusterCIDR: "10.244.0.0/16,fd00:10:244::/56" # both\nnftables:\n  masqueradeAll: true\niptables:\n  '
-                'masqueradeAll: false\n', "10.244.0.0/16,fd00:10:244::/56", "", "false", "true"),
-        (HEAD + "clusterCIDR: fd00:10:244::/56\nwinkernel:\n  masqueradeAll: true\n  clusterCIDR: 10.0.0.0/8\n",
-         "fd00:10:244::/56", "", "", ""),
-        ('{"kind": "KubeProxyConfiguration", "clusterCIDR": "10.244.0.0/16", "iptables": {"masqueradeAll": true}, '
-         '"nftables": {"masqueradeAll": false}}', "10.244.0.0/16", "", "true", "false"),
-    ])
+@cases
 def test_what_is_of_the_cluster_and_what_is_masqueraded(text, cidr, local, iptables, nftables):
     fields, _problem = parse_kube_proxy_config(text)
     assert (fields["cluster_cidr"], fields["detect_local_mode"]) == (cidr, local)
     assert (fields["masquerade_all"], fields["masquerade_all_nftables"]) == (iptables, nftables)
 
 
-@pytest.mark.parametrize(
-    "text, conntrack", [
-        (HEAD + "conntrack:\n  maxPerCore: null\n  min: 131072\n  tcpBeLiberal: false\n  tcpEstablishedTimeout: "
-                "24h0m0s\n  udpTimeout: ~\nmode: \"\"\n",
-         {"min": "131072", "tcpBeLiberal": "false", "tcpEstablishedTimeout": "24h0m0s"}),
-        (HEAD + "conntrack: null\niptables:\n  min: 1\n", {}),
-        (HEAD + "conntrack: {maxPerCore: 0, 'min': 131072, tcpBeLiberal: ~}\n", {"maxPerCore": "0", "min": "131072"}),
-        (HEAD + "conntrack:\n  \"maxPerCore\": &n 0\n  min: *n\n", {"maxPerCore": "0", "min": "0"}),
-        ('{"kind": "KubeProxyConfiguration", "conntrack": {"maxPerCore": 0, "min": null, "tcpBeLiberal": true}}',
-         {"maxPerCore": "0", "tcpBeLiberal": "true"}),
-    ])
+@cases
 def test_connection_tracking(text, conntrack):
     assert parse_kube_proxy_config(text).fields["conntrack"] == conntrack
 
@@ -110,8 +72,7 @@ def test_aliases_that_grow():
     assert parse_kube_proxy_config("\n".join(layers) + "\n" + HEAD + "mode: ipvs\n").fields["mode"] == "ipvs"
 
 
-@pytest.mark.parametrize("text", ["", "kind: KubeletConfiguration\nmode: ipvs\n", '{"kind": "KubeProxyConfiguration"',
-                                  "\x7fELF"])
+@cases
 def test_something_else_is_none(text):
     assert parse_kube_proxy_config(text).fields is None
 
@@ -147,8 +108,7 @@ def test_what_is_not_set_and_what_is_no_field_is_left_out():
     assert parse_kube_proxy_conntrack({"max": "5", "min": None}) == {}
 
 
-@pytest.mark.parametrize("texts", [{"min": "many"}, {"tcpEstablishedTimeout": "one day"}, {"tcpBeLiberal": "perhaps"},
-                                   {"min": "1", "maxPerCore": "1.5"}])
+@cases
 def test_a_value_that_cannot_be_read_makes_all_of_them_unknown(texts):
     assert parse_kube_proxy_conntrack(texts) is None
 
@@ -175,37 +135,7 @@ makeIPTablesUtilChains: false
 """
 
 
-@pytest.mark.parametrize(
-    "text, found", [
-        (KIND, {}),
-        (KUBEADM, {"port": 10260, "make_iptables_util_chains": False}),
-        (KIND + "readOnlyPort: 10255 # for the old agent\nhealthzPort: 10300\nhairpinMode: \"hairpin-veth\"\n",
-         {"read_only_port": 10255, "healthz_port": 10300, "hairpin_mode": "hairpin-veth"}),
-        (KIND + "iptablesMasqueradeBit: 16\r\niptablesDropBit: 17\r\n",
-         {"iptables_masquerade_bit": 16, "iptables_drop_bit": 17}),
-        (KIND + '"port": 10261\n', {"port": 10261}),
-        (KIND + "port: 1\nport: 2\n", {"port": 2}),
-        # A value that makes no sense to us is not the default.
-        (KIND + "port: many\nmakeIPTablesUtilChains: perhaps\nhairpinMode: secret\nreadOnlyPort: -1\nhealthzPort: "
-                "'10300'\niptablesDropBit: [1]\n",
-         dict.fromkeys(("port", "make_iptables_util_chains", "hairpin_mode", "read_only_port", "healthz_port",
-                        "iptables_drop_bit"))),
-        (KIND.replace("apiV", "  apiV").replace("kind", "  kind") + "  port: 10262\n", {"port": 10262}),
-        ("{kind: KubeletConfiguration, 'port': 10264,\n  makeIPTablesUtilChains: false, clusterDNS: [10.96.0.10]}\n",
-         {"port": 10264, "make_iptables_util_chains": False}),
-        ("'kind': KubeletConfiguration\n'makeIPTablesUtilChains' : false\n", {"make_iptables_util_chains": False}),
-        ("x: &port 10265\nkind: KubeletConfiguration\nport: *port\nmakeIPTablesUtilChains:\n  false\n",
-         {"port": 10265, "make_iptables_util_chains": False}),
-        ("kind: &kind KubeletConfiguration\nmakeIPTablesUtilChains: &no false\n", {"make_iptables_util_chains": False}),
-        ("kind: InitConfiguration\nport: 1\n---\n" + KIND + "port: 10266\n---\nport: 2\n", {"port": 10266}),
-        (KIND + "hairpinMode: ~\nport: null\nreadOnlyPort:\n", {}),
-        ('{"kind": "KubeletConfiguration", "port": 10263, "makeIPTablesUtilChains": false, "clusterDNS": '
-         '["10.96.0.10"], "hairpinMode": null}', {"port": 10263, "make_iptables_util_chains": False}),
-        ("x: &x {port: 10267, readOnlyPort: 1}\n" + KIND + "<<: *x\nreadOnlyPort: 0x10\nmakeIPTablesUtilChains: off\n",
-         {"port": 10267, "read_only_port": 16, "make_iptables_util_chains": False}),
-        ('{\n\t"kind":"KubeletConfiguration",\n\t"makeIPTablesUtilChains":false,\n\t"port":10268\n}\n',
-         {"port": 10268, "make_iptables_util_chains": False}),
-    ])
+@cases
 def test_fields(text, found):
     assert parse_kubelet_config(text) == (found, None)
 

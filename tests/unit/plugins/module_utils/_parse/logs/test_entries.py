@@ -6,35 +6,14 @@
 import json
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.entries import MOST_LINES, parse_entries
 
 KLOG = "E1122 06:37:30.714024   19736 proxier.go:1406] "
 
 
-@pytest.mark.parametrize("line, time, text, count", [
-    (KLOG + '"Failed" err="x"', "11-22T06:37:30.714024", KLOG + '"Failed" err="x"', 1),
-    ('{"ts":1764060000123.4,"caller":"a.go:1","msg":"Failed","err":"a\\nb"}', "2025-11-25T08:40:00Z",
-     '"Failed" err="a\nb"', 1),
-    ("2026-11-22T06:37:30.1Z stderr F " + KLOG + "x", "2026-11-22T06:37:30.1Z", KLOG + "x", 1),
-    (json.dumps({"log": KLOG + "x\n", "stream": "stderr", "time": "2026-11-22T06:37:30.1Z"}),
-     "2026-11-22T06:37:30.1Z", KLOG + "x", 1),
-    ("Nov  2 06:37:30 worker-a kubelet[42]: x", "11-02T06:37:30", "x", 1),
-    (json.dumps({"MESSAGE": [120, 195, 164], "__REALTIME_TIMESTAMP": "1764060000000000"}), "2025-11-25T08:40:00Z",
-     "xä", 1),
-    # Docker's log driver: the ID of the container, or a tag that the user chose.
-    ("Nov 22 06:37:30 worker-a 3f2a9c1b7d5e[812]: " + KLOG + "x", "11-22T06:37:30", KLOG + "x", 1),
-    ("2026-11-22T06:37:30+0000 worker-a k8s.gcr.io/kube-proxy:v1.20.2/k8s_kube-proxy_a_kube-system_0/3f2a[812]: \tx",
-     "2026-11-22T06:37:30+0000", "\tx", 1),
-    ("Nov 22 06:37:30 worker-a kernel: [12.345678] table full", "11-22T06:37:30", "table full", 1),
-    ("2026-11-22T06:37:30+01:00 worker-a kubelet[42]: message repeated 3 times: [ x]", "2026-11-22T06:37:30+01:00",
-     "x", 3),
-    ("[   12.345678] table full", None, "table full", 1),
-    ('time="2026-11-22T06:37:30Z" level=error msg="x"', "2026-11-22T06:37:30Z",
-     'time="2026-11-22T06:37:30Z" level=error msg="x"', 1),
-    ('{"no": "log"', None, '{"no": "log"', 1),
-    ("", None, "", 1),
-])
+@cases
 def test_forms(line, time, text, count):
     assert [tuple(entry) for entry in parse_entries([line])] == [(text, time, count)]
 
@@ -42,8 +21,7 @@ def test_forms(line, time, text, count):
 VALUE = [KLOG + '"Failed" err=<', "\texit status 4: busy", "\tline 63", ' > ipFamily="IPv4"', KLOG + "next"]
 
 
-@pytest.mark.parametrize("carrier", [
-    "%s", "2026-11-22T06:37:30.1Z stderr F %s", "Nov 22 06:37:30 worker-a kube-proxy[42]: %s"])
+@cases
 def test_a_value_of_several_lines_is_one_entry(carrier):
     entries = list(parse_entries([carrier % line for line in VALUE]))
     assert [entry.text for entry in entries] == ["\n".join(VALUE[:4]), KLOG + "next"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import kube_cluster
 import kube_nft
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import listing
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.listing import ListingReader
 from parsed_texts import parse_listing
@@ -107,18 +108,7 @@ def test_a_list_of_chains_says_nothing_of_rules():
     assert tables["ip", "kube-proxy"].chains["services"].rules == 0
 
 
-@pytest.mark.parametrize("text, notices", [
-    ("", {}),
-    ("table ip x {\n", {"cut_off": 1}),
-    ("nonsense\n", {"unreadable_line": 1}),
-    ("table ip x {\n\tnonsense\n}\n", {"unreadable_line": 1}),
-    ("table ip x {\n\tset a {\n\t\tnonsense\n\t}\n}\n", {"unreadable_line": 1}),
-    ("table ip x {\n\tchain a {\n\t\ttype of nothing\n\t}\n}\n", {"unreadable_line": 1}),
-    ("table ip x {\n\tmap a {\n\t\telements = { 1 2 3, 4 }\n\t}\n}\n", {"unreadable_element": 1}),
-    ("table ip x {\r\n\tchain a {\r\n\t}\r\n}\r\n", {}),
-    ("table ip x {\n\tchain a {\n\t\tip saddr { 1.2.3.4,\n", {"cut_off": 1}),
-    ("table ip x {\n\tmap a {\n\t\telements = { 1.2.3.4 : drop,\n", {"cut_off": 1}),
-])
+@cases
 def test_what_is_not_understood_is_told(text, notices):
     assert parse_listing(text)[1] == notices
 

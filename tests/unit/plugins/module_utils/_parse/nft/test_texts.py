@@ -46,23 +46,7 @@ def read(lines):
     return found, unread, reader.done
 
 
-@pytest.mark.parametrize(
-    "text, expected", [
-        ("10.96.0.1 . tcp . 443 : goto service-2QRHZV4L-default/kubernetes/tcp/https",
-         Element(("10.96.0.1", "tcp", "443"), "goto", "service-2QRHZV4L-default/kubernetes/tcp/https", None)),
-        ("fd00::1 . udp . 53 : goto service-A/b/udp/",
-         Element(("fd00::1", "udp", "53"), "goto", "service-A/b/udp/", None)),
-        ('tcp . 3001 comment "ns2/svc2:p80" : drop', Element(("tcp", "3001"), "drop", None, "ns2/svc2:p80")),
-        ('tcp . 3001 : drop comment "ns2/svc2:p80"', Element(("tcp", "3001"), "drop", None, "ns2/svc2:p80")),
-        ('1.2.3.4 . tcp . 80 comment "a , } : goto x" : goto reject-chain',
-         Element(("1.2.3.4", "tcp", "80"), "goto", "reject-chain", "a , } : goto x")),
-        ("192.0.2.7", Element(("192.0.2.7",), None, None, None)),
-        ("192.0.2.7 timeout 3h expires 2h59m56s", Element(("192.0.2.7",), None, None, None)),
-        ("192.0.2.7 counter packets 3 bytes 180", Element(("192.0.2.7",), None, None, None)),
-        ("0 : 10.0.0.1 . 80", Element(("0",), None, None, None)), ("1.2.3.4 . tcp . 80 :", None),
-        ("1.2.3.4 . tcp . 80 nonsense", None), ('"eth0" : drop', None), ("", None), ("1.2.3.4 . tcp . 80 : ", None),
-        ('1.2.3.4 comment "open : drop', None),
-    ])
+@cases
 def test_forms(text, expected):
     assert parse_element(text) == expected
 

@@ -247,9 +247,7 @@ def test_rows():
         ("192.0.2.7", 10256, "OTHER", 0)]
 
 
-@pytest.mark.parametrize("text", ["", HEAD, HEAD + "junk\n", HEAD + ROW % (0, "01:2809", "0A", "x"),
-                                  HEAD + ROW % (0, "xx00007F:2809", "0A", "1"), HEAD + ROW % (0, "0100007F", "0A", "1"),
-                                  HEAD + (ROW % (0, "0100007F:2809", "0A", "1")).rstrip("\n")])
+@cases
 def test_what_is_no_row(text):
     assert parse_net_tcp(text) == []
 

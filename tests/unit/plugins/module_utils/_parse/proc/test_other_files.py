@@ -25,33 +25,9 @@ ID = "5eed917563583925ffdbd40a64efb2aaffe58638e57add8becaf460fe74f5b1c"
 OTHER = "9" * 64
 
 
-@pytest.mark.parametrize(
-    "path, uid, container", [
-        ("/kubepods/burstable/pod%s/%s" % (UID, ID), UID, ID),
-        ("/kubepods/pod%s/%s" % (UID, ID), UID, ID),
-        ("/kubepods/besteffort/pod%s/%s" % (STATIC, ID), STATIC, ID),
-        ("/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice/cri-containerd-%s.scope" % (BARS, ID),
-         UID, ID),
-        ("/kubepods.slice/kubepods-pod%s.slice/crio-%s.scope" % (BARS, ID), UID, ID),
-        ("/kubepods.slice/kubepods-pod%s.slice/crio-%s.scope/container" % (STATIC, ID), STATIC, ID),
-        ("/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod%s.slice/docker-%s.scope" % (BARS, ID), UID,
-         ID),
-        ("/system.slice/containerd.service/kubepods-burstable-pod%s.slice:cri-containerd:%s" % (BARS, ID), UID, ID),
-        ("/../../kubepods.slice/kubepods-pod%s.slice/cri-containerd-%s.scope" % (BARS, ID), UID, ID),
-        # A node that is a container itself, and a pod that runs containers of its own.
-        ("/docker/%s/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod%s.slice/cri-containerd-%s.scope"
-         % (OTHER, BARS, ID), UID, ID),
-        ("/kubepods/pod%s/%s/docker/%s" % (UID, ID, OTHER), UID, ID),
-        # CRI-O's monitor is not in the container.
-        ("/kubepods.slice/kubepods-pod%s.slice/crio-conmon-%s.scope" % (BARS, ID), UID, None),
-        ("/kubepods.slice/kubepods-pod%s.slice" % BARS, UID, None),
-        ("/docker/" + ID, None, ID),
-        ("/docker/%s/docker/%s" % (OTHER, ID), None, ID),
-        ("/system.slice/docker-%s.scope" % ID, None, ID),
-        ("/machine.slice/libpod-%s.scope/container" % ID, None, ID),
-    ])
 @pytest.mark.parametrize("form", ["0::%s\n", "12:freezer:%s\n11:cpu,cpuacct:/\n1:name=systemd:%s\n0::/\n",
                                   "3:cpuset:/\n2:memory:%s"])
+@cases
 def test_names_of_groups(path, uid, container, form):
     assert parse_cgroup(form.replace("%s", path)) == Place(uid, container)
 

@@ -175,7 +175,7 @@ def test_a_colon_keeps_the_dollars():
     assert lines(":/bin/a $$t")[0].argv() == ["/bin/a", "$$t"]
 
 
-@pytest.mark.parametrize("name, text", [("a-b", "a/b"), ("a\\x2db", "a-b"), ("\\xzz", "\\xzz"), ("", "")])
+@cases
 def test_unescaped_names(name, text):
     assert systemd_exec.unescaped_name(name) == text
 

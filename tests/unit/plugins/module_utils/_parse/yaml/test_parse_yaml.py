@@ -94,20 +94,7 @@ def test_small_texts(text, wanted):
     assert plain(root(text)) == wanted
 
 
-@pytest.mark.parametrize(
-    "text, values", [
-        ("a: 1\n---\nb: 2\n...\n# end\n--- [3]\n", [{"a": 1}, {"b": 2}, [3]]), ("---\n---\na: 1\n", [None, {"a": 1}]),
-        ("# none\n...\n", []), ("x: &x {a: 1, b: 2}\ny: &y {a: 3}\nz:\n  <<: [*y, *x]\n  b: 4\n",
-                                [{"x": {"a": 1, "b": 2}, "y": {"a": 3}, "z": {"a": 3, "b": 4}}]),
-        ("x: &x {a: 1}\ny: {<<: *x, 'c': *x}\n'<<': 1\n", [{"x": {"a": 1}, "y": {"a": 1, "c": {"a": 1}}, "<<": 1}]),
-        ('{"a":"b","c":[1,-2,1.5,true,null],"d":{}}', [{"a": "b", "c": [1, -2, 1.5, True, None], "d": {}}]),
-        ('{\n\t"a":\t{"b":1}\n}', [{"a": {"b": 1}}]), ("a: {\n  b: 1,\n}\nc: [\n]\n", [{"a": {"b": 1}, "c": []}]),
-        ("a:\t1\nb: |\n  \tx\n", [{"a": 1, "b": "\tx\n"}]),
-        ("[on, NO, y, 'y', \"1\", 0x1F, 017, 0o17, 0b11, +5, 1_000, 1:30, 1e3, .5, ~, 08a, 2001-01-01]",
-         [[True, False, True, "y", "1", 31, 15, 15, 3, 5, 1000, "1:30", 1000.0, 0.5, None, "08a", "2001-01-01"]]),
-        ("a: 1\na: [2]\n", [{"a": [2]}]), (u"\ufeffa: 1\r\nb: 'x\r\n\r\n  y'\r\n", [{"a": 1, "b": "x\ny"}]),
-        ("a: 'x\n\n  '\n", [{"a": "x\n"}]),
-    ])
+@cases
 def test_values_with_their_types(text, values):
     documents = parse_yaml(text)
     assert [(plain_value(each.root, 9), each.problem) for each in documents] == [(value, None) for value in values]

@@ -6,7 +6,6 @@
 import chain_texts as texts
 import kube_audit
 import kube_cluster
-import kube_ipvs
 import kube_rules
 import pytest
 from case_rows import cases
@@ -154,12 +153,7 @@ def external(rules):
     return texts.adding("\n".join(lines), "nat", *(local + ["-A %s %s" % (EXT, rule) for rule in rules]))
 
 
-@pytest.mark.parametrize(
-    "rules, told", [
-        (CLUSTER, False), (LOCAL, False), (CLUSTER[:1], True), (CLUSTER[1:], True), (LOCAL[1:], False),
-        (LOCAL[:3], False), (LOCAL[:1] + LOCAL[2:], True), (LOCAL[:2] + LOCAL[3:], True), (LOCAL[1:3], False),
-        (["-s 10.244.0.0/16 -j KUBE-MARK-MASQ", "-j " + SVC], True),
-    ])
+@cases
 def test_the_rules_of_external_traffic_go_together(rules, told):
     assert ask_of_incomplete(external(rules)) == ([("emptied_chain", "nat", EXT)] if told else [])
 
@@ -232,15 +226,7 @@ def test_ipvs_mode_lacks_nothing(version):
     assert ipvs(version=version) == []
 
 
-@pytest.mark.parametrize("gone, table, chain",
-                         [
-                             ("--dst-type LOCAL -j KUBE-NODE-PORT", "nat", "KUBE-SERVICES"),
-                             ("-A KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ", "nat", "KUBE-LOAD-BALANCER"),
-                             ("-A KUBE-SOURCE-RANGES-FIREWALL -j DROP", "filter", "KUBE-SOURCE-RANGES-FIREWALL"),
-                             ("requiring SNAT", "nat", "KUBE-POSTROUTING"),
-                             ("-A KUBE-IPVS-FILTER -m set --match-set %s" % kube_ipvs.set_name("CLUSTER-IP", "ipv4"),
-                              "filter", "KUBE-IPVS-FILTER"),
-                         ])
+@cases
 def test_a_rule_that_ipvs_mode_always_has(gone, table, chain):
     assert ipvs(gone) == [("emptied_chain", table, chain)]
     assert ipvs(gone, mode="iptables") == []

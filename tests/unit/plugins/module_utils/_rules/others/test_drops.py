@@ -64,24 +64,15 @@ DOCKER = [":DOCKER - [0:0]", ":DOCKER-USER - [0:0]", "-A FORWARD -j DOCKER-USER"
 UFW = [":ufw-before-forward - [0:0]", "-A FORWARD -j ufw-before-forward",
        "-A ufw-before-forward -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
        "-A ufw-before-forward -p icmp -m icmp --icmp-type 8 -j ACCEPT"]
+BOTH = DOCKER + FLANNEL
 
 
-@pytest.mark.parametrize(
-    "lines", [[], DOCKER, UFW, ["-A FORWARD -i lo -j ACCEPT"], ["-A FORWARD -p tcp -m tcp --dport 80 -j ACCEPT"],
-              ["-A FORWARD -i virbr0 -j ACCEPT"], [":CNI-ADMIN - [0:0]", "-A CNI-ADMIN -j ACCEPT"]])
+@cases
 def test_a_policy_that_drops_what_nobody_accepted(lines):
     assert policy(*lines) == FORWARD_DROP
 
 
-@pytest.mark.parametrize(
-    "lines", [
-        FLANNEL, FLANNEL + DOCKER, DOCKER + FLANNEL, ["-A FORWARD -j ACCEPT"], ["-A FORWARD -i cni0 -j ACCEPT"],
-        ["-A FORWARD -s 10.244.0.0/16 -j ACCEPT"],
-        ["-A FORWARD -m mark --mark 0x10000/0x10000 -m comment --comment cali:x -j ACCEPT"],
-        [":CILIUM_FORWARD - [0:0]", "-A FORWARD -j CILIUM_FORWARD", "-A CILIUM_FORWARD -i lxc+ -j ACCEPT"],
-        [":A - [0:0]", ":B - [0:0]", "-A FORWARD -g A", "-A A -j B", "-A B -j A",
-         "-A B -m conntrack --ctstate NEW,RELATED -j ACCEPT"],
-    ])
+@cases
 def test_a_policy_with_accepts_before_it(lines):
     assert policy(*lines) == []
 
