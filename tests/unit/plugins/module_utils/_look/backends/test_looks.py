@@ -1,0 +1,12 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Trees of tests/looks/backends, and the evidence of each."""
+
+import looks
+import pytest
+
+
+@pytest.mark.parametrize("case", looks.cases("backends"), ids=str)
+def test_look(case, tmp_path):
+    looks.check(case, tmp_path)
