@@ -37,7 +37,9 @@ def tests_of(path, top=TOP):
     if RULES in path.parents:
         return [str(DUMPS)]
     if ROWS in path.parents:
-        return [str(UNIT / "plugins/module_utils" / path.relative_to(ROWS).with_name("test_%s.py" % path.stem))]
+        place = path.relative_to(ROWS)
+        folder = "plugins/module_utils" if place.parts[0].startswith("_") else "plugins" if place.parts[1:] else "."
+        return [str(UNIT / folder / place.with_name("test_%s.py" % path.stem))]
     if LOOKS in path.parents:
         return [str(UNIT / PLUGINS / "module_utils/_look" / path.parent.name / LOOK)]
     if path.suffix != ".py" or path.parts[0] not in (str(PLUGINS), "tests"):

@@ -25,7 +25,7 @@ from results import TOP, clean_env
 from unit import place_for_trees
 
 # Tests of the file get this multiple of the time that they take without a mutation, and a minute. Tests of users get
-# two minutes: nearest first, and those that notice a mistake mostly do so at once. All of them take up to an hour.
+# two minutes: the nearest run first, and a test that notices a mistake mostly is near. All of them take up to an hour.
 TIMES, MORE_SECONDS, USERS_SECONDS = 5, 60, 120
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed", "0")
 FAILED = re.compile(r"(?m)^(?:FAILED|ERROR) ([^\s:]+)")

@@ -10,10 +10,9 @@ import case_rows
 
 def test_no_table_is_orphaned():
     for path in sorted(case_rows.ROWS.rglob("*.yml")):
-        place = path.relative_to(case_rows.ROWS)
-        test = case_rows.UNIT / place.parent / ("test_%s.py" % place.stem)
+        test = case_rows.test_of(path)
         assert sorted(case_rows.tables_of(test)) == sorted(re.findall(r"(?m)^@cases\n(?:@.*\n)*def test_(\w+)",
-                                                                      test.read_text(encoding="utf-8"))), place
+                                                                      test.read_text(encoding="utf-8"))), path
 
 
 def test_a_sequence_is_equal_to_a_list_and_to_a_tuple_of_the_same():

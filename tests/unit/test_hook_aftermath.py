@@ -7,6 +7,7 @@ import pathlib
 import sys
 
 import pytest
+from case_rows import cases
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "fixtures"), str(TESTS / "checks"), str(TESTS / "unit")]
@@ -33,29 +34,12 @@ def one(script, folder):
     return found["HOOK001"]
 
 
-@pytest.mark.parametrize(
-    "script, place", [
-        ("iptables -F\niptables-save > /etc/iptables/rules.v4\n", "/etc/iptables/rules.v4"),
-        ("FILE=/etc/sysconfig/iptables\niptables -t nat -F\niptables-save >\"$FILE\"\n", "/etc/sysconfig/iptables"),
-        ("store() { ip6tables-save -f /etc/ip6; }\nip6tables -F\nstore\n", "/etc/ip6"),
-        ("iptables -F\niptables-save | grep -v CNI- | tee /etc/iptables.rules >/dev/null\n", "/etc/iptables.rules"),
-        ("iptables -F && netfilter-persistent save\n", "netfilter-persistent save"),
-        ("iptables -F; service iptables save\n", "service iptables save"),
-        ("iptables -F; /etc/init.d/iptables save\n", "service iptables save"),
-        ("nft flush ruleset\nnft list ruleset > /etc/nftables.conf\n", "/etc/nftables.conf"),
-    ])
+@cases
 def test_a_flush_that_is_saved_says_so(script, place, tmp_path):
     assert "The rule set without these rules is saved afterwards (%s)" % place in one(script, tmp_path)["reason"]
 
 
-@pytest.mark.parametrize(
-    "script", [
-        "iptables-save > /root/rules\niptables -F\n", "rules=$(iptables-save)\niptables -F\necho \"$rules\" > "
-                                                      "/root/rules\n", "iptables -F\niptables-save >/dev/null\n",
-        "iptables -F\nip6tables-save > /etc/ip6\n", "iptables -F\nservice ip6tables save\n",
-        "case \"$(hostname)\" in a) iptables -F ;; b) iptables-save > /etc/iptables.rules ;; esac\n",
-        "if test -e /x; then iptables -F; exit; fi\niptables-save > /etc/iptables.rules\n",
-    ], ids=["before", "kept from before", "nowhere", "the other family", "its service", "another arm", "it ended"])
+@cases
 def test_a_flush_that_is_not_saved_says_nothing(script, tmp_path):
     assert "saved afterwards" not in one(script, tmp_path)["reason"]
 
@@ -65,10 +49,7 @@ def test_a_secret_in_the_name_of_the_file_is_not_shown(tmp_path):
     assert "saved afterwards (a file)" in reason and "hunter2" not in reason
 
 
-@pytest.mark.parametrize("script",
-                         ["iptables-save > /etc/iptables/rules.v4\n", "iptables -F SITE\niptables-save > /x\n",
-                          "netfilter-persistent save\n", "iptables -N SITE || iptables -F SITE\niptables -A SITE -j "
-                                                         "DROP\nsystemctl restart kubelet\n"])
+@cases
 def test_look_alikes_are_silent(script, tmp_path):
     assert findings({CRON: executable("#!/bin/sh\n" + script)}, tmp_path) == {}
 
@@ -76,20 +57,7 @@ def test_look_alikes_are_silent(script, tmp_path):
 SERVICES, KUBELET = "kube-proxy rebuilds KUBE-SERVICES", "kubelet rebuilds KUBE-FIREWALL"
 
 
-@pytest.mark.parametrize(
-    "restart, rebuilt, lost", [
-        ("systemctl restart kube-proxy", [SERVICES],
-         "KUBE-FIREWALL, KUBE-IPTABLES-HINT of kubelet (until it is restarted), host ports of pods"),
-        ("kubectl -n kube-system rollout restart ds/kube-proxy", [SERVICES],
-         "KUBE-FIREWALL, KUBE-IPTABLES-HINT of kubelet"),
-        ("kubectl -n kube-system delete pod -l k8s-app=kube-proxy", [SERVICES], "KUBE-FIREWALL"),
-        ("pkill kube-proxy", [SERVICES], "KUBE-FIREWALL"),
-        ("service kubelet restart", [KUBELET],
-         "KUBE-FORWARD, KUBE-PROXY-FIREWALL of kube-proxy (until it is restarted), host ports of pods"),
-        ("systemctl restart k3s-agent", [SERVICES, KUBELET], " host ports of pods (CNI-HOSTPORT-*"),
-        ("snap restart microk8s", [SERVICES, KUBELET], " host ports"),
-        ("systemctl restart kubelet kube-proxy", [SERVICES, KUBELET], " host ports"),
-    ])
+@cases
 def test_a_restart_says_who_rebuilds_what_and_what_stays_lost(restart, rebuilt, lost, tmp_path):
     reason = one("for t in nat filter mangle; do iptables -t $t -F; done\n%s\n" % restart, tmp_path)["reason"]
     assert [each for each in (SERVICES, KUBELET) if each in reason] == rebuilt
@@ -105,22 +73,12 @@ def test_of_one_table_only_its_chains_are_named(tmp_path):
     assert not [name for name in ("HOSTPORT", "masquerade", "KUBE-SVC", "HINT") if name in reason]
 
 
-@pytest.mark.parametrize("script", ["systemctl restart kubelet\niptables -F\n", "iptables -F\nsystemctl stop kubelet\n",
-                                    "iptables -F\nkubectl get pods\n", "iptables -F\nkubectl logs kube-proxy-x\n",
-                                    "iptables -F\nsystemctl status kube-proxy\n"])
+@cases
 def test_no_restart_says_nothing(script, tmp_path):
     assert "Stays lost" not in one(script, tmp_path)["reason"]
 
 
-@pytest.mark.parametrize(
-    "script, told", [
-        ("iptables -F\niptables -A INPUT -j DROP\n", True), ("iptables -F\niptables -I FORWARD 1 -j SITE\n", True),
-        ("nft flush ruleset\nnft add rule inet site input drop\n", True),
-        ("iptables -A INPUT -j DROP\niptables -F\n", False),
-        ("iptables -F\niptables -C INPUT -j X || iptables -I INPUT 1 -j X\n", False),
-        ("iptables -F\nif ! iptables -C INPUT -j X; then iptables -A INPUT -j X; fi\n", False),
-        ("iptables -F\nip6tables -A INPUT -j X\n", False), ("iptables -F\n", False),
-    ])
+@cases
 def test_who_flushes_and_appends_has_to_become_idempotent(script, told, tmp_path):
     row = one(script, tmp_path)
     assert ("first make it idempotent" in row["remediation"]) == told
@@ -162,12 +120,7 @@ def test_a_library_of_which_another_function_is_called_is_silent(call, tmp_path)
 FLUSH = {"opt/flush": executable("#!/bin/sh\niptables -F\n"), "opt/net.sh": LIBRARY}
 
 
-@pytest.mark.parametrize(
-    "script, said", [
-        ("/opt/flush\niptables-save > /etc/r\n", True), ("iptables-save > /etc/r\n/opt/flush\n", False),
-        ("sh /opt/flush\nsystemctl restart kubelet\n", True), (". /opt/net.sh\nwipe\nservice iptables save\n", True),
-        (". /opt/net.sh\niptables-save > /etc/r\nwipe\n", False),
-        (". /opt/net.sh\nwipe\nip6tables-save > /etc/r\n", False)])
+@cases
 def test_what_a_caller_does_afterwards_counts(script, said, tmp_path):
     found = findings(merged(FLUSH, {CRON: executable("#!/bin/sh\n" + script)}), tmp_path)
     assert sorted(found) == ["HOOK001"] and ("afterwards" in found["HOOK001"]["reason"].lower()) == said
@@ -204,18 +157,7 @@ def test_another_name_is_another_script(tmp_path):
     assert sorted(findings({"usr/local/bin/clean-up.sh": KILL}, tmp_path)) == ["HOOK003"]
 
 
-BLOCKS = "printf 'install nf_conntrack /bin/false\\n' > /etc/modprobe.d/site.conf\n"
-
-
-@pytest.mark.parametrize(
-    "script, said", [
-        (BLOCKS, "install nf_conntrack into /etc/modprobe.d/site.conf"),
-        ("echo blacklist br_netfilter >> /etc/modprobe.d/a.conf\n", "blacklist br_netfilter"),
-        ("cat > /etc/modprobe.d/a.conf <<EOF\ninstall usb-storage /bin/true\nblacklist ip_vs\nEOF\n",
-         "blacklist ip_vs into"), ("F=/etc/sysctl.d/99-site.conf\ntee $F <<'EOF' >/dev/null\nnet.ipv4.ip_forward = 0\n"
-                                   "EOF\n", "net.ipv4.ip_forward=0 into /etc/sysctl.d/99-site.conf"),
-        ("echo net/bridge/bridge-nf-call-iptables=0 >> /etc/sysctl.conf\n", "net.bridge.bridge-nf-call-iptables=0"),
-    ])
+@cases
 def test_a_script_is_read_for_what_it_writes(script, said, tmp_path):
     found = findings({CRON: executable("#!/bin/sh\n" + script)}, tmp_path)
     assert (sorted(found) == ["HOOK009"] and said in found["HOOK009"]["observed"]
@@ -224,15 +166,6 @@ def test_a_script_is_read_for_what_it_writes(script, said, tmp_path):
     assert [(check, row["severity"]) for check, row in found.items()] == [("HOOK010", "low")]
 
 
-@pytest.mark.parametrize(
-    "script", [
-        "echo 'install cramfs /bin/false' > /etc/modprobe.d/cis.conf\necho 'blacklist usb-storage' >> "
-        "/etc/modprobe.d/cis.conf\n", "echo 'options nf_conntrack hashsize=65536' > /etc/modprobe.d/ct.conf\n",
-        "echo '# blacklist nf_conntrack' > /etc/modprobe.d/ct.conf\n",
-        "echo 'install nf_conntrack /sbin/modprobe --ignore-install nf_conntrack' > /etc/modprobe.d/ct.conf\n",
-        "echo 'blacklist nf_conntrack' > /root/modprobe.d-example\n", "grep blacklist /etc/modprobe.d/site.conf\n",
-        "echo 'net.ipv4.ip_forward = 1' > /etc/sysctl.d/k8s.conf\n",
-        "printf 'net.ipv4.ip_forward=0\\nnet.ipv4.ip_forward=1\\n' > /etc/sysctl.d/k8s.conf\n",
-        "echo net.ipv4.conf.eth0.forwarding=0 > /etc/sysctl.d/k8s.conf\n", "sysctl net.ipv4.ip_forward\n"])
+@cases
 def test_other_settings_are_silent(script, tmp_path):
     assert findings({CRON: executable("#!/bin/sh\n" + script)}, tmp_path) == {}

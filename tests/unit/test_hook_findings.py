@@ -8,6 +8,7 @@ import pathlib
 import sys
 
 import pytest
+from case_rows import cases
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "fixtures"), str(TESTS / "checks")]
@@ -148,14 +149,7 @@ def test_many_that_may_not_be_read_stay_few_in_the_evidence():
     assert (len(scanned["skipped"]), scanned["skipped_count"]) == (5, 300)
 
 
-@pytest.mark.parametrize("program, path, text", [
-    ("cron", "etc/cron.d/fw", "* * * * * root /usr/local/sbin/fw\n"),
-    ("anacron", "etc/anacrontab", "1 5 fw /usr/local/sbin/fw\n"),
-    ("cloud-init", "etc/cloud/cloud.cfg", "bootcmd:\n  - /usr/local/sbin/fw\n"),
-    ("ifupdown", "etc/network/interfaces", "iface eth0 inet dhcp\n  up /usr/local/sbin/fw\n"),
-    ("OpenRC", "etc/local.d/fw.start", "/usr/local/sbin/fw\n"),
-    ("logrotate", "etc/logrotate.d/fw", "/log {\n postrotate\n  /usr/local/sbin/fw\n endscript\n}\n"),
-    ("dhclient", "etc/dhcp/dhclient-exit-hooks.d/fw", "/usr/local/sbin/fw\n")])
+@cases
 def test_whether_a_program_runs_a_script_is_not_known_of_a_bundle_without_it(tmp_path, program, path, text):
     checks = whole_nodes.CHECKS
 

@@ -9,6 +9,7 @@ import golden_run
 import junitparser
 import pytest
 import report_runs
+from case_rows import cases
 from lxml import etree
 from report_runs import finding, report
 
@@ -45,12 +46,7 @@ def test_it_is_valid(schema):
     assert [problems(schema, text_of(*run)) for run in runs] == [[]] * len(runs)
 
 
-@pytest.mark.parametrize("found, given, words", [
-    ('<testsuites name="kubenode.netfilter"', '<testsuites name="kubenode.netfilter" skipped="1"', "'skipped'"),
-    ('errors="1"', 'errors="one"', "'one' is not a valid value"),
-    ('classname="node-1_example"', 'classname="node-1.example"', "the pattern"),
-    ('name="[high] KMOD003 br_netfilter"', 'name="[high] KMOD003 nf_conntrack"', "Duplicate key-sequence"),
-    (' message="unknown: ', ' text="unknown: ', "'message' is required")])
+@cases
 def test_the_schema_refuses_what_a_reader_refuses(schema, found, given, words):
     text = text_of(*golden())
     assert problems(schema, text) == [] and found in text

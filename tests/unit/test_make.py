@@ -21,6 +21,7 @@ import pytest
 import slow
 import test_all
 import unit_some
+from case_rows import cases
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 # A part that hangs, and shuts down at SIGTERM as the script of the virtual machines does.
@@ -34,13 +35,7 @@ wait
 PARTS = [part for part, _minutes, _settings in test_all.ALL] + [test_all.MOLECULE]
 
 
-@pytest.mark.parametrize("words, started", [
-    ("test", "test_all.py"), ("test-all", "test_all.py --all"), ("unit", "unit.py"), ("quick", "quick.py"),
-    ("unit SHORT=1", "unit.py --short"), ("unit T=x", "unit_some.py"), ("sanity SHORT=1", "sanity.py --short"),
-    ("docs CHECK=1 SITE=1", "docs.py --check --site"), ("bench SMOKE=1", "run.py --smoke"), ("slow", "slow.py"),
-    ("check ID=CTRACK015", "check.py"),
-    ("molecule KERNEL=6.1 SCENARIO=hooks", "run_molecule.sh"), ("clean-cache", "/kubenode-netfilter"),
-])
+@cases
 def test_make_starts_the_tool(words, started):
     # Without the settings of the make that runs this test.
     env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "SHORT"}
@@ -194,14 +189,9 @@ def test_the_cases_of_a_check_are_shown_as_in_a_report(monkeypatch, capsys):
                                                         for row in check.cases.table("CTRACK015")]
 
 
-@pytest.mark.parametrize("case, sentence, hinted", [
-    ("{name: a, expect: fail, evidence: {node_conntrack: {of_keys: {net.ipv4.ip_forwrd: {now: 0}}}}}",
-     "tests/checks/CTRACK015.yml: a: evidence.node_conntrack.of_keys: the sysctl net.ipv4.ip_forwrd is not known; did "
-     "you mean net.ipv4.ip_forward?", False),
-    ("{name: a, expect: fail}", 0, True),
-])
-def test_a_mistake_and_a_silent_select_are_one_sentence(monkeypatch, tmp_path, capsys, case, sentence, hinted):
-    (tmp_path / "CTRACK015.yml").write_text("- " + case, encoding="utf-8")
+@cases
+def test_a_mistake_and_a_silent_select_are_one_sentence(monkeypatch, tmp_path, capsys, row, sentence, hinted):
+    (tmp_path / "CTRACK015.yml").write_text("- " + row, encoding="utf-8")
     monkeypatch.setattr(check.cases, "TABLES", tmp_path)
     monkeypatch.setattr(unit_some, "run", lambda tests, *options: 0)
     monkeypatch.setenv("ID", "CTRACK015")

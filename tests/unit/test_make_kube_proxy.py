@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from case_rows import cases
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "kube_proxy"
 sys.path.insert(0, str(FOLDER))
@@ -124,14 +125,7 @@ def row(look, fail=(), unknown=(), **found):
     return "1.36.2", "nft", STATES[0]["state"], dict({"when": "synced"}, **look), found
 
 
-@pytest.mark.parametrize("look, fail, verdict", [
-    ({"silent": True}, [], "right"), ({"silent": True}, ["CHAIN001"], "false"),
-    ({"silent": True, "also": ["CHAIN019"]}, ["CHAIN019"], "right"),
-    ({"find": ["CHAIN001", "CHAIN018"]}, ["CHAIN018"], "right"), ({"find": ["CHAIN001"]}, ["CHAIN002"], "missed"),
-    ({"find": "any"}, ["CHAIN002"], "right"), ({"find": "any"}, [], "missed"),
-    ({"find": "any", "also": ["CHAIN019"]}, ["CHAIN019"], "missed"),
-    ({"find": "any", "silent_before": "1.37"}, [], "right"), ({"find": "any", "silent_before": "1.36"}, [], "missed"),
-    ({"find": "any", "silent_before": "1.37"}, ["CHAIN001"], "false")])
+@cases
 def test_a_look_is_judged(look, fail, verdict):
     assert page.verdict(row(look, fail)) == verdict
 

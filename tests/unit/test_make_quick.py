@@ -11,6 +11,7 @@ import changes
 import pytest
 import quick
 import results
+from case_rows import cases
 
 TOP = results.TOP
 ENTRY = "- {id: %s, title: %s}\n"
@@ -64,22 +65,7 @@ def plan(monkeypatch, *names, checks=()):
     return quick.plan_of([pathlib.PurePath(name) for name in names], "main")
 
 
-NAMES, NAMES_TEST = "plugins/module_utils/_names.py", "tests/unit/plugins/module_utils/test__names.py"
-MINE = "tests/unit/test_make_quick.py"
-
-
-@pytest.mark.parametrize("names, checks, planned", [
-    ([NAMES], (), ([NAMES_TEST], [], False, False, [])),
-    (["tests/unit/plugins/module_utils/test_that_was_removed.py", "tests/unit/test_house.py", "README.md"], (),
-     ([], [], False, False, [])),
-    ([NAMES, MINE], (), ([MINE, NAMES_TEST], [], False, False, [])),
-    (["roles/node_policy/files/checks/ipvs.yml", "tests/checks/KMOD001.yml"], ["IPVS001", "IPVS999"],
-     ([quick.OF_CATALOGUE], ["IPVS001", "KMOD001"], True, True, [])),
-    (["roles/node_gate/meta/argument_specs.yml"], (),
-     ([], [], True, True, ["roles/node_gate/meta/argument_specs.yml"])),
-    (["changelogs/fragments/a.yml"], (), ([], [], True, False, [])),
-    (["Makefile"], (), ([], [], False, False, ["Makefile"])),
-])
+@cases
 def test_what_runs_for_changed_files(monkeypatch, names, checks, planned):
     """The tests of the files with changed tests first, changed checks, pages, ansible-lint, files without tests."""
     assert plan(monkeypatch, *names, checks=checks) == quick.Plan(*planned)

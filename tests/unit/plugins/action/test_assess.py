@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import assess
@@ -63,39 +64,7 @@ def test_options_reach_the_node(run):
             sent["gather_subset"]) == ("/srv/image", "image", "6.1", ["host"])
 
 
-@pytest.mark.parametrize(
-    "arguments, variables, words", [
-        ({"rot": "/x"}, {}, "The option rot is not known; did you mean root?"),
-        ({"place": "cellar"}, {}, "place is 'cellar', but must be one of"),
-        ({"sections": ["KMD"]}, {}, "sections: the section KMD is not known; did you mean KMOD?"),
-        ({"timeout": "soon"}, {}, "timeout must be a whole number"),
-        ({"settle": -1}, {}, "settle is -1; give 0 to 86400 seconds"),
-        ({"timeout": -1}, {}, "timeout is -1; give 0 (no limit) to 86400 seconds"),
-        ({"timeout": 10**30}, {}, "give 0 (no limit) to 86400"),
-        ({}, {"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known"),
-        ({}, {"node_policy_waivers": [{"check": "KMOD001"}]},
-         "node_policy_waivers[0] lacks reason, owner and expires"),
-        ({}, {"node_gate_mode": "stop"}, "node_gate_mode is 'stop', but must be one of"),
-        ({"checks": ["KMD*"]}, {}, "checks: the check KMD* is not known; did you mean KMOD*?"),
-        ({"skip": ["kmod010"]}, {}, "skip: the check kmod010 is not known; did you mean KMOD010?"),
-        ({"checks": ["KMOD*"], "skip": "KMOD*"}, {}, "checks and skip leave no check to run"),
-        ({"root": "mnt/image"}, {}, "root is 'mnt/image'; give the whole path on the node"),
-        # The message names the variable, not the option that the role sets from it.
-        ({"root": "mnt/image"}, {"node_assess_root": "mnt/image"},
-         "node_assess_root is 'mnt/image'; give the whole path on the node"),
-        ({"checks": ["KMD*"]}, {"node_assess_checks": ["KMD*"]},
-         "node_assess_checks: the check KMD* is not known; did you mean KMOD*?"),
-        ({}, {"harden_conntrack_timeouts": {"tcp_established_timeout": 1}},
-         "harden_conntrack_timeouts: the timeout tcp_established_timeout is not known"),
-        ({}, {"preflight_fix": "all", "__node_policy_playbook": True}, "preflight_fix is 'all', but must be one of"),
-        ({"root": "/\0"}, {}, "root is '/\\x00', which has a NUL"),
-        ({}, {"harden_iptables_backend_kubectl": "kubectl get"},
-         "harden_iptables_backend_kubectl[0] is 'kubectl get'; give a program, by one word or its whole path"),
-        ({}, {"node_report_baseline": "nohst", "__node_gate_follows": True, "ansible_play_hosts_all": ["nohost1"]},
-         "node_report_baseline: nohst is not among the hosts of this play; did you mean nohost1?"),
-        ({}, {"node_asses_root": "/mnt/image"},
-         "The variable node_asses_root is not known; did you mean node_assess_root?"),
-    ])
+@cases
 def test_a_mistake_fails_before_anything_connects(run, arguments, variables, words):
     with pytest.raises(AnsibleActionFail) as caught:
         run(arguments, **variables)
@@ -144,11 +113,7 @@ def test_a_traceback_keeps_its_last_line(run):
             and len(reason) < 350)
 
 
-@pytest.mark.parametrize("variables, warns", [
-    ({}, True), ({"__node_gate_follows": True}, False), ({"__node_gate_follows": False}, True),
-    ({"ansible_run_tags": ["report"]}, False), ({"ansible_run_tags": ["assess"]}, True),
-    ({"ansible_run_tags": ["node_assess", "gate"]}, False), ({"ansible_skip_tags": ["gate"]}, False),
-    ({"ansible_skip_tags": ["report", "node_gate"]}, True)])
+@cases
 def test_a_lost_node_is_a_warning_only_where_nothing_else_shows_it(run, capsys, variables, warns):
     run.node.return_value = {"unreachable": True, "msg": "no route"}
     tagged = {"__node_gate_follows": True} if "follows" not in str(variables) and variables else {}

@@ -13,6 +13,7 @@ from unittest import mock
 
 import pytest
 from ansible.errors import AnsibleActionFail
+from case_rows import cases
 from report_runs import finding, report, roll_up
 
 from ansible_collections.kubenode.netfilter.plugins.action import compare
@@ -57,14 +58,7 @@ def rows(result):
     return [(row["host"], row["change"]) for row in result["changes"]["rows"]]
 
 
-@pytest.mark.parametrize("arguments, expected", [
-    ({}, [("a", "still_failing"), ("b", "fixed")]),
-    ({"before": "20261121"}, [("a", "new"), ("b", "fixed")]),
-    ({"before": RUNS[0], "after": RUNS[1]}, [("a", "new"), ("b", "still_failing")]),
-    ({"after": "20261122"}, [("a", "new"), ("b", "still_failing")]),
-    ({"before": "latest", "after": "20261121"}, [("a", "fixed"), ("b", "new")]),
-    ({"nodes": ["a", "b"]}, [("b", "fixed")]), ({"nodes": ["b", "a"]}, [("a", "new")]),
-])
+@cases
 def test_runs_and_nodes_by_name(folder, arguments, expected):
     result = run(folder=str(folder), **arguments)
     assert rows(result) == expected and result["shown"] == [result["text"]] and result["changed"] is False
@@ -125,33 +119,14 @@ def test_files(folder):
         " \\(was fail, is pass\\)", "")
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ({"before": "20261121T090000Z-91"}, "The run 20261121T090000Z-91 is not known; did you mean 20261121T090000Z-9?"),
-    ({"before": "lastest"}, "The run lastest is not known; did you mean latest?"),
-    ({"before": "monday"}, "The run monday is not known; known: " + ", ".join(RUNS)),
-    ({"after": "2026"}, "The run 2026 is not unique; these runs begin with it: " + ", ".join(RUNS)),
-    ({"after": RUNS[0]}, "There is no run before 20261121T090000Z-9 to compare it with"),
-    ({"before": "/nowhere/report"}, "/nowhere/report/fleet.json could not be read: No such file or directory"),
-    ({"nodes": ["a", "worker"]}, "The node worker was not assessed in the run"),
-    ({"nodes": ["a"]}, "nodes must be the names of two nodes"),
-    ({"nodes": ["a", "b"], "before": RUNS[0]}, "before and nodes cannot be given together"),
-    ({"nods": ["a", "b"]}, "The option nods is not known; did you mean nodes?"),
-])
+@cases
 def test_one_sentence(folder, arguments, words):
     with pytest.raises(AnsibleActionFail) as caught:
         run(folder=str(folder), **arguments)
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("name, text, words", [
-    ("fleet.json", "{", "fleet.json is not valid JSON"), ("fleet.json", "[]", "fleet.json is not the roll-up of a run"),
-    ("fleet.json", '{"run": "20261123T090000Z-7", "started": "", "hosts": [{}]}',
-     "fleet.json is not the roll-up of a run"),
-    ("fleet.json", '{"run": "\\u001b[2J", "started": "", "hosts": []}', "fleet.json is not the roll-up of a run"),
-    ("nodes/a.json", "[" * 100000, "a.json is not valid JSON"),
-    ("nodes/a.json", "{}", "a.json is not a report of the node a"),
-    ("nodes/a.json", '{"host": "a", "summary": {}, "findings": [{"check": 3}]}',
-     "a.json is not a report of the node a")])
+@cases
 def test_a_damaged_run(folder, name, text, words):
     path = folder / "runs" / RUNS[2] / name
     path.unlink()

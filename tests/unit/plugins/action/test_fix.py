@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import fix
@@ -215,15 +216,7 @@ def test_a_host_that_is_lost_is_not_called_again(run, answer):
     assert run(Node(kernel_modules=answer, node_facts={"unreachable": True, "msg": "gone"}), facts(BROKEN))["failed"]
 
 
-@pytest.mark.parametrize("answer, message", [
-    ({"changed": True}, "does not have one result for each"),
-    ({"changed": True, "failed": True, "msg": "MODULE FAILURE"}, "MODULE FAILURE"),
-    ({"changed": True, "results": [{"module": "conntrack", "result": "{}"}]}, "does not have one result for each"),
-    ({"changed": True, "results": [{"module": "kernel_modules", "result": 100000 * "["},
-                                   {"module": "conntrack", "result": "7"}]}, "is not a dictionary"),
-    ({"changed": True, "results": [["kernel_modules"], None]}, "does not have one result for each"),
-    ({"changed": True, "results": {"module": "kernel_modules"}}, "does not have one result for each"),
-])
+@cases
 def test_what_is_no_answer_of_each_module_fixed_nothing(run, answer, message):
     node = Node(node_changes=answer, node_facts=look(BROKEN, FORWARD))
     result = run(node, facts(BROKEN, FORWARD), arguments={"up_to": "safe"})
@@ -271,9 +264,7 @@ FLUSHED = {"node_iptables_chains": {"observations": [
      "text": "", "count": 3, "detail": "rules were deleted"}]}}
 
 
-@pytest.mark.parametrize("arguments, due", [({"up_to": "safe"}, []), ({"up_to": "guarded"}, []),
-                                            ({"up_to": "disruptive"}, ["restart_kubelet"]), ({}, ["restart_kubelet"]),
-                                            ({"up_to": "disruptive", "subjects": ["conntrack"]}, [])])
+@cases
 def test_a_restart_is_due_only_where_the_class_or_a_role_alone_allows_it(run, arguments, due):
     node = Node(kernel_modules=MODULES, node_facts=look(None, LOST))
     result = run(node, facts(BROKEN, LOST), arguments=arguments, harden_flush_hooks_restart_kubelet=True)
@@ -323,14 +314,7 @@ def test_undone_in_the_opposite_order_without_a_look_and_past_a_failure(run):
     assert result["failed"] and result["msg"] == "it was changed since"
 
 
-@pytest.mark.parametrize("arguments, variables, words",
-                         [
-                             ({"upto": "safe"}, {}, "The option upto is not known; did you mean up_to?"),
-                             ({"subjects": ["hooks"]}, {}, "must be one of: kernel_modules, conntrack, flush_hooks, "
-                                                           "iptables_backend, kube_proxy; did you mean flush_hooks?"),
-                             ({"up_to": "all"}, {}, "up_to is 'all', but must be one of"),
-                             ({}, {"harden_conntrack_max": "many"}, "harden_conntrack_max must be a whole number"),
-                         ])
+@cases
 def test_a_mistake_fails_before_anything_connects(run, arguments, variables, words):
     node = Node()
     with pytest.raises(AnsibleActionFail) as caught:

@@ -8,6 +8,7 @@ from unittest import mock
 
 import pytest
 from ansible.errors import AnsibleActionFail
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import gate
@@ -154,12 +155,7 @@ def test_a_host_that_was_not_assessed():
     assert judged({"unreached": "ignore"})["msg"] == "No finding blocks: nothing was judged"
 
 
-@pytest.mark.parametrize("arguments, words",
-                         [
-                             ({"mode": "stop"}, "gate.mode is 'stop', but must be one of: fail, warn, never"),
-                             ({"severty": "low"}, "did you mean severity?"),
-                             ({"classes": []}, "classes is empty, so no finding with a fix would block"),
-                         ])
+@cases
 def test_one_sentence(arguments, words):
     with pytest.raises(AnsibleActionFail) as caught:
         judged(arguments)

@@ -9,6 +9,7 @@ import re
 import pytest
 import report_action
 from ansible.errors import AnsibleActionFail
+from case_rows import cases
 from report_action import assessed
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
@@ -92,14 +93,7 @@ def test_damaged_facts_of_a_host_cost_no_other_host_its_report(run, tmp_path):
                 and with_evidence == json.loads((tmp_path / "alone" / "nodes" / (name + ".json")).read_text()))
 
 
-@pytest.mark.parametrize(
-    "arguments, words", [
-        ({}, "report lacks folder"), ({"folder": ""}, "report: folder must not be empty"),
-        ({"folder": "/proc/x"}, "The report folder /proc/x could not be created: "),
-        ({"folder": "x", "formats": ["pdf"]}, "report.formats[0] is 'pdf', but must be one of: json, terminal"),
-        ({"folder": "x", "fromats": []}, "The option fromats is not known; did you mean formats?"),
-        ({"folder": "x", "keep": 0}, "keep is 0; give 1 to 1000 runs"),
-    ])
+@cases
 def test_one_sentence(run, arguments, words):
     with pytest.raises(AnsibleActionFail) as caught:
         run(arguments, {"a": assessed()})

@@ -8,6 +8,7 @@ from unittest import mock
 
 import pytest
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import turn
@@ -179,10 +180,7 @@ def test_nothing_is_verified_in_check_mode(run):
     assert node.called == []
 
 
-@pytest.mark.parametrize("result, words", [
-    ({"msg": "Unit kubelet.service not found."}, "the restart of kubelet failed: Unit kubelet.service not found."),
-    ({}, "the restart of kubelet failed: no reason was given"),
-    ({"failure": "kubelet has not set up its chains"}, "kubelet has not set up its chains")])
+@cases
 def test_a_failed_attempt_is_recorded_in_the_finding(run, result, words):
     done = run(Node(LOST), KUBELET, "failed", known=facts(LOST), arguments={"result": result})
     assert done["failure"].startswith(words) and "no further node" in done["failure"] and not done.get("failed")
@@ -199,13 +197,7 @@ def test_a_refused_cleaning_is_recorded_and_does_not_end_the_turns_of_others(run
     assert run(Node(GONE), "clean_leftovers", "verify", arguments={"result": {"changed": True}})["failed"]
 
 
-@pytest.mark.parametrize("variables, answer, words", [
-    ({"harden_iptables_backend_cordoned": False}, None, "whether the node node is cordoned is not known"),
-    ({"harden_iptables_backend_kubectl_host": "bastion"}, {"doubt": "the node node is not cordoned"},
-     "the node is not migrated: the node node is not cordoned"),
-    ({"harden_iptables_backend_kubectl_host": "bastion"}, {"unreachable": True},
-     "the API server could not be asked for the node node"),
-    ({"harden_iptables_backend_kubectl_host": "bastion"}, None, "the API server could not be asked")])
+@cases
 def test_a_node_in_doubt_is_not_migrated(run, variables, answer, words):
     node = Node({})
     result = run(node, "migrate", arguments={"answer": answer} if answer else None, **dict(ALLOWED, **variables))

@@ -5,7 +5,7 @@
 
 import copy
 
-import pytest
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _select, _verdict
@@ -111,18 +111,7 @@ def test_a_waiver_of_a_disabled_check_had_no_chance():
     assert lacking(waivers=[dict(waiver, subject="nf_*")])["node_assess_summary"]["waivers"][0]["matched"] is True
 
 
-@pytest.mark.parametrize(
-    "selection, disabled, expected", [
-        ({"checks": ["XLOCK001"]}, [], ["host", "xtables_lock"]),
-        ({"checks": ["XLOCK*", "HOOK003"]}, ["HOOK003"], ["host", "xtables_lock"]),
-        ({"checks": ["HOOK001", "HOOK003"]}, [], ["host", "flush_hooks"]),
-        # The mode of kube-proxy decides which rules must exist.
-        ({"checks": ["CHAIN005"]}, [], ["host", "iptables_chains", "kube_proxy"]),
-        # A role writes its file as a whole, from everything that the node needs.
-        ({"checks": ["KMOD017"]}, [], ["host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni"]),
-        ({"checks": ["HOOK*"], "sections": ["KMOD"]}, [],
-         ["host", "kernel_modules", "iptables_backend", "kubelet", "kube_proxy", "cni"]),
-    ])
+@cases
 def test_no_more_is_collected_than_the_chosen_checks_need(selection, disabled, expected):
     policy = _policy.policy_of({"node_policy_disabled_checks": [{"check": check, "reason": "r"} for check in disabled]})
     assert _assess.subsets_of(_assess.chosen_checks(**selection), policy, selection.get("sections")) == expected

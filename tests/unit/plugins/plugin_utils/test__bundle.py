@@ -15,6 +15,7 @@ import tempfile
 import bundles
 import pytest
 import whole_nodes
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
@@ -170,25 +171,7 @@ def test_a_configuration_of_kube_proxy_tells_the_mode(tmp_path):
     assert judged(tmp_path, {"config.yaml": PROXY, "save.txt": SAVE})[3]["node_kube_proxy"]["mode"] == "ipvs"
 
 
-KIND = "KubeProxyConfiguration"
-IN_A_MAP = "kind: ConfigMap\ndata:\n  config.conf: |\n    kind: KubeProxyConfiguration\n    mode: ipvs\n"
-
-
-@pytest.mark.parametrize("text, mode, status", [
-    ('{"kind":"%s","mode":"ipvs"}' % KIND, "ipvs", "ok"),
-    ('{\n  "mode": "ipvs",\n  "kind": "%s"\n}\n' % KIND, "ipvs", "ok"),
-    ('{"x": "%s", "kind":"%s","mode":"ipvs"}' % ("x" * 2000, KIND), "ipvs", "ok"),
-    ("{kind: %s, mode: ipvs}" % KIND, "ipvs", "ok"), ("'kind': \"%s\"\nmode: ipvs\n" % KIND, "ipvs", "ok"),
-    ("kind: %s \nmode: ipvs\n" % KIND, "ipvs", "ok"), ("kind: %s # of kubeadm\nmode: ipvs\n" % KIND, "ipvs", "ok"),
-    ("kind: ClusterConfiguration\n---\nkind: %s\nmode: ipvs\n" % KIND, "ipvs", "ok"),
-    # A damaged one is one that cannot be read.
-    ("kind: %s\nmode: !x ipvs\n" % KIND, None, "unparsed"), ('{"kind":"%s","mode":"ip' % KIND, None, "unparsed"),
-    ("a: [\n---\nkind: %s\nmode: ipvs\n" % KIND, None, "unparsed"),
-    # Other files name it as well.
-    ("#!/bin/sh\ncat > /c <<EOF\nkind: %s\nmode: ipvs\nEOF\n" % KIND, None, "absent"),
-    (IN_A_MAP, None, "absent"), ('{"data": {"config.conf": "kind: %s\\n"}' % KIND, None, "absent"),
-    ("# kind: %s\nmode: ipvs\n" % KIND, None, "absent"),
-    ("kind: KubeletConfiguration\nx: %s\n" % KIND, None, "absent")])
+@cases
 def test_a_configuration_of_kube_proxy_in_any_form_of_yaml(text, mode, status, tmp_path):
     section = judged(tmp_path, {"config.txt": text, "save.txt": SAVE})[3]["node_kube_proxy"]
     assert (section["mode"], section["collected"]["config"]) == (mode, status)
@@ -294,12 +277,7 @@ def test_the_tree_is_private_and_goes_away(tmp_path):
     assert not os.path.exists(tree["root"])
 
 
-@pytest.mark.parametrize("arguments, transport, message",
-                         [
-                             ({"bundle": ""}, "local", "no bundle is given"),
-                             ({"bundle": "/x", "root": "/y"}, "local", "bundle and root are both given"),
-                             ({"bundle": "/x", "place": "image"}, "local", "bundle and place are both given"),
-                             ({"bundle": "/x"}, "ssh", "connection local, not ssh")])
+@cases
 def test_what_a_bundle_is_not_judged_with(arguments, transport, message):
     with pytest.raises(BadInput, match=message):
         _bundle.check(arguments, transport)
@@ -319,13 +297,7 @@ def test_names_of_sysctls():
         "net/ipv4/conf/eth0.100/rp_filter": "2", "net/ipv4/tcp_rmem": "4096\t131072"}
 
 
-@pytest.mark.parametrize("path, text, passed", [
-    ("etc/os-release", "ID=debian\n", []),
-    ("proc/meminfo", "MemTotal: 1 kB\n", []),
-    # No required module that has to be loaded is missing from the list.
-    ("proc/modules", "nf_conntrack 1 0 - Live 0x0\n", ["KMOD003"]),
-    ("boot/config-6.1.0-49-amd64", "CONFIG_NF_CONNTRACK=m\n", []),
-])
+@cases
 def test_a_bundle_of_one_file_passes_no_check_about_another(tmp_path, path, text, passed):
     file = tmp_path / path
     file.parent.mkdir(parents=True)

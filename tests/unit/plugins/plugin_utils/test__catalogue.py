@@ -12,13 +12,13 @@ import subprocess
 import sys
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _policy
 
 ENTRY = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "select": "a", "needs": ["node_host"],
          "why": "w", "fix": {"role": None, "manual": "m", "safety": "s"}, "sources": ["x"]}
-ROLE = dict(ENTRY["fix"], role="harden_conntrack", part="limit", **{"class": "safe"})
 
 
 def test_an_entry():
@@ -26,72 +26,14 @@ def test_an_entry():
     assert check.section == "KMOD" and check.needs == ("node_host",)
 
 
-@pytest.mark.parametrize(
-    "change, words", [
-        ({"id": "kmod1"}, "capital letters and three digits"),
-        ({"severity": "critical"}, "severity is 'critical', but must be one of: info, low, medium, high"),
-        ({"kind": "some_of"}, "the kind some_of is not known; did you mean one_of?"),
-        ({"kind": "equals"}, "kind equals needs want"),
-        ({"want": 3}, "kind none_of takes no want"),
-        ({"select": "a["}, "select is not a valid JMESPath expression"),
-        ({"aplies_when": "a"}, "the key aplies_when is not known; did you mean applies_when?"),
-        ({"fix": {"role": None}}, "fix lacks manual, safety"),
-        ({"fix": dict(ENTRY["fix"], clas="safe")}, "fix: the key clas is not known; did you mean class?"),
-        ({"fix": dict(ROLE, **{"class": None})}, "fix lacks class"),
-        ({"fix": dict(ENTRY["fix"], **{"class": "save"})}, "fix.class is 'save', but must be one of: "),
-        ({"fix": dict(ROLE, part="")},
-         "names the role harden_conntrack and must name its part, one of limit, lower_limit,"),
-        ({"fix": dict(ENTRY["fix"], part="limits")}, "the part limits is not known; did you mean limit?"),
-        ({"fix": dict(ROLE, part="hooks")},
-         "the part hooks belongs to the role harden_flush_hooks, not to harden_conntrack"),
-        ({"kind": "at_most", "want": "max_rulse"},
-         "want names the policy value max_rulse, which does not exist; did you mean max_rules?; there is: "),
-        ({"kind": "at_most", "want": "proxy_mode"}, "want is 'proxy_mode', but kind at_most compares with a number"),
-        ({"kind": "each_at_most", "want": True}, "want is True, but kind each_at_most compares with a number"),
-        ({"kind": "none_outside", "want": "here"}, "want is 'here', but kind none_outside compares with a list"),
-        ({"needs": ["node_conntrak"]},
-         "needs names node_conntrak, but no module returns a section node_conntrak; did you mean node_conntrack?"),
-        ({"needs": ["node_conntrack.tabel"]},
-         "needs names node_conntrack.tabel, but RETURN of node_conntrack documents no tabel; did you mean table?"),
-        ({"opt_in": "read_log"}, "opt_in names the policy value read_log, which is not one of true or false; did you "
-         "mean read_logs?"),
-        ({"opt_in": "max_rules"}, "opt_in names the policy value max_rules, which is not one of true or false"),
-        ({"kind": "log_causes", "want": 3, "observed": "{value}"}, "observed has the field {value}"),
-        ({"needs": ["requirements.ranges"]},
-         "needs names requirements.ranges, but no module returns a section requirements"),
-        ({"select": "node_conntrack.sysctls[?late].{subject: key, line: now}", "observed": "{lien}"},
-         "observed has the field {lien}, which no row of select has; did you mean {line}?; there is: {line}, "
-         "{subject}"),
-        ({"select": "node_conntrack.sysctls[?late]", "subject": "{key}", "observed": "{nowhere}"},
-         "observed has the field {nowhere}"),
-        ({"select": "node_cni.plugins", "reason": "{key}"},
-         "reason has the field {key}, which no row of select has; there is: {subject}, {value}"),
-        ({"select": "node_conntrack.sysctls[].{subject: key}", "observed": "{subject}", "expected": "{want}"},
-         "expected has the field {want}"),
-        ({"kind": "at_most", "want": 3, "subject": "{name}", "observed": "{value} of {want}"},
-         "subject has the field {name}"),
-        ({"select": "[{subject: 'a', n: node_host.memory_bytes}] | [?n]", "observed": "{n}",
-          "fix": dict(ENTRY["fix"], manual="set {m}")}, "fix.manual has the field {m}"),
-    ])
+@cases
 def test_refused(change, words):
     with pytest.raises(BadInput, match=re.escape(words)) as refused:
         _catalogue.checks_of([("file", dict(ENTRY, **change))])
     assert "\n" not in str(refused.value) and str(refused.value).startswith("file: ")
 
 
-@pytest.mark.parametrize(
-    "change", [
-        {"select": "requirements.ranges.cluster_cidr.offenders", "observed": "{whatever}"},
-        {"select": "node_xtables_lock.sample.*", "observed": "{whatever}"},
-        {"select": "node_conntrack.sysctls[?late].merge(@, {subject: key, line: now})", "observed": "{line} {reason}"},
-        {"select": "[node_conntrack.sysctls[].{subject: key, a: now}, node_conntrack.sysctls[].{subject: key, b: "
-                   "now}][]", "observed": "{a} {b}"},
-        {"select": "node_cni.plugins", "observed": "{value}"},
-        {"kind": "at_most", "want": "max_rules", "subject": "rules", "observed": "{value} of {want}"},
-        {"kind": "equals", "want": "a literal", "subject": "it", "observed": "{value}"},
-        {"needs": ["requirements", "node_host", "node_flush_hooks.cron", "node_kube_proxy.config"]},
-        {"select": "node_conntrack.sysctls[].{subject: key}", "observed": "awk '{print $1}' and ${HOME}"},
-    ])
+@cases
 def test_what_nobody_can_know_is_let_pass(change):
     assert _catalogue.checks_of([("file", dict(ENTRY, **change))])
 

@@ -4,7 +4,7 @@
 """Changes between two runs: each finding that failed or fails is listed once, and none is fixed without being judged
 again."""
 
-import pytest
+from case_rows import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_runs import finding, report, roll_up
@@ -29,29 +29,7 @@ def told(before, after):
     return [(row["change"], row["subject"], row["was"], row["is"]) for row in _changes.of_findings(before, after)]
 
 
-@pytest.mark.parametrize("before, after, expected", [
-    ([("", "pass")], [("a", "fail")], [("new", "a", "pass", "fail")]),
-    ([("a", "fail")], [("", "pass")], [("fixed", "a", "fail", "pass")]),
-    ([("a", "fail"), ("b", "fail")], [("b", "fail")],
-     [("fixed", "a", "fail", "pass"), ("still_failing", "b", "fail", "fail")]),
-    ([("a", "fail")], [("a", "fail")], [("still_failing", "a", "fail", "fail")]),
-    ([("", "pass")], [("", "unknown")], [("newly_unknown", "", "pass", "unknown")]),
-    ([("a", "fail")], [("", "unknown")], [("newly_unknown", "a", "fail", "unknown")]),
-    ([("a", "fail")], [("", "skip")], [("no_longer_judged", "a", "fail", "skip")]),
-    ([("a", "fail")], [("a", "waived")], [("no_longer_judged", "a", "fail", "waived")]),
-    ([("a", "fail")], [], [("no_longer_judged", "a", "fail", None)]),
-    ([], [("a", "fail")], [("new", "a", None, "fail")]),
-    ([("", "unknown")], [("a", "fail")], [("new", "a", "unknown", "fail")]),
-    ([("a", "waived")], [("a", "fail")], [("new", "a", "waived", "fail")]),
-    ([("", "unknown")], [("", "unknown")], []), ([("", "pass")], [("", "pass")], []),
-    ([("", "unknown")], [("", "pass")], []), ([("", "pass")], [("", "skip")], []),
-    # A subject that may be among the subjects that are only counted is not new, and not fixed.
-    ([("a", "fail"), ("and 3 more", "fail")], [("b", "fail"), ("and 4 more", "fail")],
-     [("still_failing", "a", "fail", "fail"), ("still_failing", "and 4 more", "fail", "fail"),
-      ("still_failing", "b", "fail", "fail")]),
-    ([("a", "fail"), ("and 3 more", "fail")], [("a", "fail")],
-     [("fixed", "and 3 more", "fail", "pass"), ("still_failing", "a", "fail", "fail")]),
-])
+@cases
 def test_what_became_of_a_finding(before, after, expected):
     assert told(rows(*before), rows(*after)) == expected
 

@@ -6,6 +6,7 @@
 import copy
 
 import pytest
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.size import conntrack_size
@@ -86,12 +87,7 @@ def test_the_reason_to_forward_does_not_contradict_a_node_that_does_not():
         (FORWARD, FORWARD_6), "pods on this node need it to reach other nodes")
 
 
-@pytest.mark.parametrize(
-    "name, value, words", [
-        ("conntrack_used_percent", 0, "used_percent is 0"), ("conntrack_used_percent_fail", 101, "used_percent is 101"),
-        ("conntrack_memory_percent", 60, "give 1 to 50"), ("conntrack_ceiling", 5, "ceiling is 5"),
-        ("conntrack_peak", -1, "peak is -1"), ("conntrack_max_per_bucket", 0, "give 1 or more"),
-        ("conntrack_memory_percent_max", -3, "is -3"), ("conntrack_peak", "many", "must be a whole number")])
+@cases
 def test_a_policy_that_means_nothing_is_refused_before_anything_connects(name, value, words):
     with pytest.raises(BadInput, match="node_policy_%s.*%s" % (name, words)):
         _policy.policy_of({"node_policy_" + name: value})
@@ -125,15 +121,7 @@ def test_the_filter_takes_text_as_inventories_have_it():
     assert size(str(8 * GB), "4", peak="90000", kube_proxy="no") == (262144, None, None)
 
 
-@pytest.mark.parametrize(
-    "arguments, words", [
-        ((8 * GB, None, {}), "needs the number of processors"), ((8 * GB, 0, {}), "cpus is 0"),
-        ((-1, 4, {}), "memory_bytes is -1"), (("8 GB", 4, {}), "the memory must be"),
-        ((8 * GB, 4, {"kubernetes_version": "latest"}), "'latest' is not a version"),
-        ((8 * GB, 4, {"kubernetes_version": 1.36}), "in quotes"), ((8 * GB, 4, {"peek": 1}), "did you mean peak"),
-        ((8 * GB, 4, {"kube_proxy": "perhaps"}), "kube_proxy must be true or false"),
-        ((8 * GB, 4, {"ceiling": 10}), "ceiling is 10"),
-        ((8 * GB, 4, {"max_per_core": 1 << 31, "kubernetes_version": "1.30"}), "kube_proxy_value is")])
+@cases
 def test_the_filter_refuses_what_means_nothing(arguments, words):
     with pytest.raises(BadInput, match=words):
         _conntrack_need.size_of(*arguments)

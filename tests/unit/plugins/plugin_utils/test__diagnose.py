@@ -9,6 +9,7 @@ import random
 import re
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.candidates import is_candidate
@@ -44,19 +45,7 @@ def test_no_entry_has_a_key_twice():
             assert len(keys) == len(set(keys)), (path.name, keys)
 
 
-@pytest.mark.parametrize("change, words", [
-    ({"pattern": "("}, "pattern is not a regular expression"),
-    ({"pattern": "(a+)+b"}, "pattern repeats without a limit"),
-    ({"pattern": "a.{2,}b"}, "pattern repeats without a limit"),
-    ({"pattern": "x"}, "pattern is not found in example"),
-    ({"example": None}, "a lacks example"),
-    ({"confidence": "sure"}, "confidence must be one of low, middle, high"),
-    ({"check": "KMOD099"}, "the check KMOD099 is not known"),
-    ({"role": "harden_conntrak"}, "the role harden_conntrak is not known; did you mean harden_conntrack?"),
-    ({"over_after": "a+"}, "over_after repeats without a limit"),
-    ({"patern": "a"}, "the key patern is not known; did you mean pattern?"),
-    ({"silent_after": ["b"]}, "silent_after b is not known"),
-])
+@cases
 def test_a_wrong_entry_is_refused_in_one_sentence(change, words):
     with pytest.raises(BadInput, match=words.replace("?", r"\?")) as error:
         _log_causes.causes_of([("file", dict(ENTRY, **change))])
@@ -80,14 +69,7 @@ def test_patterns_end_on_hostile_lines():
             assert cause.found_in(text) is None or cause.found_in(text).end() <= len(text)
 
 
-@pytest.mark.parametrize("name, causes", [
-    ("lock-held-1.36.txt", {"xtables-lock-held", "lock-waited", "sync-retried"}),
-    ("nft-flushed-1.34.txt", {"nft-table-flushed"}),
-    ("foreign-rule-1.36.txt", {"chain-busy", "sync-retried"}),
-    ("flushed-legacy-1.36.txt", {"kube-target-missing"}),
-    ("healthy-nftables-1.34.txt", set()),
-    ("healthy-1.36.txt", set()),
-])
+@cases
 def test_captured_logs(name, causes):
     assert set(found(captured(name))) == causes
     rows = [{"source": name, "text": captured(name)}]
@@ -117,10 +99,7 @@ def test_klog_times_without_a_year_are_compared_as_times(times, first, last):
     assert (row["first"], row["last"]) == (first, last)
 
 
-@pytest.mark.parametrize("earlier, later", [
-    ("2026-11-22T10:00:00+01:00", "2026-11-22T09:30:00Z"), ("12-31T23:00:00", "2027-01-01T00:00:00Z"),
-    ("2026-12-31T23:00:00Z", "01-01T00:00:00"), ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"),
-    ("2026-11-22T10:00:00.9Z", "2026-11-22T10:00:00.91Z")])
+@cases
 def test_times_of_different_forms_are_compared(earlier, later):
     assert _log_times.is_later(later, earlier) and not _log_times.is_later(earlier, later)
 
@@ -184,12 +163,7 @@ def test_a_node_that_waited_for_its_first_network_plugin_is_healthy(end):
     assert found([end, after]) == found([before, end, after]) == {"cni-config-missing": 1}
 
 
-@pytest.mark.parametrize("line, cause", [
-    ("iptables v1.8.9 (legacy): Too many links.", "legacy-chain-busy"),
-    ("iptables v1.8.9 (nf_tables): table `natt' does not exist", "table-unknown"),
-    ("ip6tables v1.8.9 (legacy): can't initialize ip6tables table `nat': Table does not exist (do you need to insmod?)",
-     "ipv6-table-not-initialized"),
-    ("iptables v1.8.9 (nf_tables):  No chain/target/match by that name.", "chain-or-target-missing")])
+@cases
 def test_lines_of_tools(line, cause):
     assert found(line) == {cause: 1}
 
@@ -211,16 +185,7 @@ def test_evidence_is_one_masked_line_without_control_characters():
 FULL = "nf_conntrack: table full, dropping packet"
 
 
-@pytest.mark.parametrize("line, time", [
-    (json.dumps({"ts": "2026-11-22T10:00:00\x1b]0;x\x07", "msg": FULL}), None),
-    (json.dumps({"ts": "x" * 5000, "msg": FULL}), None),
-    (json.dumps({"log": FULL + "\n", "stream": "stderr", "time": "{{ lookup('pipe', 'id') }}"}), None),
-    ("2026-11-22T10:00:00\x1b[31m a kernel: " + FULL, None),
-    (json.dumps({"ts": "2026-11-22T10:00:00.123+0100", "msg": FULL}), "2026-11-22T10:00:00.123+0100"),
-    (json.dumps({"ts": 1764060000123.4, "msg": FULL}), "2025-11-25T08:40:00Z"),
-    ("I1122 10:00:00.000001       1 a.go:1] " + FULL, "11-22T10:00:00.000001"),
-    ('time="2026-11-22 10:00:00.123" level=error msg="%s"' % FULL, "2026-11-22 10:00:00.123"),
-])
+@cases
 def test_a_time_is_one_or_null(line, time):
     row, = _diagnose.diagnose(line)
     assert (row["cause"], row["first"], row["last"]) == ("conntrack-full", time, time)

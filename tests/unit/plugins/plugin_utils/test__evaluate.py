@@ -4,6 +4,7 @@
 """Judging: a status that cannot be determined is unknown, never a pass; subjects are counted and texts are filled."""
 
 import pytest
+from case_rows import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,32 +41,7 @@ def section(**keys):
     return {"node_x": dict({"schema": 1, "collected": {"file": "ok"}}, **keys)}
 
 
-@pytest.mark.parametrize("evidence, change, status", [
-    (section(rows=[]), {}, "pass"),
-    (section(rows=[{"name": "a"}]), {}, "fail"),
-    ({}, {}, "unknown"),
-    (section(), {}, "unknown"),
-    (section(rows="text"), {}, "unknown"),
-    (section(rows=[], collected={"file": "denied"}), {}, "unknown"),
-    (section(rows=[], collected={"file": "timeout"}), {}, "unknown"),
-    (section(rows=[], collected={"file": "unparsed"}), {}, "unknown"),
-    (section(rows=[], collected={"file": "absent"}), {}, "pass"),
-    (section(rows=[], collected={"file": "ok", "other": "denied"}), {"needs": ["node_x.file"]}, "pass"),
-    (section(rows=[]), {"applies_when": "node_x.live"}, "unknown"),
-    (section(rows=[{"name": "a"}], live=False), {"applies_when": "node_x.live"}, "skip"),
-    (section(rows=[]), {"select": "sum(node_x.rows[].name)"}, "fail-or-unknown"),
-    (section(rows=[{"name": "a"}]), {"select": "sum(node_x.rows[].name)"}, "unknown"),
-    (section(rows=[], doubt=[{"name": "b"}]), {"unknown": "node_x.doubt"}, "unknown"),
-    (section(rows=[], doubt=True), {"unknown": "node_x.doubt"}, "unknown"),
-    (section(rows=[]), {"unknown": "node_x.doubt"}, "unknown"),
-    (section(value=2), {"kind": "equals", "select": "node_x.value", "want": 2}, "pass"),
-    (section(value=3), {"kind": "equals", "select": "node_x.value", "want": 2}, "fail"),
-    (section(value=3), {"kind": "at_most", "select": "node_x.value", "want": "max_offenders"}, "pass"),
-    (section(value=21), {"kind": "at_most", "select": "node_x.value", "want": "max_offenders"}, "fail"),
-    (section(value="many"), {"kind": "at_most", "select": "node_x.value", "want": 1}, "unknown"),
-    (section(value="a"), {"kind": "one_of", "select": "node_x.value", "want": ["a", "b"]}, "pass"),
-    (section(value="c"), {"kind": "one_of", "select": "node_x.value", "want": ["a", "b"]}, "fail"),
-])
+@cases
 def test_status(evidence, change, status):
     found = judge(evidence, **change)
     if status == "fail-or-unknown":

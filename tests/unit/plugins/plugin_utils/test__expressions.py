@@ -4,6 +4,7 @@
 """Expressions: one sentence reports an error in an expression or a missing package."""
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _expressions
@@ -16,15 +17,7 @@ def test_a_bad_expression_is_one_sentence(expression):
     assert str(caught.value).startswith("here is not a valid JMESPath expression") and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("expression, answer", [
-    ("a", (1, None)),
-    ("b", (None, "the evidence lacks a value that the check needs")),
-    ("c.live == 'c.d' && c.d", (None, "c.d is not known")),
-    ("c.live && c.mode && contains(['x.y'], c.mode)", (None, "c.mode is not known: no configuration")),
-    ("c.none.key.deeper", (None, "c.none is not known")),
-    ("rows[].row.key | [0]", (None, "the evidence lacks a value that the check needs")),
-    ("c.matters && c.d || c.d", (None, "c.d is not known; c.matters is not known: only root may look")),
-])
+@cases
 def test_search(expression, answer):
     section = {"live": "c.d", "d": None, "mode": None, "mode_source": "no configuration", "matters": None,
                "matters_because": "only root may look"}
@@ -51,9 +44,7 @@ def test_an_expression_of_too_many_levels_is_one_sentence(before, after, levels)
         _expressions.compiled(expression, "here")
 
 
-@pytest.mark.parametrize("part", ["[@, @] | ", "{a: @, b: @} | ", "merge({a: @}, {b: @}) | ", "to_string([@]) | ",
-                                  "join(@, ['', '', '', '']) | ", "join(@, `[1, 2, 3, 4]`) | ", "map(&[@, @], @) | ",
-                                  "[[@, @], [@, @]] | [] | ", "[?[@, @] | [@, @]] | ", "[*].[@, @] | ", "*.[@, @] | "])
+@cases
 def test_an_expression_that_builds_much_of_little_is_refused(part):
     _expressions.compiled(part * 3 + "a", "here")
     with pytest.raises(BadInput, match="^here has a JMESPath expression that may repeat what it reads more than 1000"):

@@ -6,6 +6,7 @@
 import random
 
 import pytest
+from case_rows import cases
 from healthy import healthy
 from kube_audit import seed
 
@@ -30,12 +31,7 @@ def test_loaded_modules_of_those_that_every_node_is_asked_for():
     assert items("modules", {"*": "loadable"}, NAMES + ["of_one_group"]) == items("modules", {"*": "loadable"}) == {}
 
 
-@pytest.mark.parametrize("kind, sections", [
-    ("modules", {"kernel_modules": {"=running_release": None}}),
-    ("modules", {"kernel_modules": {"judged_release": "x"}}),
-    ("hooks", {"flush_hooks": {"collected": {"cron": "denied"}}}), ("hooks", {"flush_hooks": {"hooks_left_out": 1}}),
-    ("cni_files", {"cni": {"collected": {"conf_dir": "denied"}}}), ("cni_files", {"cni": {"files_left_out": 1}}),
-    ("cni_files", {"cni": {"files": [dict(FILE, status="denied")]}}), ("sysctls", {"conntrack": {"sysctls": []}})])
+@cases
 def test_what_could_not_be_looked_at_is_not_known(kind, sections):
     assert items(kind) is not None and items(kind, **sections) is None
 

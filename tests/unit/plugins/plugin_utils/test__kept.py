@@ -5,7 +5,7 @@
 
 import json
 
-import pytest
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _kept, _policy, _run
@@ -60,9 +60,7 @@ def test_unpacking_twice_changes_nothing():
     assert _kept.unpacked(once) == once
 
 
-@pytest.mark.parametrize("text", [
-    "", "{", "[]", "null", "3", '{"findings": {}, "sections": {}}', '{"findings": [], "sections": []}',
-    '{"findings": [], "sections": {}}', '{"findings": [3], "sections": {}}', "[" * 100000, 3, None, ["{}"]])
+@cases
 def test_a_damaged_text_is_no_assessment(text):
     facts = dict(_kept.packed(assessed(), {}), node_assess_kept=text)
     assert _run.findings_of(facts) is None and _run.summary_of(facts) is None

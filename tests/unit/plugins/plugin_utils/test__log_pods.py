@@ -4,6 +4,7 @@
 """Pods that did not start, tied to the cause in the message or to what was written while they waited."""
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _diagnose
 
@@ -41,15 +42,7 @@ def test_kubelet_names_the_pod_and_the_plugin_names_the_lock(line):
     assert row["pods"][0]["time"] == "2026-11-22T10:05:00Z" and "sandbox" in row["pods"][0]["evidence"].lower()
 
 
-@pytest.mark.parametrize("line, pod", [
-    ('time="2026-11-22T10:05:00Z" level=error msg="RunPodSandbox for &PodSandboxMetadata{Name:web-0,Uid:5f0c,Namespace:'
-     'default,Attempt:0,} failed, error" error="failed to setup network for sandbox \\"%s\\": %s"', "default/web-0"),
-    # openshift/ovn-kubernetes pull request 476.
-    ("ns/e2e-7 pod/ss2-2 node/a - reason/FailedCreatePodSandBox Failed to create pod sandbox: failed to create pod "
-     "network sandbox k8s_ss2-2_e2e-7_9e22f197_0(%s): could not set up pod iptables rules: %s", "e2e-7/ss2-2"),
-    ("default   2m   Warning   FailedCreatePodSandBox   pod/web-0   Failed to create pod sandbox: rpc error: sandbox "
-     '"%s": %s', "default/web-0"),
-    ('"RunPodSandbox from runtime service failed" err="failed to setup network for sandbox \\"%s\\": %s"', None)])
+@cases
 def test_forms_of_runtimes_and_events(line, pod):
     assert tied(rows(line % (ID, LOCK))["xtables-lock-held"]) == [(pod, ID, "message")]
 

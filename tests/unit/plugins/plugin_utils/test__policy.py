@@ -4,6 +4,7 @@
 """The policy: the defaults hold, and what a user gets wrong is refused with the place and the reason."""
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _role_data, _schema
@@ -33,59 +34,7 @@ def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
         assert all(module["reason"] for module in row["modules"]), row
 
 
-@pytest.mark.parametrize(
-    "overrides, words", [
-        ({"node_policy_proxy_mod": "ipvs"},
-         "The policy variable node_policy_proxy_mod is not known; did you mean node_policy_proxy_mode?"),
-        ({"node_policy_proxy_mode": "userspace"}, "node_policy_proxy_mode is 'userspace', but must be one of"),
-        ({"node_policy_kubernetes_version": 1.3}, "node_policy_kubernetes_version is the number 1.3"),
-        ({"node_policy_kubernetes_version": "latest"},
-         "node_policy_kubernetes_version is 'latest', but must be auto or a version"),
-        ({"node_policy_ip_families": ["ipv5"]}, "node_policy_ip_families is ['ipv5'], but must be auto or a list"),
-        ({"node_policy_ip_families": []}, "node_policy_ip_families is [], but must be auto or a list"),
-        ({"node_policy_extra_modules": ["../x"]}, "node_policy_extra_modules[0]: '../x' is not a kernel module name"),
-        ({"node_policy_extra_modules": ["ip tables"]},
-         "node_policy_extra_modules[0]: 'ip tables' is not a kernel module name"),
-        ({"node_policy_extra_modules": [""]}, "node_policy_extra_modules[0]: '' is not a kernel module name"),
-        ({"node_policy_extra_modules": [{"name": "a", "any_of": ["b"]}]},
-         "node_policy_extra_modules[0] needs either name or any_of"),
-        ({"node_policy_extra_modules": [{"nam": "a"}]},
-         "node_policy_extra_modules[0]: the key nam is not known; did you mean name?"),
-        ({"node_policy_hook_directories": ["opt"]},
-         "node_policy_hook_directories: 'opt' cannot be searched; name a directory"),
-        ({"node_policy_hook_directories": ["/proc/"]}, "node_policy_hook_directories: '/proc/' cannot be searched"),
-        ({"node_policy_waivers": [dict(WAIVER, check="KMOD999")]},
-         "node_policy_waivers[0]: the check KMOD999 is not known"),
-        ({"node_policy_waivers": [dict(WAIVER, expires=20270131)]},
-         "node_policy_waivers[0].expires is '20270131', but must be a date"),
-        ({"node_policy_waivers": [dict(WAIVER, expires="2027-W05")]},
-         "node_policy_waivers[0].expires is '2027-W05', but must be a date"),
-        ({"node_policy_waivers": [dict(WAIVER, expires="31.1.2027")]},
-         "node_policy_waivers[0].expires is '31.1.2027', but must be a date"),
-        ({"node_policy_waivers": [dict(WAIVER, owner="")]}, "node_policy_waivers[0]: owner must not be empty"),
-        ({"node_policy_waivers": WAIVER}, "node_policy_waivers must be a list"),
-        ({"node_policy_severities": {"KMOD10": "info"}},
-         "node_policy_severities: the check KMOD10 is not known; did you mean KMOD010?"),
-        ({"node_policy_severities": {"KMOD*": "info"}}, "node_policy_severities: the check KMOD* is not known"),
-        ({"node_policy_severities": {"KMOD010": "inof"}},
-         "node_policy_severities.KMOD010 is 'inof', but must be one of: info, low, medium, high; did you mean info?"),
-        ({"node_policy_severities": {"KMOD010": None}}, "node_policy_severities.KMOD010 must not be empty"),
-        ({"node_policy_severities": [{"KMOD010": "info"}]}, "node_policy_severities must be a dictionary"),
-        ({"node_policy_disabled_checks": [{"check": "kmod010", "reason": "r"}]},
-         "node_policy_disabled_checks[0]: the check kmod010 is not known; did you mean KMOD010?"),
-        ({"node_policy_disabled_checks": [{"check": "KMOD010"}]}, "node_policy_disabled_checks[0] lacks reason"),
-        ({"node_policy_disabled_checks": ["KMOD010"]}, "node_policy_disabled_checks[0] must be a dictionary"),
-        ({"node_policy_max_offenders": -1}, "node_policy_max_offenders is -1; give 0 to 10000 subjects"),
-        ({"node_policy_xtables_lock_held_percent_max": 101},
-         "node_policy_xtables_lock_held_percent_max is 101; give 0 to 100 percent"),
-        ({"node_policy_mode_advice": [{"advice": "a", "source": "s", "cnis": ["callico"]}]},
-         "node_policy_mode_advice[0].cnis[0] is 'callico', but must be"),
-        (matrix(name="x", requires_if="a[?b"),
-         "node_policy_module_requirements[0].modules[0].requires_if is not a valid JMESPath expression: a[?b"),
-        (matrix(), "node_policy_module_requirements[0].modules[0] needs either name or any_of"),
-        ({"node_policy_mode_advice": [{"advice": "a", "source": "s", "kernel_since": "new"}]},
-         "node_policy_mode_advice[0].kernel_since is 'new'"),
-    ])
+@cases
 def test_a_mistake_is_refused_in_one_sentence(overrides, words):
     with pytest.raises(BadInput) as caught:
         _policy.policy_of(overrides)
@@ -108,24 +57,14 @@ def test_a_variable_set_to_nothing_means_the_default():
     assert _policy.policy_of({"node_policy_proxy_mode": None}).values["proxy_mode"] == "auto"
 
 
-@pytest.mark.parametrize("variables, words", [
-    ({"node_gate_mod": "warn"}, "The variable node_gate_mod is not known; did you mean node_gate_mode?"),
-    ({"node_gate_severity": "worst"}, "node_gate_severity is 'worst', but must be one of"),
-    ({"harden_kernel_modules_load": "perhaps"}, "harden_kernel_modules_load must be true or false"),
-])
+@cases
 def test_variables_of_roles_are_checked(variables, words):
     with pytest.raises(BadInput) as caught:
         _policy.check_role_variables(variables)
     assert str(caught.value).startswith(words)
 
 
-@pytest.mark.parametrize("variables, words", [
-    ({"harden_conntrack_state": "absent", "harden_conntrack_lowr": True},
-     "The variable harden_conntrack_lowr is not known; did you mean harden_conntrack_lower?"),
-    ({"node_asses_root": "/x"}, "The variable node_asses_root is not known; did you mean node_assess_root?"),
-    ({"node_policy_proxy_mod": "ipvs"}, "The policy variable node_policy_proxy_mod is not known"),
-    ({"node_policy_proxy_mode": "later"}, "node_policy_proxy_mode cannot be templated"),
-])
+@cases
 def test_all_variables_of_a_host_are_checked_in_one_call(variables, words):
     with pytest.raises(BadInput) as caught:
         _policy.refuse_wrong_variables(variables, templated)
@@ -135,9 +74,7 @@ def test_all_variables_of_a_host_are_checked_in_one_call(variables, words):
 GROUPS = {"all": ["db1", "db2", "web"], "db": ["db1", "db2"], "web": ["web"]}
 
 
-@pytest.mark.parametrize("host, words", [
-    ("db", "node_policy_waivers[1].host is 'db', which is a group, but must be a pattern for the names of hosts"),
-    ("all", "node_policy_waivers[1].host is 'all', which is a group"), ("web", None), ("db*", None), ("gone", None)])
+@cases
 def test_a_waiver_for_a_group_by_its_name_is_refused(host, words):
     variables = {"groups": GROUPS, "inventory_hostname": "db1",
                  "node_policy_waivers": [WAIVER, dict(WAIVER, host=host)]}
@@ -167,13 +104,7 @@ def test_names_of_others_are_left_alone():
                                   "node_gate_mode": "warn"})
 
 
-@pytest.mark.parametrize("name, meant",
-                         [
-                             ("node_asses_root", "node_assess_root"), ("node_polcy_waivers", "node_policy_waivers"),
-                             ("nodepolicy_proxy_mode", "node_policy_proxy_mode"),
-                             ("harden_kernel_module_unblock", "harden_kernel_modules_unblock"),
-                             ("preflightfix", "preflight_fix"), ("node-gate_mode", "node_gate_mode"),
-                         ])
+@cases
 def test_a_name_that_misses_the_prefix_is_refused(name, meant):
     assert not name.startswith(_policy.prefixes())
     with pytest.raises(BadInput, match="The variable %s is not known; did you mean %s" % (name, meant)):

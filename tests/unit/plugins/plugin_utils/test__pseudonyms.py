@@ -9,6 +9,7 @@ import golden_run
 import pytest
 import report_runs
 import work
+from case_rows import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,53 +22,7 @@ NAMES = {"10.1.2.3": "node-001", "gw": "node-002", "odd name<b>": "node-003", "w
          "worker-2.k8s.example.com": "node-005"}
 
 
-@pytest.mark.parametrize("text, shared", [
-    ("worker-1.k8s.example.com", "node-004"), ("worker-1", "node-004"), ("gw", "node-002"), ("10.1.2.3", "node-001"),
-    ("pod etcd-worker-1 of worker-2.", "pod etcd-node-004 of node-005."),
-    ("/var/log/worker-1.log, kube-proxy-worker-1.k8s.example.com.log",
-     "/var/log/node-004.log, kube-proxy-node-004.log"),
-    ("worker-10, myworker-1, xWorker-2y", "worker-10, mynode-004, xnode-005y"),
-    ("the gw is a word", "the gw is a word"),
-    ("api.k8s.example.com answers.", "node-006 answers."), ("on odd name<b>: odd name<b>!", "on node-003: node-003!"),
-    ("https://master.internal:6443/healthz", "https://node-006:6443/healthz"),
-    ("https://user@gw:6443", "https://user@node-002:6443"), ("http://127.0.0.1:10249/metrics",
-                                                             "http://127.0.0.1:10249/metrics"),
-    ("(https://master.internal), containerd://abc, https://, https://worker-1.",
-     "(https://node-006), containerd://abc, https://, https://node-004."),
-    ("https://[fd00::1]:6443", "https://[ip-001]:6443"), ("http://localhost/", "http://localhost/"),
-    ("a.b.k8s.example.com, x-api.k8s.example.com:80", "node-006, node-007:80"),
-    ("-worker-1-.worker-2", "-node-004-.node-005"),
-    ("10.1.2.4:53, 10.1.2.3 and 10.1.2.4/24", "ip-001:53, node-001 and ip-001/24"),
-    ("fd00:10::1, FD00:10::1: no route; ::1, ::, 0.0.0.0/0", "ip-001, ip-001: no route; ::1, ::, 0.0.0.0/0"),
-    ("at 10:00:00 on 52:54:00:12:34:56, kernel 6.1.0-49-amd64, 1.2.3.4.5, 999.1.1.1",
-     "at 10:00:00 on 52:54:00:12:34:56, kernel 6.1.0-49-amd64, 1.2.3.4.5, 999.1.1.1"),
-    ("net.ipv4.ip_forward in /etc/sysctl.d/10-a.conf", "net.ipv4.ip_forward in /etc/sysctl.d/10-a.conf"),
-    ("/var/log/pods/kube-system_etcd-worker-1_0c1d/etcd/0.log",
-     "/var/log/pods/kube-system_etcd-node-004_0c1d/etcd/0.log"),
-    ("kube-proxy-worker-1_kube-system_kube-proxy-a1.log", "kube-proxy-node-004_kube-system_kube-proxy-a1.log"),
-    ("10.1.2.4-10.1.2.5, 10.1.2.3-10.1.2.4", "ip-001-ip-002, node-001-ip-001"),
-    ("10.1.2.4-worker-1.log, kube-system_etcd-10.1.2.4_0c1d, 10.1.2.4.json",
-     "ip-001-node-004.log, kube-system_etcd-ip-001_0c1d, ip-001.json"),
-    ("ip-10-1-2-4.ec2.internal, ip-10-1-2-3, zip-10-1-2-4, ip-10-1-2-4-5, ip-999-1-1-1",
-     "ip-001.ec2.internal, node-001, zip-ip-001, ip-001-5, ip-999-1-1-1"),
-    ("10-1-2-4.default.pod.cluster.local, ip_10_1_2_4, addr10.1.2.4, 10.1.2.4x, 10_1-2_4, 10-1-2, 1-1-1-256",
-     "ip-001.default.pod.cluster.local, ip-001, addrip-001, ip-001x, 10_1-2_4, 10-1-2, 1-1-1-256"),
-    ("fd00-20--40.default.pod, x-fd00-20--40, 2001-db8-0-0-0-0-0-1, fe80--, add--bad, cafd00--1, fd00-20-40",
-     "ip-001.default.pod, x-ip-001, ip-002, ip-003, add--bad, cafd00--1, fd00-20-40"),
-    ("etcd-fd00::1, etcd_fd00::1_x, at-10:00:00, a-b:c", "etcd-ip-001, etcd_ip-001_x, at-10:00:00, a-b:c"),
-    ("search k8s.example.com example.com; git.example.com, com, example.community",
-     "search domain-001 domain-002; node-006, com, example.community"),
-    ("addr:fd00::1, node:fd00::1:, fd00::1-fd00::2", "addr:ip-001, node:ip-001:, ip-001-ip-002"),
-    ("10:20:10.1.2.4 and a1:b2:worker-1", "10:20:ip-001 and a1:b2:node-004"),
-    ("fe80::1%eth0, https://[fe80::1%25eth0]:443, ::ffff:10.1.2.3",
-     "ip-001%eth0, https://[ip-001%25eth0]:443, node-001"),
-    ("Worker-1, WORKER-2.K8s.example.com", "node-004, node-005"),
-    ("HTTPS://master.internal and https://MASTER.internal", "HTTPS://node-006 and https://node-006"),
-    ("https://[worker-1]:443", "https://[node-004]:443"),
-    ("k8s.example.com, bob@K8S.example.com, *.k8s.example.com, https://k8s.example.com, dns-k8s.example.com.zone",
-     "domain-001, bob@domain-001, *.domain-001, https://domain-001, dns-domain-001.zone"),
-    ("xk8s.example.com, k8s.example.community", "node-006, k8s.example.community"),
-    ("\u4e16 \x1b[2J {{ 7 * 7 }}", "\u4e16 \x1b[2J {{ 7 * 7 }}"), ("", "")])
+@cases
 def test_names_and_addresses_in_texts(text, shared):
     names = Pseudonyms(HOSTS)
     assert names.known["hosts"] == NAMES

@@ -9,6 +9,7 @@ import os
 import random
 
 import pytest
+from case_rows import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,13 +32,7 @@ def test_overlapping():
                                                           "b": ["fd00:1::/32", "::/0"]})] == ["ipv6", "ipv6"]
 
 
-@pytest.mark.parametrize(
-    "named", [
-        {}, {"pods": ["10.0.0.0/8"]}, {"pods": ["10.0.0.0/8", "10.1.0.0/16"], "nodes": []},
-        {"pods": ["10.0.0.0/12"], "Services": ["10.16.0.0/12"]}, {"pods": ["0.0.0.0/0"], "nodes": ["::/0"]},
-        {"pods": ["10.244.0.0/16"], "nodes": ["::ffff:10.244.0.0/112"]},
-        {"pods": ["fd00:10:244::/56"], "Services": ["fd00:10:244:100::/56"]},
-    ])
+@cases
 def test_nothing_overlaps(named):
     assert _ranges.overlapping(named) == []
 
@@ -66,10 +61,7 @@ def test_against_the_standard_library():
                                 [str(other)]) == []) == (one.version == other.version and one.subnet_of(other))
 
 
-@pytest.mark.parametrize("text", ["", "10.0.0.0", "10.244/16", "10/8", "10.244.0.0/33", "10.244.0.0/-1",
-                                  "10.244.0.0/255.255.0.0", "010.0.0.0/8", "0xa.0.0.0/8", "256.0.0.0/8", "fd00::/129",
-                                  "fd00:::/16", "1:2:3:4:5:6:7:8:9/16", "fd00::%eth0/64", "pods", "10.0.0.0/8 ",
-                                  "10.0.0.0/8\n"])
+@cases
 def test_what_is_no_range_is_refused_in_one_sentence(text):
     with pytest.raises(BadInput) as caught:
         _policy.policy_of({"node_policy_pod_ranges": ["10.0.0.0/8", text]})

@@ -4,6 +4,7 @@
 """Requirements of a node: mode, backend, CNI and versions decide, and each requirement has a reason."""
 
 import pytest
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _requirements, _resolve
@@ -139,15 +140,7 @@ def test_no_default_expression_is_undecided_on_full_evidence(mode):
             assert _resolve.needed(module, context)[1] == "", module
 
 
-@pytest.mark.parametrize("kernel, kubernetes, words", [
-    ("4.18.0", "1.34", "iptables mode; a kernel before 5.13"),
-    ("6.1.0", "1.34", "nftables mode, stable since"),
-    ("6.1.0", "1.32", "nftables mode is beta"),
-    ("6.1.0", "1.28", "nftables mode is not ready"),
-    ("6.18.1", "1.32", "nftables mode is beta"),
-    ("6.18.1", "auto", "kernels from 6.17 on may lack the legacy tables"),
-    ("6.1.0", "auto", "from Kubernetes 1.33 on in nftables mode"),
-])
+@cases
 def test_advice_fits_kernel_and_kubernetes_and_is_never_ipvs(kernel, kubernetes, words):
     changes = {"node_kernel_modules": {"judged_release": kernel}, "node_kubelet": {"=version": None}}
     advice = resolved(changes=changes, proxy_mode="ipvs", kubernetes_version=kubernetes)["advice"]
@@ -178,22 +171,7 @@ def test_what_only_the_user_needs_does_not_change_the_mode():
     assert answer["mode"] == "iptables" and answer["mode_possible"] is True
 
 
-@pytest.mark.parametrize(
-    "modules, changes, kubernetes, words", [
-        ({"nft_numgen": "absent"}, {}, "1.34", "Run kube-proxy in iptables mode"),
-        ({"nft_numgen": "file_missing"}, {}, "1.34", "nftables mode, stable since"),
-        ({"xt_comment": "absent"}, {}, "1.34", "nftables mode, stable since"),
-        ({"xt_comment": "absent"}, {}, "1.30", "this node can run no mode"),
-        ({"*": "absent"}, {}, "1.34", "this node can run no mode"),
-        ({"*": "unknown"}, {}, "1.34", "nftables mode, stable since"),
-        ({}, {"node_kube_proxy": {"tools": {"nft": "absent"}}}, "1.34", "Run kube-proxy in iptables mode"),
-        ({"ip_tables": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.30",
-         "lacks the legacy tables and has every module"),
-        ({"ip_tables": "absent", "nft_compat": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.30",
-         "this node can run no mode"),
-        ({"ip_tables": "absent", "nft_compat": "absent"}, {"node_iptables_backend": {"backend": "legacy"}}, "1.34",
-         "nftables mode, stable since"),
-    ])
+@cases
 def test_a_mode_is_advised_only_where_its_modules_and_tools_are(modules, changes, kubernetes, words):
     advice = resolved(modules, changes, proxy_mode="ipvs", kubernetes_version=kubernetes)["advice"]
     assert words in advice

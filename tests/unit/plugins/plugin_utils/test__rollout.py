@@ -7,6 +7,7 @@ from unittest import mock
 
 import pytest
 from ansible.executor.playbook_executor import PlaybookExecutor
+from case_rows import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,9 +50,7 @@ def test_a_wrong_percentage_is_refused(value):
     assert _rollout.checked_percentage("30%") == _rollout.checked_percentage(30) == 30
 
 
-@pytest.mark.parametrize("value, lost, hosts, exceeds", [
-    (None, 5, 5, False), ("", 5, 5, False), (0, 0, 5, False), (0, 1, 5, True), ("2", 2, 5, False), (2, 3, 5, True),
-    ("20%", 1, 5, False), ("20%", 2, 5, True), ("0%", 1, 500, True), ("100%", 5, 5, False)])
+@cases
 def test_when_too_many_hosts_of_a_play_are_lost(value, lost, hosts, exceeds):
     limit = _rollout.checked_limit("node_gate_max_hosts", value)
     assert _rollout.exceeds(["x"] * lost, ["x"] * hosts, limit) is exceeds
@@ -63,11 +62,7 @@ def test_a_wrong_limit_of_hosts_is_refused(value):
         _rollout.checked_limit("node_gate_max_hosts", value)
 
 
-@pytest.mark.parametrize("pattern, limit, words", [
-    ("wrokers", None, "preflight_hosts: wrokers matches no host; did you mean workers?"),
-    ("workers", "masters", "preflight_hosts: workers matches no host within --limit masters"),
-    ([], None, "preflight_hosts: an empty text matches no host"),
-])
+@cases
 def test_a_pattern_without_hosts_is_refused(pattern, limit, words):
     groups = {"workers": ["w1", "w2"], "masters": ["m1"]}
     assert _play.matches("w1,masters", groups) and _play.matches(["workers"], groups, "w*")

@@ -6,6 +6,7 @@
 import dataclasses
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _selection
@@ -32,13 +33,7 @@ def test_chosen(selection, expected):
     assert ids(**selection) == expected
 
 
-@pytest.mark.parametrize("pattern, words", [
-    ("KMOD10", "x: the check KMOD10 is not known; did you mean KMOD010?"),
-    ("kmod010", "x: the check kmod010 is not known; did you mean KMOD010?"),
-    ("KMD*", "x: the check KMD* is not known; did you mean KMOD*?"),
-    ("", "x: the check  is not known; known: BACKEND*, BUNDLE*, CHAIN*,"),
-    (None, "x: the check None is not known"),
-])
+@cases
 def test_what_no_check_matches_is_refused(pattern, words):
     with pytest.raises(BadInput) as caught:
         _selection.refuse_unknown_checks("x", ["KMOD*", pattern])

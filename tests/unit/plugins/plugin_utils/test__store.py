@@ -9,6 +9,7 @@ import pathlib
 import stat
 
 import pytest
+from case_rows import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -146,13 +147,7 @@ def test_a_folder_that_is_swapped_while_it_is_open(tmp_path):
     assert list(victim.iterdir()) == [] and (tmp_path / "old" / "x.json").read_text() == "text"
 
 
-@pytest.mark.parametrize(
-    "host, name", [
-        ("web-1", "web-1.json"), ("../x", "%2E.%2Fx.json"), (".", "%2E.json"), ("a b/c", "a%20b%2Fc.json"),
-        ("fe80::1", "fe80%3A%3A1.json"), ("", "%.json"), ("..", "%2E..json"), ("a\0b\n", "a%00b%0A.json"),
-        ("\ud800", "%ED%A0%80.json"), ("x" * 200, "x" * 200 + ".json"),
-        ("x" * 201, "x" * 150 + "~84a0678c90937f5dcf9994d5866668da6b995109c8ad845410559b48a4ecafed.json"),
-    ])
+@cases
 def test_names(host, name):
     assert _store.file_name(host) == name
 
@@ -184,11 +179,7 @@ def test_what_an_earlier_report_knew(tmp_path):
     assert _store.earlier_peak(str(tmp_path), "a/b") == 70000
 
 
-@pytest.mark.parametrize(
-    "text", [
-        "", "{", "[]", "3", '{"conntrack_peak": true}', '{"conntrack_peak": -1}', '{"conntrack_peak": 1e9}',
-        '{"conntrack_peak": "5"}', '{"other": 1}', '{"conntrack_peak": %d}' % (1 << 31), "[" * 100000, "\xff",
-        '{"conntrack_peak": 5}' + " " * (4 * 1024 * 1024)])
+@cases
 def test_a_report_that_says_anything_else_says_nothing(tmp_path, text):
     (tmp_path / "nodes").mkdir()
     with open(_store.node_path(str(tmp_path), "a"), "wb") as stream:

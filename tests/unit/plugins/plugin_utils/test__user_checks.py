@@ -6,6 +6,7 @@
 import json
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _policy, _user_checks
@@ -65,99 +66,17 @@ def test_a_check_of_the_user_is_one_of_the_policy_with_its_file(tmp_path):
     assert "SITE-MTU001" not in _policy.policy_of({"node_policy_check_files": []}).checks
 
 
-@pytest.mark.parametrize("change, sentence", [
-    ({"id": "KMOD001"}, "KMOD001: the id belongs to a check of the collection; did you mean SITE-KMOD001?"),
-    ({"id": "kmod001"}, "kmod001: the id belongs to a check of the collection; did you mean SITE-KMOD001?"),
-    ({"id": "KMOD-MTU001"},
-     "KMOD-MTU001: the prefix KMOD is a section of the collection; did you mean SITE-MTU001?"),
-    ({"id": "site_mtu001"}, "site_mtu001: an id is a prefix of your own, a dash, letters and three digits, such as "
-                            "SITE-MTU001; did you mean SITE-MTU001?"),
-    ({"id": "SITE-MTU1"}, "SITE-MTU1: an id is a prefix of your own, a dash, letters and three digits, such as "
-                          "SITE-MTU001"),
-    ({"id": "SITE-MTU001\n"}, "SITE-MTU001: an id is a prefix of your own"),
-    ({"id": "SITE-MTU\u0660\u0660\u0661"}, "SITE-MTU\u0660\u0660\u0661: an id is a prefix of your own"),
-    ({"select": "!" * 2000 + "node_cni"}, "SITE-MTU001: select has a JMESPath expression of more than 50 levels"),
-    ({"id": 7}, "7: id must be a text; an id is a prefix of your own"),
-    ({"severty": "low"}, "SITE-MTU001: the key severty is not known; did you mean severity?"),
-    ({"file": "/etc/passwd"}, "SITE-MTU001: the key file is not known; did you mean title?"),
-    ({"severity": "hihg"}, "SITE-MTU001: severity is 'hihg', but must be one of: info, low, medium, high; did you "
-                           "mean high?"),
-    ({"severity": True}, "SITE-MTU001: severity must be a text, not True"),
-    ({"title": ["a"]}, "SITE-MTU001: title must be a text, not ['a']"),
-    ({"title": " "}, "SITE-MTU001: title must be a text, not ' '"),
-    ({"why": "x" * 4001}, "SITE-MTU001: why has 4001 characters; give at most 4000"),
-    ({"needs": "node_cni"}, "SITE-MTU001: needs must be a list of texts, not 'node_cni'"),
-    ({"needs": []}, "SITE-MTU001: needs must be a list of texts, not []"),
-    ({"needs": ["node_cin"]}, "SITE-MTU001: needs names node_cin, but no module returns a section node_cin; did you "
-                              "mean node_cni?; there is: node_cni, "),
-    ({"needs": ["node_cni.route"]}, "SITE-MTU001: needs names node_cni.route, but RETURN of node_cni documents no "
-                                    "route; did you mean routes?"),
-    ({"sources": "a page"}, "SITE-MTU001: sources must be a list of texts, not 'a page'"),
-    ({"kind": "at_mots"}, "SITE-MTU001: the kind at_mots is not known; did you mean at_most?"),
-    ({"kind": "../../modules/assess"}, "SITE-MTU001: the kind ../../modules/assess is not known; known: at_most, "),
-    ({"kind": "os.system"}, "SITE-MTU001: the kind os.system is not known"),
-    ({"want": "max_rulse"}, "SITE-MTU001: want names the policy value max_rulse, which does not exist; did you mean "
-                            "max_rules?"),
-    ({"want": "9000"}, "SITE-MTU001: want is '9000', but kind at_most compares with a number"),
-    ({"want": None}, "SITE-MTU001: want is None, but kind at_most compares with a number"),
-    ({"opt_in": "read_log"}, "SITE-MTU001: opt_in names the policy value read_log, which is not one of true or false; "
-                             "did you mean read_logs?"),
-    ({"observed": "{valeu}"}, "SITE-MTU001: observed has the field {valeu}, which no row of select has; did you mean "
-                              "{value}?"),
-    ({"select": "node_cni.mtu["}, "SITE-MTU001: select is not a valid JMESPath expression: node_cni.mtu["),
-    ({"select": "shell('id')"}, "SITE-MTU001: select uses the function shell, which does not exist"),
-    ({"applies_when": 3}, "SITE-MTU001: applies_when must be a text, not 3"),
-    ({"fix": "reboot"}, "SITE-MTU001: fix must be a dictionary, not 'reboot'"),
-    ({"fix": {"manaul": "x"}}, "SITE-MTU001: fix: the key manaul is not known; did you mean manual?"),
-    ({"fix": {"safety": "x"}}, "SITE-MTU001: fix lacks manual, the command or the steps of the fix"),
-    ({"fix": {"manual": ["x"]}}, "SITE-MTU001: fix.manual must be a text, not ['x']"),
-    ({"fix": {"manual": "x", "class": "sfae"}},
-     "SITE-MTU001: fix.class is 'sfae', but must be one of: safe, guarded, disruptive; did you mean safe?"),
-    ({"fix": {"manual": "x", "role": "harden_conntrack", "part": "limit"}},
-     "SITE-MTU001: fix.role: no role fixes a check of your own; describe the fix in fix.manual"),
-    ({"fix": {"manual": "x", "part": "limit"}}, "SITE-MTU001: fix.part: no role fixes a check of your own"),
-])
+@cases
 def test_a_mistake_of_an_entry(tmp_path, change, sentence):
     assert sentence_of(written(tmp_path, dict(ENTRY, **change))).startswith("site.yml: " + sentence)
 
 
-@pytest.mark.parametrize("change, sentence", [
-    ({"observed": "{subjcet}"}, "observed has the field {subjcet}, which no row of select has; did you mean "
-                                "{subject}?"),
-    ({"want": 3}, "kind none_of takes no want"),
-    ({"select": "node_conntrak.sysctls[].{subject: key}"},
-     "select reads node_conntrak, but there is no such section; did you mean node_conntrack?"),
-    ({"select": "node_conntrack.sysctl[].{subject: key}"},
-     "select reads node_conntrack.sysctl, which no row and no RETURN has; did you mean sysctls?"),
-    ({"select": "node_conntrack.sysctls[?nwo == '1'].{subject: key}"},
-     "select reads nwo, which no row and no RETURN has; did you mean now?"),
-    ({"applies_when": "node_kubelet.running == true"},
-     "applies_when reads true, but there is no such section; there is: node_cni, "),
-    ({"applies_when": "node_kubelet.running"}, "applies_when reads node_kubelet, which needs does not name"),
-])
+@cases
 def test_a_mistake_of_an_entry_with_rows(tmp_path, change, sentence):
     assert sentence_of(written(tmp_path, with_rows(**change))).startswith("site.yml: SITE-MTU001: " + sentence)
 
 
-@pytest.mark.parametrize("text, sentence", [
-    ("", "site.yml must be a list of checks, not empty"),
-    ("[]", "site.yml must be a list of checks, not an empty list"),
-    ("id: SITE-MTU001", "site.yml must be a list of checks, not a dictionary"),
-    ("- SITE-MTU001", "site.yml: entry 1 must be a dictionary, not a text"),
-    ("- {1: a, id: SITE-MTU001}", "site.yml: entry 1: the key 1 must be a text"),
-    ("- {ID: SITE-MTU001}", "site.yml: entry 1 lacks id; there is: ID"),
-    ("- {id: SITE-MTU001}", "site.yml: SITE-MTU001 lacks title, severity, kind, select, needs, why, fix, sources"),
-    ("- id: SITE-MTU001\n  title: a\n  title: b\n",
-     "site.yml is not valid YAML: line 3, column 3: the key title is there twice"),
-    ("- id: &a SITE-MTU001\n  title: *a\n", "site.yml: line 2 has a YAML alias; write the value out"),
-    ("- id: [", "site.yml is not valid YAML: line 2, column 1: did not find expected node"),
-    ("- id: !!python/object/apply:os.system [id]\n",
-     "site.yml is not valid YAML: line 1, column 7: could not determine a constructor"),
-    ("- id: !vault x\n", "site.yml is not valid YAML: line 1, column 7: could not determine a constructor"),
-    ("- a\n--- \n- b\n", "site.yml is not valid YAML: line 2, column 1: "),
-    ("[" * 100000, "site.yml: line 1 has more than 50 levels"),
-    ("- id: 2026-13-45", "site.yml is not valid YAML: month must be in 1..12"),
-])
+@cases
 def test_a_file_that_is_no_list_of_checks(tmp_path, text, sentence):
     (tmp_path / "site.yml").write_text(text, encoding="utf-8")
     assert sentence_of(tmp_path).startswith(sentence)
@@ -224,14 +143,7 @@ def test_a_content_is_loaded_once(tmp_path):
     assert loaded(tmp_path)["SITE-MTU001"].severity == "low"
 
 
-@pytest.mark.parametrize("given, sentence", [
-    ({"node_policy_severities": {"SITE-MTU002": "low"}},
-     "node_policy_severities: the check SITE-MTU002 is not known; did you mean SITE-MTU001?"),
-    ({"node_policy_disabled_checks": [{"check": "SITE-MUT001", "reason": "r"}]},
-     "node_policy_disabled_checks[0]: the check SITE-MUT001 is not known; did you mean SITE-MTU001?"),
-    ({"node_policy_waivers": [{"check": "SITE-MTU01", "reason": "r", "owner": "o", "expires": "2027-01-31"}]},
-     "node_policy_waivers[0]: the check SITE-MTU01 is not known; did you mean SITE-MTU001?"),
-])
+@cases
 def test_the_policy_names_checks_of_the_user(tmp_path, given, sentence):
     written(tmp_path, ENTRY)
     with pytest.raises(BadInput) as refused:

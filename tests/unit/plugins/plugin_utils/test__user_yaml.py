@@ -4,16 +4,13 @@
 """YAML that a user wrote; mistakes of whole files of checks are in test__user_checks.py."""
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._user_yaml import yaml_of
 
 
-@pytest.mark.parametrize("text, value", [
-    ("", None), ("a: 1", {"a": 1}), ("- {a: [b, null, true]}\n", [{"a": ["b", None, True]}]),
-    ("a: 2027-01-31", {"a": "2027-01-31"}), ("a: {{ x }}", None), ("? [a]\n: b", None),
-    ("a: '{{ x }}'", {"a": "{{ x }}"}), ("a: {b: 1}\nc: {b: 1}", {"a": {"b": 1}, "c": {"b": 1}}),
-])
+@cases
 def test_a_value_is_plain_data_or_refused(text, value):
     if value is None and text:
         with pytest.raises(BadInput):

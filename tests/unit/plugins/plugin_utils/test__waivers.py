@@ -6,6 +6,7 @@
 import datetime
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _waivers
 
@@ -31,16 +32,7 @@ def test_an_expired_waiver_waives_nothing_and_says_so():
     assert (row["status"], row["waiver"]) == ("fail", "expired on 2026-11-19 and waives nothing: old kernel (net)")
 
 
-@pytest.mark.parametrize("row, change, status", [
-    (finding("xt_mark"), {"subject": "xt_*"}, "waived"),
-    (finding("nf_nat"), {"subject": "xt_*"}, "fail"),
-    (finding("XT_mark"), {"subject": "xt_*"}, "fail"),
-    (finding("[fd00::1]:443"), {"subject": "[fd00::1]:443"}, "waived"),
-    (finding(check="KMOD002"), {}, "fail"),
-    (finding("", "unknown"), {}, "waived"),
-    (finding("", "pass"), {}, "pass"),
-    (finding("", "skip"), {}, "skip"),
-])
+@cases
 def test_who_is_waived(row, change, status):
     assert applied(row, **change)["status"] == status
 
@@ -50,21 +42,7 @@ def used(*rows, **change):
     return _waivers.used(_waivers.parse_waivers([waiver, waiver], ["KMOD001", "KMOD002"]), rows, DAY)
 
 
-@pytest.mark.parametrize("rows, subject, matched", [
-    ([finding("xt_mark", "waived")], "xt_*", True),
-    ([finding("xt_mark", "fail")], "xt_*", True),
-    ([finding("", "unknown")], None, True),
-    ([finding("nf_nat", "fail")], "xt_*", False),
-    ([finding("", "pass")], None, False),
-    ([finding("", "pass"), finding("xt_mark", "fail", "KMOD002")], "xt_*", False),
-    # The waiver could not match: the check was not chosen, is disabled or does not apply, is unknown, or has subjects
-    # that are not named.
-    ([], "xt_*", None),
-    ([finding("xt_mark", "fail", "KMOD002")], "xt_*", None),
-    ([finding("", "skip")], "xt_*", None),
-    ([finding("", "unknown")], "xt_*", None),
-    ([finding("nf_nat", "fail"), finding("and 3 more", "fail")], "xt_*", None),
-])
+@cases
 def test_whether_a_waiver_matches_anything(rows, subject, matched):
     assert used(*rows, subject=subject) == [{
         "check": "KMOD001", "host": "*", "subject": subject or "*", "owner": "net", "expires": "2026-11-20",
@@ -78,8 +56,7 @@ def test_a_waiver_is_for_hosts_by_pattern(host, pattern, is_its):
     assert len(_waivers.of_host(_waivers.parse_waivers([row], ["KMOD001"]), host)) == is_its
 
 
-@pytest.mark.parametrize("pattern, idle", [
-    (None, False), ("db*", False), ("web1", False), ("web[1]", False), ("app*", True), ("DB1", True)])
+@cases
 def test_a_waiver_for_no_host_of_the_inventory_matches_nothing(pattern, idle):
     row = {"check": "KMOD001", "reason": "r", "owner": "o", "expires": "2026-11-20", "host": pattern}
     waivers = _waivers.parse_waivers([row], ["KMOD001"])
@@ -89,12 +66,6 @@ def test_a_waiver_for_no_host_of_the_inventory_matches_nothing(pattern, idle):
     assert [each["matched"] for each in rows] == [False] * idle
 
 
-@pytest.mark.parametrize("expires, change, sentence", [
-    ("2026-11-19", {}, "waiver for KMOD001 expired on 2026-11-19 (owner: net)"),
-    ("2026-11-20", {"subject": "xt_*"}, "waiver for KMOD001 'xt_*' ends today (owner: net)"),
-    ("2026-11-21", {"host": "db*"}, "waiver for KMOD001 on 'db*' ends in 1 day, on 2026-11-21 (owner: net)"),
-    ("2026-12-04", {}, "waiver for KMOD001 ends in 14 days, on 2026-12-04 (owner: net)"),
-    ("2026-12-05", {}, None),
-])
+@cases
 def test_what_is_said_of_a_waiver_that_ends(expires, change, sentence):
     assert _waivers.ending(used(expires=expires, **change)[0]) == sentence

@@ -7,6 +7,7 @@ import re
 
 import pytest
 from banned_words import BANNED
+from case_rows import cases
 from cases import TABLES, table
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _finding
@@ -68,18 +69,7 @@ def assert_problem(finding, check):
     assert not FIELD.search(finding["problem"]) and ("unknown" not in told or "unknown" in elsewhere)
 
 
-@pytest.mark.parametrize("check_id, problem", [
-    ("HOOK001", "/etc/cron.d/fw flushes rules of Kubernetes automatically: 1 command, triggered by timer, in line 3: "
-                "systemctl restart iptables"),
-    ("HOOK001", "/etc/systemd/scripts/iptables.stop flushes rules of Kubernetes automatically: 18 commands, triggered "
-                "by stop, restart, package_upgrade, the first in line 6: iptables -F"),
-    ("BACKEND001", "iptables programs use different backends: iptables is nft, iptables-save is legacy, "
-                   "iptables-restore is nft"),
-    ("BACKEND002", "iptables and ip6tables use different backends: iptables is legacy, ip6tables is nft"),
-    ("KPROXY012", "5 % of the syncs of ipv4 take more than 7.3 s, must be at most 5 s"),
-    ("CNI017", "Large packets of pods do not fit into the uplink: veth1a2b3c4d has MTU 1500 bytes, the uplink carries "
-               "1450 bytes"),
-])
+@cases
 def test_a_problem_is_a_sentence_that_people_understand(check_id, problem):
     found = [finding["problem"] for row in table(check_id)
              for finding in findings_of(_catalogue.catalogue()[check_id], row)]

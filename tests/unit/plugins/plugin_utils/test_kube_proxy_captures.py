@@ -8,6 +8,7 @@ import fnmatch
 
 import pytest
 import yaml
+from case_rows import cases
 
 import bundles
 import kube_captures
@@ -78,14 +79,7 @@ def parsed(directory, snapshot):
     return health_of(kube_proxy_captures.answers((directory, snapshot)))[1]
 
 
-@pytest.mark.parametrize("directory, first, second, fails", [
-    ("failures/restore-fails/kube-proxy-1.36.3-iptables-nft", "1-20s-later", "2-70s-later", ["KPROXY004", "KPROXY013"]),
-    ("failures/many-changes/kube-proxy-1.36.3-iptables-nft", "1-before", "3-after", []),
-    ("failures/many-changes/kube-proxy-1.36.3-nftables", "1-before", "3-after", []),
-    # A hung restore counts nothing.
-    ("failures/restore-hangs/kube-proxy-1.36.3-iptables-nft", "1-20s-hanging", "2-70s-hanging", ["KPROXY004"]),
-    ("failures/api-unreachable-at-start/kube-proxy-1.30.5-iptables-nft", "2-75s", "3-15s-after-the-api", []),
-])
+@cases
 def test_two_captures_as_two_readings(directory, first, second, fails):
     window = window_of(parsed(directory, first), parsed(directory, second), 50.0)
     assert [check for check, _subject in judged((directory, second), window)] == fails

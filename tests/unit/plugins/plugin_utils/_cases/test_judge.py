@@ -6,6 +6,7 @@
 import dataclasses
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.keys import KEYS, dotted
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
@@ -30,17 +31,7 @@ def test_a_case_that_comes_out_as_expected():
     assert of({"name": "n", "expect": "pass", "evidence": {"node_cni": {"plugins": []}}}) == []
 
 
-@pytest.mark.parametrize("change, text", [
-    ({"expect": "pass"}, "it is fail, and the case expects pass"),
-    ({"also": "unknown"}, "it is fail, and the case expects fail and unknown"),
-    ({"subjects": ["bridge", "ptp"]}, "the subjects that fail are bridge, and the case expects bridge, ptp"),
-    ({"subjects": [None]}, "the subjects that fail are bridge, and the case expects None"),
-    ({"subjects": []}, "the subjects that fail are bridge, and the case expects none"),
-    ({"count": 2}, "1 findings fail, and the case expects 2"),
-    ({"expect": "pass", "subjects": [], "count": 0, "evidence": {"node_cni": {"plugins": []}}},
-     "no finding fails, so none has the remediation 'remove bridge'"),
-    ({"remediation": "add"}, "the remediation of bridge lacks 'add'"),
-])
+@cases
 def test_each_difference_has_a_text(change, text):
     assert of(dict(FAILS, **change)) == [text]
 
@@ -54,15 +45,7 @@ def test_an_empty_text_of_a_failure():
     assert of(FAILS, dataclasses.replace(CHECK, expected="{subject}", observed=" ")) == ["observed of bridge is empty"]
 
 
-@pytest.mark.parametrize("change, sentence", [
-    ({"evidence": {"node_cni": {"plugins": "bridge"}}}, "evidence: no node gives this: "),
-    ({"policy": {"node_policy_proxy_mod": "ipvs"}}, "did you mean node_policy_proxy_mode?"),
-    ({"evidence": {"node_conntrack": {"of_keys": {"net.ipv4.conf.al.rp_filter": {"now": 1}}}}},
-     "evidence.node_conntrack.of_keys: the sysctl net.ipv4.conf.al.rp_filter is not known; did you mean "
-     "net.ipv4.conf.all.rp_filter?"),
-    ({"modules": {"xt_coment": "absent"}}, "modules: the module xt_coment is not known; did you mean xt_comment?"),
-    ({"state": {"xt_nothing": "absent"}}, "state.xt_nothing: the policy asks for no module of this name"),
-])
+@cases
 def test_what_no_case_can_be(change, sentence):
     with pytest.raises(BadInput) as refused:
         findings_of(CHECK, dict(FAILS, **change))

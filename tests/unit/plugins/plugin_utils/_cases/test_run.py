@@ -6,6 +6,7 @@
 import json
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import run_of
@@ -72,13 +73,7 @@ def test_cases_of_no_check(tmp_path):
     assert run(tmp_path, given="checks/site.yml")[1] == []
 
 
-@pytest.mark.parametrize("cases, sentence", [
-    ([dict(CASES[0], expcet="pass")],
-     "checks/tests/SITE-CNI001.yml: case 1 (none): the key expcet is not known; did you mean expect?"),
-    ([dict(CASES[0], policy={"node_policy_proxy_mod": "ipvs"})],
-     "checks/tests/SITE-CNI001.yml: case 1 (none): The policy variable node_policy_proxy_mod is not known; did you mean "
-     "node_policy_proxy_mode?"),
-])
+@cases
 def test_a_mistake_in_a_case(tmp_path, cases, sentence):
     with pytest.raises(BadInput) as refused:
         run(tmp_path, cases)

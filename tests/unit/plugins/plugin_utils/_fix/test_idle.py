@@ -4,6 +4,7 @@
 """Whether a batch has nothing to fix: in doubt it has."""
 
 import pytest
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
@@ -56,12 +57,7 @@ def test_one_host_is_enough_and_is_asked_first_from_then_on():
     assert asked(a=host(HEALTHY)) == (True, ["a"]), "it is in another batch"
 
 
-@pytest.mark.parametrize("fix, variables, nothing", [
-    ("none", {}, True), ("safe", {}, True), ("guarded", {}, False), ("disruptive", {}, False),
-    ("safe", {"preflight_fix": "guarded"}, False), ("guarded", {"preflight_fix": "none"}, False),
-    ("safe", {"preflight_fix": "{{ which }}"}, False), ("all", {}, False), ("safe", {"preflight_fix": ["safe"]}, False),
-    ("safe", {"preflight_fix": None}, True),
-])
+@cases
 def test_the_class_that_reaches_furthest_counts(fix, variables, nothing):
     assert asked(fix, a=host(HEALTHY), b=host(GUARDED, **variables))[0] is nothing
 

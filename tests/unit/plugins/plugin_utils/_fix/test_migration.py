@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a migration between the backends is complete, and which conditions are not met."""
 
-import pytest
-from backend_facts import facts, row
+from backend_facts import facts
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration
 
@@ -19,20 +19,7 @@ def test_a_migration_that_is_through():
     assert unsettled(facts(none), before={"kubelet_backend": {"ipv6": "none"}}) == []
 
 
-@pytest.mark.parametrize(
-    "change, before, said", [
-        ({"backend": "legacy"}, None, ["the iptables programs of the node use the legacy backend"]),
-        ({"kubelet_backend": {"ipv4": "legacy"}}, None, ["kubelet has its IPv4 chains in the legacy backend"]),
-        ({"kubelet_backend": {"=ipv4": None}}, None, ["kubelet has its IPv4 chains in an unknown backend"]),
-        ({"kube_proxy_backend": {"ipv6": "both"}}, None, ["kube-proxy has its IPv6 chains in both backends"]),
-        ({"kube_proxy_backend": {"ipv6": "none"}}, {"kube_proxy_backend": {"ipv6": "legacy"}},
-         ["kube-proxy has its IPv6 chains in no backend"]),
-        ({"sets": [row("nft", hint=True), row("legacy", kube_rules=3)]}, None,
-         ["IPv4 chains of Kubernetes are in the legacy backend"]),
-        ({"sets": [row("legacy", kube_rules=None, readable=False)]}, None,
-         ["IPv4 chains of Kubernetes may be in the legacy backend"]),
-        ({"sets": [row("legacy", rules=12)]}, None, []),
-    ])
+@cases
 def test_what_is_missing(change, before, said):
     assert unsettled(facts(change), before=before) == said
 

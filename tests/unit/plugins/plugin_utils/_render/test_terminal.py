@@ -7,6 +7,7 @@ import json
 from unittest import mock
 
 import pytest
+from case_rows import cases
 from healthy import healthy
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,16 +50,7 @@ def test_subjects_with_the_same_observation_share_a_line_and_the_fix_stands_once
     assert text.count("why: a reason") == 1 and text.count("fix: a fix") == 1
 
 
-@pytest.mark.parametrize(
-    "place, kubelet, words", [
-        ("live", "running", "live node"),
-        ("live", "installed", "live, kubelet does not run here: judged as a future node"),
-        ("live", "absent", "live, no kubelet here: judged as a future node"), ("live", None, "live"),
-        ("image", "installed", "image, kubelet is installed"),
-        ("image", "absent", "image, no kubelet here: judged as a future node"),
-        ("container", "absent", "container, no kubelet here: judged as a future node"),
-        ("container", None, "container"), ("bundle", None, "bundle"), ("\x1b[2J", None, "\\x1b[2J"),
-    ])
+@cases
 def test_the_header_says_the_place_and_whether_it_is_a_node(place, kubelet, words):
     known = report([_finding.finding(CHECK, "pass")])
     known["summary"].update(place=place, kubelet=kubelet)
@@ -272,15 +264,7 @@ def test_no_line_is_wider_than_the_terminal(width):
         assert width < 300 or max(map(len, lines)) > 280, "what there is room for stands in it"
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("plain", "plain"),
-    ("\x1b[31mred", "\\x1b[31mred"),
-    ("a\rb\x07", "a\\x0db\\x07"),
-    ("\u202eabc\u2066", "\\u202eabc\\u2066"),
-    ("\x9b2J", "\\x9b2J"),
-    ("\ud800", "\\ud800"),
-    ("größe 中", "größe 中"),
-])
+@cases
 def test_escaped(text, expected):
     assert escaped(text) == expected
 
