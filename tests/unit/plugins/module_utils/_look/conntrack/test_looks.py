@@ -7,10 +7,23 @@ import looks
 import pytest
 from conntrack_node import looked_at
 from fake_tools import ToolNode
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack.sysctl_boot import SysctlBoot
 
-LOOKS = {"live_conntrack": lambda tree, _place, **asked: looked_at(ToolNode(tree), asked)}
+
+def live(tree, _place, **asked):
+    """The section of a node whose programs run, and `ran`: those that ran."""
+    host = ToolNode(tree)
+    return dict(looked_at(host, asked), ran=host.ran)
+
+
+def sysctl_boot(tree, _place, loader="systemd"):
+    found = SysctlBoot(Host(tree), loader)
+    answer = found.assignment("net/netfilter/nf_conntrack_max")
+    return {"value": answer and answer.value, "where": answer and answer.where, "status": found.status,
+            "masked": found.masked}
 
 
 @pytest.mark.parametrize("case", looks.cases("conntrack"), ids=str)
 def test_look(case, tmp_path):
-    looks.check(case, tmp_path, LOOKS)
+    looks.check(case, tmp_path, {"live_conntrack": live, "sysctl_boot": sysctl_boot})

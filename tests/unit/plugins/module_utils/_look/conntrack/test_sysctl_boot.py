@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What sysctl.d sets at boot: chosen trees, and random ones against the real systemd-sysctl."""
+"""The sysctls that sysctl.d sets at boot: random trees against the real systemd-sysctl, and limits."""
 
 import random
 import shutil
@@ -29,74 +29,6 @@ PATTERNS = ("net.ipv4.conf.*.rp_filter", "net/ipv4/conf/*/rp_filter", "net.netfi
             "net.netfilter.nf_conntrack_[mb]*", "net.*.ip_forward", "net.ipv4.conf.???.rp_filter", "net/*/conf/all/*",
             "net.netfilter.nf_conntrack_[!m]*", "net.netfilter.nf_conntrack_[^m]*")
 LOOSE = ("# net.ipv4.ip_forward = 7", "; a", "", "   ", "net.ipv4.ip_forward", "=", "= 5", "net.nothing.there = 1")
-
-
-def boot(tmp_path, manifest, loader="systemd"):
-    return SysctlBoot(Host(node_tree.unpack(manifest, tmp_path)), loader)
-
-
-def assigned(found, key=MAX):
-    answer = found.assignment(key)
-    return answer and (answer.value, answer.where)
-
-
-@pytest.mark.parametrize(
-    "manifest, answer", [
-        ({}, None),
-        ({"etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"}, ("1", "/etc/sysctl.d/a.conf:1")),
-        # By base name, whatever the directory; the last one wins.
-        ({"usr/lib/sysctl.d/99.conf": "#\nnet.netfilter.nf_conntrack_max=2\n",
-          "etc/sysctl.d/50.conf": "net.netfilter.nf_conntrack_max=1\n"}, ("2", "/usr/lib/sysctl.d/99.conf:2")),
-        # The higher directory hides a file of the same name, and a link to /dev/null masks it.
-        ({"usr/lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=2\n", "etc/sysctl.d/a.conf": "\n"}, None),
-        ({"usr/lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=2\n", "etc/sysctl.d/a.conf": node_tree.MASKED},
-         None),
-        ({"lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=2\n",
-          "run/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=3\n"}, ("3", "/run/sysctl.d/a.conf:1")),
-        # Debian's link to the old file.
-        ({"etc/sysctl.conf": "net.netfilter.nf_conntrack_max=4\n",
-          "etc/sysctl.d/99-sysctl.conf": node_tree.link("../sysctl.conf")}, ("4", "/etc/sysctl.d/99-sysctl.conf:1")),
-        ({"etc/sysctl.conf": "net.netfilter.nf_conntrack_max=4\n"}, None),
-        # A later line that takes the key out leaves it unset; an earlier one is overwritten.
-        ({"etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n-net.netfilter.nf_conntrack_max\n"}, None),
-        ({"etc/sysctl.d/a.conf": "-net.netfilter.nf_conntrack_max\nnet.netfilter.nf_conntrack_max=1\n"},
-         ("1", "/etc/sysctl.d/a.conf:2")),
-        # Patterns count only where no line names the key.
-        ({"etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n",
-          "etc/sysctl.d/b.conf": "net.netfilter.nf_conntrack_*=2\n"}, ("1", "/etc/sysctl.d/a.conf:1")),
-        ({"etc/sysctl.d/a.conf": "-net.netfilter.nf_conntrack_max\nnet.netfilter.nf_conntrack_*=2\n"}, None),
-        ({"etc/sysctl.d/a.conf": "net.netfilter.*=2\nnet.netfilter.nf_conntrack_m*=3\n"},
-         ("3", "/etc/sysctl.d/a.conf:2")),
-    ])
-def test_who_wins(manifest, answer, tmp_path):
-    assert assigned(boot(tmp_path, manifest)) == answer
-
-
-@pytest.mark.parametrize("loader, answer", [("systemd", "1"), ("openrc", "4"), ("sysvinit", "4"), ("unknown", "4")])
-def test_other_inits_read_the_old_file_last(loader, answer, tmp_path):
-    manifest = {"etc/sysctl.conf": "net.netfilter.nf_conntrack_max=4\n",
-                "etc/sysctl.d/zz.conf": "net.netfilter.nf_conntrack_max=1\n"}
-    assert boot(tmp_path, manifest, loader).assignment(MAX).value == answer
-
-
-def test_a_masked_service(tmp_path):
-    masked = {"etc/systemd/system/systemd-sysctl.service": node_tree.MASKED,
-              "etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"}
-    assert boot(tmp_path / "a", masked).masked and not boot(tmp_path / "b", masked,
-                                                            "openrc").masked and not boot(tmp_path / "c", {}).masked
-
-
-@pytest.mark.parametrize("content, status", [(node_tree.FIFO, "unparsed"), (node_tree.sparse(5 << 20), "unparsed")])
-def test_what_cannot_be_read_is_told(content, status, tmp_path):
-    found = boot(tmp_path,
-                 {"etc/sysctl.d/b.conf": content, "etc/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"})
-    assert found.status == status and assigned(found)[0] == "1"
-
-
-def test_a_link_that_leads_nowhere_hides_what_it_hides(tmp_path):
-    found = boot(tmp_path, {"etc/sysctl.d/a.conf": node_tree.link("/nowhere"),
-                            "usr/lib/sysctl.d/a.conf": "net.netfilter.nf_conntrack_max=1\n"})
-    assert (found.status, found.assignment(MAX)) == ("ok", None)
 
 
 def random_tree(source):
