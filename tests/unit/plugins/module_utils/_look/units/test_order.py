@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a boot starts, what starts units later, and in which order: on trees of units like those of nodes."""
+"""The order of units with drop-ins that are tried out; the rest is in tests/looks/units."""
 
 import pytest
 
@@ -31,82 +31,6 @@ def units(tmp_path):
     def made(*manifests):
         return Units(Host(node_tree.unpack(node_tree.merged(BOOT, NETWORK, *manifests), tmp_path)), {"place": "image"})
     return made
-
-
-@pytest.mark.parametrize(
-    "manifest, expected", [
-        ({}, False),
-        (ENABLED, True),
-        ({ETC + "multi-user.target.d/x.conf": "[Unit]\nWants=iptables.service\n"}, True),
-        ({ETC + "kubelet.service.d/x.conf": "[Unit]\nRequires=other.service\n",
-          VENDOR + "other.service": "[Unit]\nBindsTo=iptables.service\n"}, True),
-        ({ETC + "kubelet.service.d/x.conf": "[Unit]\nRequisite=iptables.service\nAfter=iptables.service\n"}, False),
-        ({ETC + "rescue.target.wants/iptables.service": node_tree.link("../iptables.service")}, False),
-        (dict(ENABLED, **{ETC + "iptables.service": node_tree.MASKED}), False),
-        ({ETC + "multi-user.target.wants/iptables.service": node_tree.MASKED}, False),
-        (dict(ENABLED, **{ETC + "default.target": node_tree.link("/usr/lib/systemd/system/basic.target")}), False),
-    ], ids=["nobody", "link", "drop-in", "through others", "requisite", "another target", "masked", "masked link",
-            "another default"])
-def test_what_a_boot_starts(units, manifest, expected):
-    found = units(WANTED, {VENDOR + "iptables.service": IPTABLES}, manifest)
-    assert found.starts_at_boot("iptables.service") is expected
-
-
-def test_without_a_default_target_nothing_can_be_told(units):
-    assert units({VENDOR + "default.target": None, VENDOR + "a.service": IPTABLES}).starts_at_boot("a.service") is None
-
-
-def test_what_starts_a_unit_later(units):
-    found = units({
-        VENDOR + "a.service": IPTABLES, VENDOR + "a.timer": "[Timer]\nOnCalendar=daily\nOnBootSec=5\nPersistent=yes\n",
-        VENDOR + "b.timer": "[Timer]\nUnit=a.service\nUnit=c.service\nOnCalendar=\n",
-        VENDOR + "p.path": "[Path]\nPathChanged=/x\nUnit=a.service\n",
-        VENDOR + "s.socket": "[Socket]\nListenStream=22\nAccept=yes\n", VENDOR + "s@.service": IPTABLES,
-        VENDOR + "t@.timer": "[Timer]\nUnit=a.service\n",
-        ETC + "timers.target.wants/t@x.timer": node_tree.link("../t@.timer"),
-        ETC + "m.timer": node_tree.MASKED, ETC + "gone.timer": node_tree.link("/gone")})
-    assert [tuple(each) for each in found.activated_by("a.service")] == [
-        ("p.path", "path", ("PathChanged=/x",)), ("a.timer", "timer", ("OnCalendar=daily", "OnBootSec=5")),
-        ("b.timer", "timer", ()), ("t@x.timer", "timer", ())]
-    assert [each.name for each in found.activated_by("s@.service")] == ["s.socket"]
-    assert found.activated_by("s.service") == found.activated_by("m.service") == found.activated_by("c.service") == []
-
-
-@pytest.mark.parametrize("said, expected", [
-    ("", False),
-    ("Before=kubelet.service\n", True),
-    ("Before=network-pre.target\nWants=network-pre.target\n", True),
-    # No unit starts these targets, so they order nothing.
-    ("Before=network-pre.target\n", False),
-    ("Before=eta.target\n", False),
-    ("Before=network.target\nWants=network.target\n", True),
-    ("After=kubelet.service\n", False),
-    ("Before=basic.target\nDefaultDependencies=no\n", True),
-    ("WantedBy=multi-user.target\n", False),
-])
-def test_who_waits_for_whom(units, said, expected):
-    found = units(WANTED, ENABLED, {VENDOR + "iptables.service": IPTABLES + said,
-                                    VENDOR + "eta.target": "[Unit]\nBefore=kubelet.service\n"})
-    assert order.ordered_before(found, "iptables.service", "kubelet.service") is expected
-    assert order.ordered_before(found, "kubelet.service", "iptables.service") is (said == "After=kubelet.service\n")
-
-
-def test_units_that_a_boot_does_not_start_are_ordered_as_if_it_did(units):
-    found = units({VENDOR + "kubelet.service": KUBELET,
-                   VENDOR + "iptables.service": IPTABLES + "Before=network-pre.target\nWants=network-pre.target\n"})
-    assert not found.starts_at_boot("iptables.service")
-    assert order.ordered_before(found, "iptables.service", "kubelet.service")
-    assert order.ordered_before(found, "basic.target", "kubelet.service")
-    assert not order.ordered_before(found, "gone.service", "kubelet.service")
-    assert not order.ordered_before(found, "kubelet.service", "kubelet.service")
-
-
-def test_a_target_comes_after_what_it_wants(units):
-    found = units(WANTED, ENABLED, {VENDOR + "iptables.service": IPTABLES,
-                                    VENDOR + "late.service": IPTABLES + "After=multi-user.target\n",
-                                    ETC + "multi-user.target.wants/late.service": node_tree.link("../late.service")})
-    assert order.ordered_before(found, "iptables.service", "late.service")
-    assert not order.ordered_before(found, "late.service", "multi-user.target")
 
 
 def test_a_drop_in_is_tried_out(units):
