@@ -181,7 +181,7 @@ class ActionModule(LookingAction):
             look = self._look_options(stale) if stale else None
             answer = self._answer(calls.MODULE, calls.arguments_of(given, look))
             answers = calls.answers_of(answer, names)
-            looked = self._sections_of(answer) if stale else None  # A node can answer more than it was asked for.
+            looked = self._sections_of(answer, look) if look else None  # A node can answer more than it was asked for.
         else:
             answers = [self._answer(name, options) for name, options in given]
         return [_answer.documented_part(answer, name) for name, answer in zip(names, answers)], looked
@@ -192,10 +192,10 @@ class ActionModule(LookingAction):
         return dict(options, timeout=place["timeout"])
 
     @staticmethod
-    def _sections_of(answer):
-        """What `look` returns, from a call that looked too; None where it did not, or not at anything that can be
-        read."""
-        looked = sections_of({"ansible_facts": calls.looked_of(answer)})
+    def _sections_of(answer, options):
+        """What `look` returns, from a call that looked with these options too; None where it did not, or not at
+        anything that can be read."""
+        looked = sections_of({"ansible_facts": calls.looked_of(answer)}, options["gather_subset"])
         return looked if looked[0] and not answer.get("unreachable") else None
 
     def _answer(self, name, arguments):

@@ -242,6 +242,15 @@ ansible_facts:
         reached: {description: Whether the node was looked at., type: bool, returned: always, sample: true}
         reason: {description: 'Why it was not, or null.', type: str, returned: always,
                  sample: 'unreachable: no route to host'}
+        unusable:
+          description: Sections of the evidence that the answer of the node lacks, or that are not as documented.
+          type: list
+          elements: dict
+          returned: where there are any
+          contains:
+            section: {description: Name of the section., type: str, returned: always, sample: node_conntrack}
+            reason: {description: Why it is not used., type: str, returned: always,
+                     sample: the node's answer lacks node_conntrack}
         os: {description: 'Name of the operating system, or null.', type: str, returned: always,
              sample: Debian GNU/Linux 12}
         place: {description: 'Kind of place, or null.', type: str, returned: always, sample: live}

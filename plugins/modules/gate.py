@@ -11,7 +11,8 @@ version_added: 0.1.0
 description:
   - Judges the findings of M(kubenode.netfilter.assess) in this run, host by host, on the controller, without a
     connection.
-  - A host that this run has not assessed, or could not look at, does not pass unless O(unreached) allows it.
+  - A host that this run has not assessed, or could not look at, does not pass unless O(unreached) allows it. The same is
+    true of a host whose answer lacks a part, or has a value that no module of this collection returns.
   - With C(run_once) the task is refused unless the filter P(kubenode.netfilter.nothing_blocks#filter) is true of all
     hosts of the batch.
   - An option that a task leaves out is that of role C(node_gate), such as the variable C(node_gate_mode) of the host
@@ -39,7 +40,8 @@ options:
     choices: [fail, warn, ignore]
     default: warn
   unreached:
-    description: A host without evidence. V(fail) blocks, V(warn) prints a warning, V(ignore) does neither.
+    description: A host without evidence, or with evidence that lacks a part or is not as documented. V(fail) blocks,
+      V(warn) prints a warning, V(ignore) does neither.
     type: str
     choices: [fail, warn, ignore]
     default: fail

@@ -77,6 +77,8 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings, policy.checks),
                    waivers=_waivers.used(policy.waivers, findings, _run.STARTED.date(), policy.idle_waivers),
                    needs_root=_unknown.needing_root(findings, checks, evidence))
+    if problems and not not_reached:
+        summary["unusable"] = [{"section": name, "reason": problems[name]} for name in sorted(problems)]
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
     facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings,
                  node_assess_required_modules=modules, node_assess_summary=summary,

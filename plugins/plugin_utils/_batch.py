@@ -46,7 +46,8 @@ def passes(facts: object) -> bool:
     """True if this run has judged the host with these `ansible_facts`, and each finding that its summary counts passes
     or is skipped, so that a gate with any settings neither fails nor warns about the host."""
     summary = facts.get("node_assess_summary") if isinstance(facts, Mapping) else None
-    if not isinstance(summary, Mapping) or summary.get("run") != _run.ID or summary.get("reached") is not True:
+    if (not isinstance(summary, Mapping) or summary.get("run") != _run.ID or summary.get("reached") is not True
+            or summary.get("unusable")):
         return False
     rows = _kept.unpacked(facts).get("node_assess_findings")
     if not rows or not isinstance(rows, list) or not all(

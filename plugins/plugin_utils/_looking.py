@@ -53,12 +53,15 @@ class LookingAction(CallingAction):
             # The last two are raised if the answer of a node is not the JSON of this collection, such as 100,000
             # brackets.
             return {}, {}, "the module could not be run: %s" % _short(error)
-        return sections_of(answer)
+        return sections_of(answer, module_arguments["gather_subset"])
 
     def judged(self, looked, checks, policy, task_vars, known, attempts=(), with_evidence=False):
         """The facts of the host, from what `look` returned; `known` are its facts so far, `with_evidence` keeps all
         sections."""
         evidence, problems, reason = looked
+        # Sections that this look did not ask for are as the earlier look left them.
+        earlier = {row["section"]: row["reason"] for row in (_run.summary_of(known) or {}).get("unusable", ())}
+        problems = dict({name: earlier[name] for name in earlier if name not in evidence}, **problems)
         before = _run.findings_of(known)
         return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_peak(task_vars),
                                 problems, self._keeps_all(with_evidence, task_vars),
@@ -113,14 +116,16 @@ def options_of_look(arguments, checks, policy):
     return dict(options, modules=policy.module_names, hook_directories=policy.values["hook_directories"])
 
 
-def sections_of(answer):
-    """The result of `LookingAction.look`, from the answer of node_facts."""
+def sections_of(answer, subsets=()):
+    """The result of `LookingAction.look`, from the answer of node_facts to a question for these `subsets`."""
     if answer.get("unreachable"):
         return {}, {}, "unreachable: %s" % _message(answer, "msg")
     sections, problems = _evidence.checked_sections(answer.get("ansible_facts"))
     if answer.get("failed") or not (sections or problems):
         messages = [_message(answer, key) for key in ("msg", "module_stderr", "module_stdout") if answer.get(key)]
         return {}, {}, "the module failed: %s" % ("; ".join(messages[:2]) or "it returned nothing")
+    problems.update((name, "the node's answer lacks %s" % name)
+                    for name in map("node_".__add__, subsets) if name not in sections and name not in problems)
     return sections, problems, None
 
 

@@ -59,10 +59,10 @@ def _checked(facts):
 
 
 def _is_summary(summary):
-    """Whether no required value is null: whether the node was reached and is immutable, and the check and waiver of
-    each row."""
+    """Whether no required value is null: whether the node was reached and is immutable, and the texts of each row."""
     texts = [summary["reached"],
              summary["immutable"]] + [row[key] for row in summary["disabled"] for key in ("check", "reason")]
+    texts += [row[key] for row in summary.get("unusable", ()) for key in ("section", "reason")]
     return None not in texts + [
         row[key] for row in summary["waivers"] for key in _waivers.KEYS + ("days_left",)]
 

@@ -18,8 +18,8 @@ _NAMED = 10
 
 class Weighed(NamedTuple):
     """The findings of one level, the worst failure first, and ids of checks that are unknown because the look was not
-    made as root; or the reason why nothing was judged. `below` are the unknown findings below `severity`, which the
-    sentences only count."""
+    made as root; and the reason why nothing was judged, or not all of the answer. `below` are the unknown findings
+    below `severity`, which the sentences only count."""
 
     findings: list[dict]
     needs_root: tuple[str, ...] | list[str]
@@ -51,7 +51,8 @@ def weighed(facts, severity, unknown, unreached, waived="ignore", classes=_catal
             levels["warn" if level == "fail" and not _is_of(row, classes, users) else level].append(row)
     below = [row for row in findings if row["status"] == _finding.UNKNOWN
              and not _finding.at_least(row["severity"], severity)]
-    return {level: Weighed(found, summary["needs_root"], None, below, severity)
+    reason = _not_usable(summary.get("unusable"))
+    return {level: Weighed(found, summary["needs_root"], reason if level == unreached else None, below, severity)
             for level, found in levels.items()}, summary
 
 
@@ -72,12 +73,20 @@ def _not_judged(summary, findings):
     return None
 
 
+def _not_usable(unusable):
+    """A node that hides a fault could answer so; a node that has one, but not this, gives evidence that fits."""
+    if not unusable:
+        return None
+    more = " (and %d more sections)" % (len(unusable) - 1) if len(unusable) > 1 else ""
+    return ("%s%s; assess the node again, and if the answer stays so, look on the node for what changes it, or report a "
+            "bug of this collection" % (unusable[0]["reason"], more))
+
+
 def sentences(level):
-    """One sentence for each failing or waived finding and for each cause of unknown findings, or the reason why nothing
-    was judged."""
-    if level.reason:
-        return [level.reason]
-    failing = ["%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row)) for row in _failing(level)]
+    """The reason why not all was judged, and one sentence for each failing or waived finding and for each cause of
+    unknown findings."""
+    failing = [level.reason] if level.reason else []
+    failing += ["%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row)) for row in _failing(level)]
     failing += ["%s (%s) is waived %s" % (row["check"], row["severity"], row["waiver"]) for row in _waived(level)]
     return failing + [sentence or "%s (%s) is unknown: %s" % (rows[0]["check"], rows[0]["severity"], rows[0]["reason"])
                       for rows, sentence in _unknown.by_cause(level.findings, level.needs_root, level.below,
@@ -102,7 +111,7 @@ def not_fit(blocking, report=None):
     parts = [_counted("finding", failing, _named(failing)), _counted("waived finding", waived, _named(waived)),
              _counted("unknown check", denied, "not run as root, use --become", len(denied_below)),
              _counted("unknown check", others, _named(others), len(blocking.below) - len(denied_below))]
-    because = blocking.reason or ", ".join(filter(None, parts))
+    because = ", ".join(filter(None, [*parts, blocking.reason]))
     # A reason is the text of another program and may be a sentence.
     return "Not fit for traffic: %s" % ("%s. Report: %s" % (because.rstrip("."), report) if report else because)
 

@@ -21,24 +21,35 @@ CONNTRACK_LIMIT = 10 * 1024
 HOOKS_LIMIT = 12 * 1024
 HOOKS_ALONE_LIMIT = 40 * 1024
 BLOCKS_LIMIT = 3
+# The controller refuses numbers above 64 bits.
+_NUMBER_LIMIT = 2 ** 64
 # Characters of a text; JSON writes a character that is not ASCII in six bytes or more.
 _PLAIN = re.compile(r"[ -~]*\Z")
 ASCII_LIMIT = 300
 WIDE_LIMIT = 60
 
 
-def presentable(value, narrow=False):
-    """`value` with every text cut to a length limit and without invalid Unicode (bytes of file names, halves of JSON
-    escapes)."""
+def presentable(value, narrow=False, whole=False):
+    """`value` with every text cut to a length limit (except with `whole`) and without invalid Unicode (bytes of file
+    names, halves of JSON escapes), and null for a number that no answer may have: where a file or a metric holds such a
+    number, only this one is unread."""
     if isinstance(value, str):
-        text = value.encode("utf-8", "replace").decode("utf-8")
+        text = _valid(value)
+        if whole:
+            return text
         limit = ASCII_LIMIT if _PLAIN.match(text) else WIDE_LIMIT
         return text[:40 if narrow else limit]
+    if isinstance(value, (int, float)):
+        return value if -_NUMBER_LIMIT < value < _NUMBER_LIMIT else None
     if isinstance(value, dict):
-        return {key: presentable(content, narrow) for key, content in value.items()}
+        return {_valid(key): presentable(content, narrow, whole) for key, content in value.items()}
     if isinstance(value, list):
-        return [presentable(content, narrow) for content in value]
+        return [presentable(content, narrow, whole) for content in value]
     return value
+
+
+def _valid(text):
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def fitted(sections):
@@ -48,6 +59,8 @@ def fitted(sections):
     if _size(others) > OTHERS_LIMIT:
         others = presentable(others, narrow=True)
     found = dict(sections, **others)
+    if "node_logs" in found:
+        found["node_logs"] = presentable(found["node_logs"], whole=True)
     if "node_conntrack" in found:
         section = presentable(found["node_conntrack"])
         found["node_conntrack"] = section if _size(section) <= CONNTRACK_LIMIT else presentable(section, narrow=True)

@@ -12,7 +12,8 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import gate
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _batch, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._looking import LookingAction, sections_of
 
 
 def judged(arguments, denied=(), waivers=(), variables=(), others=None, facts=None, **modules):
@@ -153,6 +154,25 @@ def test_a_host_that_was_not_assessed():
     result = judged({"unreached": "warn"})
     assert not result["blocked"] and result["warnings"] == ["web-1: this run has not assessed the node"]
     assert judged({"unreached": "ignore"})["msg"] == "No finding blocks: nothing was judged"
+
+
+def test_an_answer_without_a_key_or_a_section_blocks_until_a_later_look_replaces_it():
+    policy, evidence = _policy.default_policy(), healthy(_policy.default_policy().module_names)
+    del evidence["node_conntrack"]["max"], evidence["node_ipvs"]
+    sections, problems, _reason = sections_of({"ansible_facts": evidence}, ["conntrack", "ipvs", "host"])
+    looker = LookingAction.__new__(LookingAction)
+    looker._earlier_peak, looker._keeps_all = lambda _variables: 0, lambda *_arguments: False
+    facts = looker.judged((sections, problems, None), _assess.chosen_checks(None), policy, {}, {})
+    blocked = judged({}, facts=facts)
+    assert blocked["failed"] and blocked["blocking"] == [
+        "the node's answer does not fit the documentation: node_conntrack.max is missing (and 1 more sections); assess "
+        "the node again, and if the answer stays so, look on the node for what changes it, or report a bug of this "
+        "collection"]
+    assert judged({"unreached": "warn"}, facts=facts)["warned"][0] == blocked["blocking"][0]
+    again = looker.judged(({"node_host": evidence["node_host"], "node_ipvs": healthy([])["node_ipvs"]}, {}, None),
+                          _assess.chosen_checks(["IPVS"]), policy, {}, facts)
+    assert [row["section"] for row in again["node_assess_summary"]["unusable"]] == ["node_conntrack"]
+    assert not _batch.passes(dict(facts, node_assess_summary=dict(again["node_assess_summary"], unknown=0)))
 
 
 @cases

@@ -32,6 +32,13 @@ def test_too_many_others_are_cut():
     assert fitted({"node_ipvs": ["b" * 100] * number}) == {"node_ipvs": ["b" * 40] * number}
 
 
+def test_a_value_that_no_answer_may_have_costs_only_itself():
+    odd = {"up": float("inf"), "none": float("nan"), "large": 10 ** 400, "b\udcff": ["c\udcff", -2 ** 64, 1.5, True, 7]}
+    found = {"up": None, "none": None, "large": None, "b?": ["c?", None, 1.5, True, 7]}
+    for section in ("node_ipvs", "node_conntrack", "node_logs"):
+        assert fitted({section: odd}) == {section: found}
+
+
 @pytest.mark.parametrize("number", [30, 90])
 def test_modules_give_way_to_the_chains(number):
     alone = fitted({"node_kernel_modules": modules(number)})
