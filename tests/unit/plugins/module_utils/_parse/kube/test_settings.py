@@ -5,7 +5,6 @@
 
 import json
 
-import pytest
 from hypothesis import example, given, strategies as st
 from case_rows import cases
 
@@ -19,44 +18,44 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kub
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kubelet_config import (
     DEFAULTS, FIELDS as KUBELET_FIELDS, parse_kubelet_config)
 
+HEAD = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
+KIND = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
-# The words that Go takes for a boolean.
 
 @cases
 def test_words(text, value):
+    """The words that Go takes for a boolean."""
     assert parse_go_bool(text) is value
 
 
-# Parser of the few fields of a KubeProxyConfiguration.
+def kube_proxy(text):
+    """The fields that are set."""
+    fields = parse_kube_proxy_config(text).fields
+    return fields and {name: value for name, value in fields.items() if value}
 
-HEAD = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
+
+def kubelet(text):
+    fields, problem = parse_kubelet_config(text)
+    assert (fields is None) == bool(problem)
+    return fields
+
+
+def arguments(text):
+    """Those of kubelet in a configuration of k3s."""
+    options, problem = parse_k3s_config(text, ("kubelet-arg",))
+    assert (options is None) == bool(problem)
+    return passed_on(options.get("kubelet-arg", ([], False))[0]) if options is not None else None
+
+
+PARSERS = {"kube-proxy": kube_proxy, "conntrack": parse_kube_proxy_conntrack, "kubelet": kubelet, "k3s": arguments}
 
 
 @cases
-def test_mode_and_scheduler(text, mode, scheduler):
-    fields, _problem = parse_kube_proxy_config(text)
-    assert (fields.pop("mode"), fields.pop("scheduler")) == (mode, scheduler) and not any(fields.values())
-
-
-@cases
-def test_what_is_of_the_cluster_and_what_is_masqueraded(text, cidr, local, iptables, nftables):
-    fields, _problem = parse_kube_proxy_config(text)
-    assert (fields["cluster_cidr"], fields["detect_local_mode"]) == (cidr, local)
-    assert (fields["masquerade_all"], fields["masquerade_all_nftables"]) == (iptables, nftables)
-
-
-@cases
-def test_connection_tracking(text, conntrack):
-    assert parse_kube_proxy_config(text).fields["conntrack"] == conntrack
-
-
-@cases
-def test_where_metrics_are_offered(text, metrics):
-    assert parse_kube_proxy_config(text).fields["metrics"] == metrics
+def test_what_is_read(parser, text, found):
+    assert PARSERS[parser](text) == found
 
 
 # A text that cannot be read as a whole is not treated as a configuration without settings.
-
 
 @cases
 def test_what_cannot_be_read_is_none(text):
@@ -72,14 +71,12 @@ def test_aliases_that_grow():
     assert parse_kube_proxy_config("\n".join(layers) + "\n" + HEAD + "mode: ipvs\n").fields["mode"] == "ipvs"
 
 
-@cases
-def test_something_else_is_none(text):
-    assert parse_kube_proxy_config(text).fields is None
-
-
 def test_nesting_without_end():
-    assert parse_kube_proxy_config('{"KubeProxyConfiguration":'
-                                   + "[" * 100000) == (None, "line 1: it is nested deeper than 40 levels")
+    for parse, head in ((parse_kube_proxy_config, '{"KubeProxyConfiguration":'),
+                        (parse_kubelet_config, '{"kind":"KubeletConfiguration",')):
+        fields, problem = parse(head + "[" * 100000)
+        assert fields is None and problem
+    assert problem == "line 1: it is nested deeper than 40 levels"
 
 
 @given(st.text() | st.dictionaries(st.sampled_from(["mode", "ipvs", "kind"]), st.none() | st.text() | st.integers()
@@ -93,66 +90,8 @@ def test_any_text_is_read_without_an_exception(text):
                                      for value in list(answer.values()) + list(conntrack.values()))
 
 
-# Settings of connection tracking as numbers.
-
-def test_every_field_is_read():
-    assert parse_kube_proxy_conntrack(
-        {
-            "maxPerCore": "0", "min": "262144", "tcpBeLiberal": "true", "tcpCloseWaitTimeout": "1h0m0s",
-            "tcpEstablishedTimeout": "24h", "udpStreamTimeout": "0s",
-            "udpTimeout": "90s"}) == {"maxPerCore": 0, "min": 262144, "tcpBeLiberal": 1, "tcpCloseWaitTimeout": 3600,
-                                      "tcpEstablishedTimeout": 86400, "udpStreamTimeout": 0, "udpTimeout": 90}
-
-
-def test_what_is_not_set_and_what_is_no_field_is_left_out():
-    assert parse_kube_proxy_conntrack({"max": "5", "min": None}) == {}
-
-
-@cases
-def test_a_value_that_cannot_be_read_makes_all_of_them_unknown(texts):
-    assert parse_kube_proxy_conntrack(texts) is None
-
-
-def test_each_field_has_its_flag():
+def test_each_field_has_its_flag_or_its_default():
     assert sorted(FLAGS.values()) == sorted(FIELDS) and len(FLAGS) == len(FIELDS)
-
-
-# Parser of the few fields of a KubeletConfiguration.
-
-KIND = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-KUBEADM = KIND + """\
-authentication:
-  x509:
-    clientCAFile: /etc/kubernetes/pki/ca.crt
-  webhook:
-    port: 1
-clusterDNS:
-- 10.96.0.10
-port: 10260
-staticPodURLHeader:
-  Authorization: ["Bearer of a secret"]
-makeIPTablesUtilChains: false
-"""
-
-
-@cases
-def test_fields(text, found):
-    assert parse_kubelet_config(text) == (found, None)
-
-
-@pytest.mark.parametrize("text", ["", "kind: KubeProxyConfiguration\nport: 1\n", '{"kind": "KubeletConfiguration"',
-                                  "{}", "\x7fELF", "port: 10250\n", '{"kind":"KubeletConfiguration",' + "[" * 100000,
-                                  "# kind: KubeletConfiguration\n", KIND + "port: 1\n    more: 2\n",
-                                  KIND + "<<: *x\n",
-                                  "x: &x {port: 1}\nport: 2\n" + KIND + "<<: *x\n", KIND + "? port\n: 1\n",
-                                  KIND + "port: !!int 10261\n", KIND + "x: {port: *y}\n", "  " + KIND + "port: 3\n",
-                                  KIND + "\tport: 3\n"])
-def test_something_else_is_none_kubelet_config(text):
-    fields, problem = parse_kubelet_config(text)
-    assert fields is None and problem
-
-
-def test_every_field_has_a_default():
     assert set(DEFAULTS) == set(KUBELET_FIELDS)
 
 
@@ -166,19 +105,6 @@ def test_any_text_is_read_without_an_exception_and_only_what_is_known_is_kept(te
         assert found is None or set(found) <= set(KUBELET_FIELDS)
         for value in (found or {}).values():
             assert value in ("promiscuous-bridge", "hairpin-veth", "none", None) or 0 <= value <= 99999
-
-
-# The options in a configuration of k3s.
-
-def arguments(text):
-    options, problem = parse_k3s_config(text, ("kubelet-arg",))
-    assert (options is None) == bool(problem)
-    return passed_on(options.get("kubelet-arg", ([], False))[0]) if options is not None else None
-
-
-@cases
-def test_arguments(text, wanted):
-    assert arguments(text) == wanted
 
 
 def test_whether_they_are_added_to_those_of_files_ahead():
