@@ -23,9 +23,9 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands
 
 # Each parser, and the letters of texts that it takes apart.
 PARSERS = {
-    "apt": (parse_apt_conf, 'DPkg:-IvoetsP{};"/*#\n \\'),
+    "apt": (parse_apt_conf, 'DPkg:-IvoetsP{};"/*#\n \\'), "cron of a user": (parse_cron_table, None),
     "cron of the system": (lambda text: parse_cron_table(text, with_user=True), None),
-    "cron of a user": (parse_cron_table, None), "anacron": (parse_anacron_table, None), "dnf": (parse_dnf_actions, None), "dpkg": (parse_dpkg_cfg, None),
+    "anacron": (parse_anacron_table, None), "dnf": (parse_dnf_actions, None), "dpkg": (parse_dpkg_cfg, None),
     "interfaces": (parse_interfaces, "auto ifcep-n\\\n#\r"), "logrotate": (parse_logrotate_conf, None),
     "udev": (parse_udev_rules, 'RUNPOGAM+=":{}\\\'\n #e$%/a b')}
 

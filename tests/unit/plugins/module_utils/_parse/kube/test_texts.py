@@ -10,7 +10,7 @@ import re
 import kube_proxy_captures
 import pytest
 from hypothesis import example, given, strategies as st
-from case_rows import cases
+from case_rows import cases, tables_of
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.cni_config import parse_cni_config
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.host_local import (
@@ -30,25 +30,7 @@ def test_types_in_order(text, plugins):
     assert parse_cni_config(text, True).plugins == plugins
 
 
-@pytest.mark.parametrize(
-    "text, is_list, problem", [
-        ('{"name": "x", "plugins": [{"type": "bridge"}]}', True, None),
-        ('{"name": "x", "type": "bridge"}', False, None), ('{"type": "bridge"}', False, None),
-        ('{"name": "x", "type": "bridge"}', True, "has no plugins"),
-        ('{"plugins": [{"type": "a"}]}', True, "has no name"),
-        ('{"name": "x", "plugins": []}', True, "has no plugins"),
-        ('{"name": "x", "plugins": [{"type": "a"}, {}]}', True, "has a plugin without type"),
-        ('{"name": "x", "plugins": [{"type": "a"}]}', False,
-         "has a list of plugins, which is read from files named .conflist only"), ("{}", False, "has no type"),
-        ("", True, "is empty"), (" \n", False, "is empty"), ("[]", True, "is not a JSON object"),
-        ('{"name": "x",\n "plugins": [{"type": "fl', True, "ends too early (truncated)"),
-        ('{"name": "x", "plugins": [{"type": "flannel"}', True, "ends too early (truncated)"),
-        ('{"name": "x"\n"y"}', True, "is not valid JSON at line 2"),
-        ('{"name": "x"} x', False, "is not valid JSON at line 1"),
-        ('{"type": "a", "mtu": NaN}', False, "is not valid JSON"),
-        ('\ufeff{"type": "a"}', False, "is not valid JSON at line 1"),
-        ('{"plugins":' + "[" * 100000, True, "is nested too deeply"),
-    ])
+@cases
 def test_what_libcni_refuses(text, is_list, problem):
     assert parse_cni_config(text, is_list).problem == problem
 
@@ -61,6 +43,7 @@ def test_programs_of_a_chain(plugins, programs):
 def test_a_list_of_plugins_beside_the_type_of_a_single_one_is_ignored():
     config = parse_cni_config('{"name": "n", "type": "bridge", "plugins": [{"type": "portmap"}]}', False)
     assert (config.plugins, config.problem) == (["bridge"], None)
+    assert parse_cni_config('{"plugins":' + "[" * 100000, True).problem == "is nested too deeply"
 
 
 JSON = st.recursive(st.none() | st.booleans() | st.floats() | st.text(),
@@ -170,34 +153,11 @@ def test_times_that_are_none(time):
 
 # What kubelet logs of its one-shot set-up, in the forms it had.
 
-SAID = {
-    "1.20": ("W1121 10:00:00.1     812 kubelet_network_linux.go:75] Failed to initialize %s iptables rules; some "
-             "functionality may be missing.",
-             "I1121 10:00:00.1     812 kubelet_network_linux.go:68] Initialized %s iptables rules."),
-    "before 1.24": ('I1121 10:00:00.1 812 kubelet_network_linux.go:80] "Failed to initialize protocol iptables rules; '
-                    'some functionality may be missing."'
-                    " protocol=%s", 'I1121 10:00:00.1 812 kubelet_network_linux.go:71] "Initialized protocol iptables '
-                                    'rules." protocol=%s'),
-    "1.24": ('I1121 10:00:00.1     812 kubelet_network_linux.go:71] "Failed to initialize iptables rules; some '
-             'functionality may be missing." protocol=%s',
-             'I1121 10:00:00.1     812 kubelet_network_linux.go:63] "Initialized iptables rules." protocol=%s'),
-    "1.26": ('I1121 10:00:00.1     812 kubelet_network_linux.go:58] "Failed to initialize iptables rules; some '
-             'functionality may be missing." protocol="%s"',
-             'I1121 10:00:00.1     812 kubelet_network_linux.go:50] "Initialized iptables rules." protocol="%s"'),
-    "json": ('{"ts":1763719200000.1,"caller":"kubelet/kubelet_network_linux.go:58","msg":"Failed to initialize '
-             'iptables rules; some functionality may be missing.","v":0,"protocol":"%s"}',
-             '{"ts":1763719200000.1,"msg":"Initialized iptables rules.","v":0,"protocol":"%s"}'),
-    "k0s": ('time="2026-11-21 10:00:00" level=info msg="I1121 10:00:00.1 812 kubelet_network_linux.go:58] \\"Failed to '
-            'initialize iptables rules; some functionality may be missing.\\" protocol=\\"%s\\"" component=kubelet '
-            'stream=stderr',
-            'time="2026-11-21 10:00:00" level=info msg="I1121 10:00:00.1 812 kubelet_network_linux.go:50] '
-            '\\"Initialized iptables rules.\\" protocol=\\"%s\\"" component=kubelet stream=stderr'),
-}
+SAID = [row[what] % "IPv4" for row in tables_of(__file__)["every_form"] for what in ("failed", "done")]
 
 
-@pytest.mark.parametrize("version", sorted(SAID))
-def test_every_form(version):
-    failed, done = SAID[version]
+@cases
+def test_every_form(version, failed, done):
     found = parse_kubelet_log(failed % "IPv4" + "\n" + done % "IPv6" + "\n")
     assert (found["ipv4"][0], found["ipv6"][0]) == (True, False)
     assert "iptables rules" in found["ipv4"][1] and "IPv4" in found["ipv4"][1] and "\\" not in found["ipv4"][1]
@@ -206,9 +166,8 @@ def test_every_form(version):
 
 
 def test_what_was_said_last_counts():
-    failed, done = SAID["1.24"]
-    assert parse_kubelet_log("\n".join([failed % "IPv4", done % "IPv4"]))["ipv4"][0] is False
-    assert parse_kubelet_log("\n".join([done % "IPv4", failed % "IPv4"]))["ipv4"][0] is True
+    assert parse_kubelet_log("\n".join(SAID[:2]))["ipv4"][0] is False
+    assert parse_kubelet_log("\n".join(SAID[1::-1]))["ipv4"][0] is True
 
 
 @cases
@@ -216,8 +175,7 @@ def test_what_says_nothing(line):
     assert parse_kubelet_log(line) == {}
 
 
-@given(st.text() | st.lists(st.sampled_from([line % "IPv4" for pair in SAID.values()
-                                             for line in pair]) | st.text(max_size=30)).map("\n".join))
+@given(st.text() | st.lists(st.sampled_from(SAID) | st.text(max_size=30)).map("\n".join))
 def test_any_text(text):
     found = parse_kubelet_log(text)
     assert set(found) <= {"ipv4",

@@ -15,7 +15,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.loc
     Lock, device_of, parse_proc_locks)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.modules import parse_proc_modules
 
-
 # Pod and container of a process, from /proc/PID/cgroup.
 
 UID = "a5c1f8d5-1919-434d-add7-4afaafdaef89"
@@ -23,6 +22,14 @@ BARS = UID.replace("-", "_")
 STATIC = "c9b2a5f0d31e4b7a8f60e1d2c3b4a596"
 ID = "5eed917563583925ffdbd40a64efb2aaffe58638e57add8becaf460fe74f5b1c"
 OTHER = "9" * 64
+PARSERS = {"cgroup": parse_cgroup, "locks": parse_proc_locks, "modules": parse_proc_modules,
+           "locks of inode 1467": lambda text: parse_proc_locks(text, 1467),
+           "locks of inode 467": lambda text: parse_proc_locks(text, 467)}
+
+
+@cases
+def test_what_is_read(parser, text, found):
+    assert PARSERS[parser](text) == found
 
 
 @pytest.mark.parametrize("form", ["0::%s\n", "12:freezer:%s\n11:cpu,cpuacct:/\n1:name=systemd:%s\n0::/\n",
@@ -30,16 +37,6 @@ OTHER = "9" * 64
 @cases
 def test_names_of_groups(path, uid, container, form):
     assert parse_cgroup(form.replace("%s", path)) == Place(uid, container)
-
-
-@cases
-def test_no_container(text):
-    assert parse_cgroup(text) is None
-
-
-def test_the_line_that_tells_most():
-    assert parse_cgroup("3:pids:/docker/%s\n2:cpu:/kubepods/pod%s\n1:memory:/kubepods/pod%s/%s\n"
-                        % (OTHER, UID, UID, ID)) == Place(UID, ID)
 
 
 @given(st.text())
@@ -58,45 +55,12 @@ def test_what_kubelet_writes_is_read_back(uid, number, systemd, before):
     assert parse_cgroup("0::/%s%s\n" % (before, path)) == Place(str(uid), container)
 
 
-# Parser of /proc/locks.
+# Locks and modules.
 
-# The second waiter waits for the first one, and so is one blank further in.
-SAMPLE = """\
-1: FLOCK  ADVISORY  WRITE 4711 00:19:1467 0 EOF
-1: -> FLOCK  ADVISORY  WRITE 4712 00:19:1467 0 EOF
-1:  -> FLOCK  ADVISORY  WRITE 0 00:19:1467 0 EOF
-2: OFDLCK ADVISORY  READ -1 fe:00:5343541 100 100
-3: POSIX  ADVISORY  WRITE 88 103:1f:14670 1073741826 1073742335
-4: LEASE  ACTIVE    READ 12 08:01:9 0 EOF
-5: FLOCK  ADVISORY  READ 13 <none>:0 0 EOF
-6: POSIX  *NOINODE* WRITE 14 <none>:0 0 EOF
-"""
 WORDS = st.sampled_from(["FLOCK", "POSIX", "LEASE", "OFDLCK", "DELEG"])
 LOCKS = st.builds(
     Lock, st.integers(1, 10 ** 6), st.booleans(), WORDS, st.sampled_from(["READ", "WRITE", "UNLCK"]),
     st.integers(-1, 4194304), st.tuples(st.integers(0, 0xfff), st.integers(0, 0xfffff)), st.integers(0, 2 ** 64 - 1))
-
-
-def test_a_real_list():
-    locks, unread = parse_proc_locks(SAMPLE)
-    assert unread == []
-    assert locks[:4] == [
-        Lock(1, False, "FLOCK", "WRITE", 4711, (0, 0x19), 1467), Lock(1, True, "FLOCK", "WRITE", 4712, (0, 0x19), 1467),
-        Lock(1, True, "FLOCK", "WRITE", 0, (0, 0x19), 1467), Lock(2, False, "OFDLCK", "READ", -1, (0xfe, 0), 5343541)]
-    assert [(lock.kind, lock.device, lock.inode) for lock in locks[4:]] == [
-        ("POSIX", (0x103, 0x1f), 14670), ("LEASE", (8, 1), 9), ("FLOCK", None, None), ("POSIX", None, None)]
-
-
-def test_one_inode_only():
-    assert [lock.pid for lock in parse_proc_locks(SAMPLE, 1467)[0]] == [4711, 4712, 0]
-    assert parse_proc_locks(SAMPLE, 467) == ([], [])
-    # The numbers of a range look the same.
-    assert parse_proc_locks("1: POSIX  ADVISORY  WRITE 1 00:19:5 1467 1467\n", 1467) == ([], [])
-
-
-@cases
-def test_what_is_no_lock_is_kept(line):
-    assert parse_proc_locks(line + "\n") == ([], [line])
 
 
 def test_the_list_of_this_kernel(tmp_path):
@@ -111,9 +75,13 @@ def test_the_list_of_this_kernel(tmp_path):
 @given(st.text())
 @example("1: FLOCK  ADVISORY  WRITE 4711 00:19:1467 0 EO")
 @example("7: -> FLOCK  ADVISORY  WRITE 1 00:19:1467 0 EOF\x0b8: FLOCK")
+@example("a b c d Dead 0x0")
 def test_no_line_is_lost(text):
     locks, unread = parse_proc_locks(text)
     assert len(locks) + len(unread) == len([line for line in text.splitlines() if line.strip()])
+    states, unread = parse_proc_modules(text)
+    for line in text.splitlines():
+        assert not line.split() or line in unread or line.split()[0] in states
 
 
 @given(st.lists(LOCKS))
@@ -132,42 +100,7 @@ def test_numbers_of_devices(major, minor):
     assert device_of(os.makedev(major, minor)) == (major, minor)
 
 
-# Parser of /proc/modules.
-
 NAMES = st.builds("".join, st.tuples(st.sampled_from("abcxyz"), st.text("abxyz_", max_size=9)))
-
-SAMPLE_MODULES = """\
-nf_conntrack 196608 4 nf_nat,xt_conntrack,nft_ct,ip_vs, Live 0xffffffffc0a4c000
-wireguard 106496 0 - Live 0x0000000000000000 (OE)
-ip_vs 212992 0 - Loading 0x0000000000000000
-overlay 172032 - - Unloading 0x0000000000000000
-"""
-
-
-def test_states_of_a_real_list():
-    states, unread = parse_proc_modules(SAMPLE_MODULES)
-    # Who uses a module is loaded, whether or not its own line is there.
-    using = {"nf_nat": "Live", "xt_conntrack": "Live", "nft_ct": "Live"}
-    assert states == dict(using, nf_conntrack="Live", wireguard="Live", ip_vs="Loading", overlay="Unloading")
-    assert unread == []
-
-
-def test_nothing_is_loaded():
-    assert parse_proc_modules("") == ({}, [])
-
-
-def test_a_line_cut_short_is_reported():
-    states, unread = parse_proc_modules("nf_nat 57344 2 - Live 0x0\nnf_conntrack 1966")
-    assert states == {"nf_nat": "Live"}
-    assert unread == ["nf_conntrack 1966"]
-
-
-@given(st.text())
-@example("a b c d Dead 0x0")
-def test_no_line_is_lost_modules(text):
-    states, unread = parse_proc_modules(text)
-    for line in text.splitlines():
-        assert not line.split() or line in unread or line.split()[0] in states
 
 
 @given(st.lists(st.tuples(NAMES, st.sampled_from(["Live", "Loading", "Unloading"])), unique_by=lambda pair: pair[0]))

@@ -43,69 +43,11 @@ def redirects(node):
     return ["%s%s%s" % (one.descriptor, one.operator, one.word.text) for one in node.redirects]
 
 
-TREES = {
-    "a b; c & d\n\ne": ["a b", "c", "d", "e"],
-    "a|b|&c": ["(pipeline {a} {b} {c})"],
-    "a |\n # x\n b": ["(pipeline {a} {b})"],
-    "! a": ["(pipeline ! {a})"],
-    "time -p a | b": ["(pipeline {a} {b})"],
-    "a && b || c\nd": ["(and_or {a} && {b} || {c})", "d"],
-    "a &&\n\n b": ["(and_or {a} && {b})"],
-    "(a; b)": ["(subshell {a; b})"],
-    "{ a; b; } >x 2>&1": ["(group {a; b} >x 2>&1)"],
-    "{a; }": None,
-    "a }": ["a }"],
-    "echo if then fi done { }": ["echo if then fi done { }"],
-    "if a; then b; fi": ["(if {a} -> {b})"],
-    "if a; then b; elif c\nthen d; else e; fi": ["(if {a} -> {b} {c} -> {d} {e})"],
-    "while a; do b; done < x": ["(while {a} -> {b} <x)"],
-    "until a; do b; done": ["(until {a} -> {b})"],
-    "for x in a b; do c; done": ["(for x a b {c})"],
-    "for x in a\ndo c; done": ["(for x a {c})"],
-    "for x do c; done": ["(for x {c})"],
-    "for x; do c; done": ["(for x {c})"],
-    "for x in a; { c; }": ["(for x a {c})"],
-    "for ((i=0; i<3; i++)); do c; done": ["(while {} -> {c})"],
-    "select x in a; do c; done": ["(for x a {c})"],
-    "case x in a) b;; (c|d) e; f ;; *) g\nesac": ["(case x a) {b} c d) {e; f} *) {g})"],
-    "case x in\n# none\nesac": ["(case x)"],
-    "case x in a) ;; b) c;& d) e;;& esac": ["(case x a) {} b) {c} d) {e})"],
-    "case x in esac": ["(case x)"],
-    "f() { a; }": ["(function f {(group {a})})"],
-    "f ( )\n\n{ a; }": ["(function f {(group {a})})"],
-    "function f { a; }": ["(function f {(group {a})})"],
-    "function f() (a)": ["(function f {(subshell {a})})"],
-    "f-1() if a; then b; fi": ["(function f-1 {(if {a} -> {b})})"],
-    "a=1 b=2 c d=3": ["a=1 b=2 c d=3"],
-    "a=(x 'y z'\n w) b": ["a=['x', 'y z', 'w'] b"],
-    "local a=1 b": ["a=1 local b"],
-    "a[0]=x b+=y": ["a=x b=y"],
-    "a >b >>c <d 2>e &>f >|g <>h 3<&0 {x}>y": ["a >b >>c <d 2>e &>f >|g <>h 3<&0 {x}>y"],
-    ">x a": ["a >x"],
-    "a <<<b": ["a <<<b"],
-    "a <<X; b\nc\nX\nd": ["a <<X", "b", "d"],
-    "a <<-X b <<'Y'\nc\n\tX\nd\nY\ne": ["a b <<-X <<Y", "e"],
-    "x=$(a <<X\n)\nX\n)": ["x=None"],
-    "[[ a == b && ( c || d ) ]] && e": ["(and_or {[[ a == b & & ( c | | d ) ]]} && {e})"],
-    "((a > 1)) && b": ["(and_or {(group)} && {b})"],
-    "((a) | b)": ["(subshell {(pipeline {(subshell {a})} {b})})"],
-    "a # b\n# c\nd#e": ["a", "d#e"],
-    "if a\r\nthen b\r\nfi\r\nc\r\n": ["(if {a} -> {b})", "c"],
-    "a \\\n b\\\nc": ["a bc"],
-    "coproc a": ["a"],
-    "": [],
-    "\n ;\n": [],
-}
-
-
-@pytest.mark.parametrize("text", TREES)
-def test_trees(text):
+@cases
+def test_trees(text, trees):
     source = parse_shell(text)
-    if TREES[text] is None:
-        assert not source.whole
-    else:
-        assert [shown(node) for node in source.nodes] == TREES[text]
-        assert source.whole
+    assert source.whole == (trees is not None)
+    assert trees is None or [shown(node) for node in source.nodes] == trees
 
 
 @cases

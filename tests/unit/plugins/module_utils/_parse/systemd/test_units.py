@@ -69,27 +69,10 @@ def parsed(data):
     return [tuple(assignment) for assignment in parse_unit(data).assignments]
 
 
-@pytest.mark.parametrize(
-    "data, expected", [
-        (b"[Unit]\nAfter = a.service  \n", [("Unit", "After", "a.service", 2)]),
-        (b"\xef\xbb\xbf[Unit]\nA=1", [("Unit", "A", "1", 2)]),
-        (b"[Service]\n  ExecStart=/a \\\n  b\\\n\tc\n[Unit]\nA=1",
-         [("Service", "ExecStart", "/a    b \tc", 2), ("Unit", "A", "1", 6)]),
-        (b"[Service]\nExecStart=/a \\\n# not this \\\n; nor this\n  b\nA=1",
-         [("Service", "ExecStart", "/a    b", 2), ("Service", "A", "1", 6)]),
-        (b"[Service]\n# a comment is not continued \\\nA=1", [("Service", "A", "1", 3)]),
-        (b"[Service]\nA=b\\\\\nB=c", [("Service", "A", "b\\\\", 2), ("Service", "B", "c", 3)]),
-        (b"[Service]\nA=b\\", [("Service", "A", "b", 2)]),
-        (b"[Service]\r\nA=1\r\nB=2", [("Service", "A", "1", 2), ("Service", "B", "2", 3)]),
-        (b"[Service]\rA=1\rB=2\0C=3", [("Service", "A", "1", 2), ("Service", "B", "2", 3), ("Service", "C", "3", 4)]),
-        (b"A=outside\n[Service]\nno sign\n=no key\nA=b=c\nB=", [("Service", "A", "b=c", 5), ("Service", "B", "", 6)]),
-        (b"[X-Mine]\nA=1", [("X-Mine", "A", "1", 2)]),
-        ("[Unit]\nDescription=\u00e4\ufffd".encode("utf-8"), [("Unit", "Description", "\u00e4\ufffd", 2)]),
-        (b"", []),
-    ])
-def test_what_a_file_says(data, expected):
-    assert parsed(data) == expected
-    assert parse_unit(data).broken is None
+@cases
+def test_what_a_file_says(text, expected):
+    assert parsed(text.encode("utf-8")) == expected
+    assert parse_unit(text.encode("utf-8")).broken is None
 
 
 @pytest.mark.parametrize("data, line", [
