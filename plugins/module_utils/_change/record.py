@@ -22,10 +22,10 @@ import time
 
 from .. import _errors
 from .._host import apart, lock, write as host_write
-from .._host.caller import caller
+from .._host.caller import STATE, caller
 from .._host.host import TEMPORARY, TEXT_LIMIT
 from .files import UNKNOWN_STATE, FileChange, RecordChange, digest_of, each_of
-from .ours import STATE, read_ours
+from .ours import read_ours
 
 _SCHEMA = 2
 _MODE = re.compile(r"[0-7]{4}\Z")

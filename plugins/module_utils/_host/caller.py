@@ -7,6 +7,8 @@ import os
 import pwd
 import stat
 
+# Where all records lie.
+STATE = "/var/lib/kubenode-netfilter"
 _LOGIN = "/proc/self/loginuid"
 # The loginuid of a process that no login started, such as a job of cron (proc_pid_loginuid(5)).
 _UNSET = 0xFFFFFFFF
@@ -25,6 +27,17 @@ def caller():
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
+
+
+def written_by_others(host, path):
+    """Why `path` below STATE is not used, as a sentence, or None: another user may have written it, or a directory
+    above it."""
+    problem = None
+    while not problem and (path + "/").startswith(STATE + "/"):
+        seen = host.stat(path)
+        problem = why_not_ours(path, seen) if seen is not None else None
+        path = path.rpartition("/")[0]
+    return problem
 
 
 def why_not_ours(path, seen):

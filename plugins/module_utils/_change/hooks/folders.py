@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where the record of the changes to hooks lies on the node. PRIVATE to the collection."""
 
-from ..record import STATE
+from ..._host.caller import STATE
 
 FOLDER = STATE + "/flush_hooks"
 RECORD = FOLDER + "/record.json"

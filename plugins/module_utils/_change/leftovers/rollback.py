@@ -12,8 +12,9 @@ import time
 
 from ... import _errors
 from ..._host import detached, feed, write
+from ..._host.caller import STATE
 from ..backends.record import FOLDER, ROLLBACK, read_save
-from ..ours import STATE, read_ours, refuse_of_others
+from ..ours import read_ours, refuse_of_others
 from ..record import settled_names
 from .raw_dump import DumpError, read_dump
 from .result import empty_result

@@ -10,6 +10,7 @@ import time
 from ..._conntrack.predict import number
 from ..._conntrack.keys import BUCKETS, COUNT, MAX
 from ..._conntrack.size import BUCKET_BYTES, ENTRY_BYTES
+from ..._host.caller import STATE, written_by_others
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..._parse.proc.nf_conntrack_stat import parse_nf_conntrack_stat
 
@@ -21,7 +22,7 @@ LOSSES = ("drop", "insert_failed")
 STAT = "/proc/net/stat/nf_conntrack"
 NETLINK_MODULE = "/sys/module/nf_conntrack_netlink"
 # The record that module conntrack writes when it raises the limit: losses before that belong to the old limit.
-RECORD = "/var/lib/kubenode-netfilter/conntrack/record.json"
+RECORD = STATE + "/conntrack/record.json"
 _RECORD_LIMIT = 1 << 20
 
 
@@ -91,7 +92,9 @@ def lost(host, counters, since_boot=False):
 
 
 def _recorded(host):
-    """The part of the record that belongs to this boot, or None."""
+    """The part of the record that belongs to this boot, or None; None also where another user may have written it."""
+    if written_by_others(host, RECORD):
+        return None
     text = host.read_text(RECORD, _RECORD_LIMIT)
     try:
         before = json.loads(text.text)["lost"] if text.ok else None
