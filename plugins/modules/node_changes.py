@@ -190,8 +190,7 @@ def looked(params):
 
 def main():
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
-    with calls.one_call():
-        rows = [row_of(change, module.check_mode) for change in module.params["changes"]]
+    rows = calls.each_under_one_lock(lambda change: row_of(change, module.check_mode), module.params["changes"])
     result = {"results": [row for row, _message in rows], "changed": any(row["changed"] for row, _message in rows)}
     messages = [message for _row, message in rows if message]
     if module.params["look"] and not module.check_mode and (messages or result["changed"]):

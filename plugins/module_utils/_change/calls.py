@@ -6,7 +6,7 @@
 import traceback
 
 from .. import _errors
-from .._host.lock import one_call  # noqa: F401  pylint: disable=unused-import
+from .._host.lock import one_call
 
 
 # Ansible sends every file that is imported anywhere. Python compiles only files that are imported at run time, so each
@@ -34,6 +34,12 @@ def _iptables_backend():
 _CALLS = {"kernel_modules": _kernel_modules, "conntrack": _conntrack, "flush_hooks": _flush_hooks,
           "iptables_backend": _iptables_backend}
 SUBJECTS = tuple(_CALLS)
+
+
+def each_under_one_lock(call, changes):
+    """[what `call` returns for each of `changes`], which may be of several subjects, as one run."""
+    with one_call():
+        return [call(change) for change in changes]
 
 
 def result_of(subject, options, check_mode, validated):

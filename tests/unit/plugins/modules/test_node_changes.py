@@ -68,9 +68,9 @@ def test_all_subjects_of_a_call_take_one_lock(trees, monkeypatch):
     real, taken = lock._locked, []
     monkeypatch.setattr(lock, "_locked", lambda *paths: taken.append(paths) or real(*paths))
     for check in (True, False):
-        with node_changes.calls.one_call():
-            for name, options in (("kernel_modules", MODULES), ("conntrack", SETTINGS)):
-                node_changes.row_of({"module": name, "options": dict(options, root=trees[0], place="live")}, check)
+        changes = [{"module": name, "options": dict(options, root=trees[0], place="live")}
+                   for name, options in (("kernel_modules", MODULES), ("conntrack", SETTINGS))]
+        node_changes.calls.each_under_one_lock(lambda change: node_changes.row_of(change, check), changes)  # noqa: B023
         assert len(taken) == (0 if check else 1) and not lock._TAKEN
 
 
