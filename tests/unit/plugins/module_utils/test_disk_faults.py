@@ -153,6 +153,7 @@ def check_truth(subject, state, told, after, what):
     start, end = (subject.before, subject.done) if state == "present" else (subject.done, subject.before)
     files = sorted(path for path in told["files"] if not path.startswith("/" + STATE))
     assert files == changed_files(start, after), (what, told)
+    assert all(start.get(path[1:]) != after.get(path[1:]) for path in told["files"]), (what, told)
     assert bool(told["changed"]) >= bool(files), (what, told)
     for row in told.get("settings", ()):
         value = after["proc/sys/" + row["key"].replace(".", "/")][3]

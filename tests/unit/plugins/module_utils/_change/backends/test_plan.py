@@ -4,6 +4,7 @@
 """Switching the backend of trees: each distribution's layout, undo, refusals, and runs that are killed or cannot
 write."""
 
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from killed_runs import killed_at
 from node_tree import executable, link, merged
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.record import FOLDER, RECORD
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.record import FOLDER, RECORD, Record
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import write
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 
@@ -140,6 +141,13 @@ def test_a_damaged_record_is_an_error(tmp_path):
     tree = unpacked(merged(debian(), {RECORD[1:]: '{"groups": 5}'}), tmp_path / "tree")
     with pytest.raises(_errors.ChangeFailed, match="is damaged"):
         run(tree, "absent")
+
+
+@pytest.mark.parametrize("recorded, now, waits", [("a", "a\n", True), ("a", "b\n", False), ("", "", False)])
+def test_a_switch_waits_in_the_boot_that_is_recorded_and_in_no_unknown_one(tmp_path, recorded, now, waits):
+    held = {"schema": 2, "changed": {}, "folders": [], "pending": {"boot_id": recorded, "backend": "nft", "saved": []}}
+    tree = unpacked({RECORD[1:]: json.dumps(held), "proc/sys/kernel/random/boot_id": now}, tmp_path / "tree")
+    assert Record(Host(str(tree))).waits is waits
 
 
 @pytest.mark.parametrize("call", ["replace_link", "replace"])
