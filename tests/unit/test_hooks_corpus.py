@@ -70,27 +70,7 @@ def test_the_scripts_of_the_corpus_are_scripts(case):
 
 
 SECRET = "hunter2-XyZZy-0815"
-# Each begins a hook or stands beside one, in every sort of source.
-WITH_SECRETS = [
-    'curl -fsS -H "Authorization: Bearer %s" https://fw.example.org/rules | iptables-restore',
-    "curl https://admin:%s@fw.example.org/rules | iptables-restore", "API_TOKEN=%s iptables -t nat -F",
-    "sshpass -p %s iptables -F", "wget --password=%s -O- https://x/ | iptables-restore",
-    "iptables -F; mysql -p%s -e 'select 1'", "iptables-restore <<EOF\n# password %s\n*filter\nCOMMIT\nEOF",
-    "sh -c 'DB_PASSWORD=%s iptables -F'", "sudo env SECRET_KEY=%s iptables -X", "echo '%s' | sudo -S iptables -F",
-    "sudo -S iptables -F <<< %s", "PASS=%s; iptables -F", "openssl enc -d -k %s -in rules | iptables-restore",
-    "gpg --batch --passphrase %s -d rules.gpg | iptables-restore", "curl -b session=%s https://x/ | iptables-restore",
-    "curl -H 'X-Api-Key: %s' https://x/ | iptables-restore", "curl 'https://x/rules?token=%s' | iptables-restore",
-    "curl 'https://x/?sig=%s&v=1' | iptables-restore",
-    "curl --data '{\"password\": \"%s\"}' https://x/ | iptables-restore",
-    "http -a admin:%s https://x/ | iptables-restore", "echo %s | gpg --passphrase-fd 0 -d rules | iptables-restore",
-    "redis-cli -a %s get rules | iptables-restore", "ldapsearch -w %s cn=fw | iptables-restore",
-    "mysql -p '%s' -e x | iptables-restore", "login %s | iptables-restore", "vault login %s && iptables -F",
-    "if login %s; then iptables -F; fi", "sh -c 'login %s; iptables -F'", "out=$(login %s; iptables -F)",
-    "trap 'login %s; iptables -F' EXIT", "f() { login %s; iptables -F; }; f", "(login %s; iptables -F)",
-    "iptables -F # %s", "python3 -c 'login(\"%s\"); os.system(\"iptables -F\")'",
-    "for word in %s; do iptables -F; done", "bash <<EOF\nlogin %s\niptables -F\nEOF",
-    "nft -f - <<EOF\n# %s\nflush ruleset\nEOF", "sudo -S iptables -F <<EOF\n%s\nEOF",
-]
+WITH_SECRETS = hook_corpus.one_liners("with_secrets")
 
 
 def with_secrets():

@@ -7,9 +7,11 @@ To repeat a failure, use --hypothesis-seed or the example that hypothesis prints
 """
 
 import os
+import pathlib
 import subprocess
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,40 +19,10 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script 
 
 DAMAGED = 2000 if os.environ.get("KUBENODE_ROBUST") == "1" else 300
 
-# (command, sort, tables)
-HOOKS = [
-    ("iptables -F", "flush", ("filter",)),
-    ("/usr/sbin/iptables -t nat -F", "flush", ("nat",)),
-    ("ip6tables -tmangle --flush", "flush", ("mangle",)),
-    ("iptables -w 5 -X", "delete", ("filter",)),
-    ("iptables --table raw --delete-chain", "delete", ("raw",)),
-    ("iptables-nft -t nat -F KUBE-SERVICES", "flush", ("nat",)),
-    ("iptables -P FORWARD DROP", "policy", ("filter",)),
-    ("iptables -t nat -D PREROUTING -j KUBE-SERVICES", "delete", ("nat",)),
-    ("iptables-restore -w 3 /etc/fw/rules", "restore", None),
-    ("nft flush ruleset", "ruleset", None),
-    ("nft delete table ip nat", "table", ("nat",)),
-    ("systemctl restart iptables", "service", None),
-    ("service iptables stop", "service", None),
-    ("ipset destroy", "sets", None),
-    ("ipvsadm --clear", "ipvs", None),
-    ("modprobe -r iptable_nat", "module", None),
-]
-
-HARMLESS = [
-    "# iptables -F", "echo 'iptables -t nat -F'", 'echo "nft flush ruleset" >> "$LOG"',
-    "iptables-save > /var/backups/rules", "iptables -F SITE-FW", "iptables -t nat -L -n | grep -F KUBE",
-    "x=$((1 << 3)); y=${x#*\\}}", "unused_1() { iptables -F; }", "[[ $x =~ ^(a|b)\\)$ ]] || :",
-    "arr=('iptables -F' \"it's\")", "logger -t fw systemctl restart iptables",
-    "cat <<'TEXT' > /root/notes\niptables -F\nnft flush ruleset\nTEXT", "cat <<-TEXT\n\t$(date) iptables -X\n\tTEXT",
-    "case $x in (a) echo a;; *) ;; esac", "echo it\\'s; echo \"a # b\" # iptables -X", ": <<'NOT'\niptables -F\nNOT",
-    "iptables -A INPUT -m comment --comment 'iptables -F' -j ACCEPT", "HINT=\"iptables -F\"", "", "   ",
-    "cat <<TEXT\n$(cat <<IN\nx\nIN\n)\n$(cat <<IN\nx\nIN\n)\nTEXT", "for ((i = 0; i < 3; i++)); do echo $i; done",
-    "echo `date` $(hostname) >(cat)", "ip netns exec blue iptables -F", "systemctl status iptables",
-    "printf '%s\\n' \"$(cat <<IN\n iptables -F\nIN\n)\"", "iptables -Z; iptables -C FORWARD -j ACCEPT",
-    "z=$'it\\'s'; echo \"${z//\\'/x}\"", "function unused_2\n{\n  nft flush ruleset\n}", "local_x=1 other=2 true",
-    "echo one \\\n  iptables -F",
-]
+# Hooks, harmless code, and the code around them.
+PIECES = yaml.safe_load((pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "hooks_wrapped.yml").read_text())
+HOOKS = [(hook["command"], hook["sort"], hook["tables"] and tuple(hook["tables"])) for hook in PIECES["hooks"]]
+HARMLESS, PREFIXES, SUFFIXES, ENDS = (PIECES[name] for name in ("harmless", "prefixes", "suffixes", "ends"))
 
 
 class Text:
@@ -75,15 +47,6 @@ class Text:
         return self.numbers
 
 
-PREFIXES = ["", "", "", "sudo ", "sudo -n -u root ", "nice -n 19 ", "timeout -k 5 30 ", "nohup ", "env LC_ALL=C ",
-            "LC_ALL=C ", "command ", "! ", "time ", "</dev/null ", "2>/dev/null ", "true && ", "false || ", "echo y | ",
-            "ionice -c 3 nice ", "flock /run/x.lock ", "if ", "while ! ", "x=1; ", "( ", "{ ", "out=$( ",
-            "[ -n \"$x\" ] && ", ">>/var/log/fw.log ", "stdbuf -o0 ", "setsid ", "exec 3>&1; ", "if true; then ",
-            "for _ in 1 2; do "]
-ENDS = {"if ": "; then :; fi", "while ! ": "; do sleep 1; done", "( ": " )", "{ ": "; }", "out=$( ": " )",
-        "if true; then ": "; else echo no; fi", "for _ in 1 2; do ": "; done"}
-SUFFIXES = ["", "", "", " >/dev/null 2>&1", " || true", " && echo ok", " # tail", ";", " &", " 2>>\"$LOG\"", " | cat",
-            " &>/dev/null", "; echo 'iptables -X'", " </dev/null", " | tee -a \"$LOG\" | logger -t fw"]
 # Other spellings of the same command.
 FORMS = [
     lambda command: command, lambda command: command, lambda command: command,
@@ -102,8 +65,7 @@ LEAVES = st.one_of(
     st.tuples(st.just("here"), st.sampled_from(["", " || true", " >/dev/null 2>&1", " # tail", "; echo done"]),
               st.sampled_from(["sudo ", "", "x=1 "])),
     st.tuples(st.just("harmless"), st.sampled_from(HARMLESS)))
-BLOCKS = ["if", "else", "case", "for", "while", "function", "function later", "subshell", "group", "heredoc", "pipe",
-          "trap", "case in case", "elif"]
+BLOCKS = list(PIECES["blocks"])
 TREES = st.recursive(LEAVES, lambda inner: st.tuples(st.just("block"), st.sampled_from(BLOCKS),
                                                      st.lists(inner, min_size=1, max_size=3)), max_leaves=8)
 
@@ -129,27 +91,13 @@ def write_hook(text, hook, prefix, form, suffix, by_variable):
 
 def write_block(text, kind, inner):
     number = text.number()
-    openings = {
-        "if": "if [ -x /sbin/iptables ] || test -n \"$MODE\"; then",
-        "else": "if grep -q 'iptables -F' /etc/fw; then\n  echo kept\nelse", "case": "case \"$MODE\" in\n  start|stop)",
-        "for": "for iface%d in eth0 eth1; do" % number, "while": "while read -r line%d; do" % number,
-        "function": "fun_%d() {" % number, "function later": "function fun_%d\n{" % number, "subshell": "(",
-        "group": "{", "heredoc": "bash -s <<'END_%d'" % number,
-        "pipe": "cat /proc/net/dev | while read -r name rest; do", "trap": "on_exit_%d() {" % number,
-        "case in case": "case $KIND in\n(x) case $(uname) in a) ;; b)",
-        "elif": "if test $KIND = 3; then :\nelif test $KIND = 4; then"}
-    closings = {
-        "if": "fi", "else": "fi", "case": "  ;;\n  *) echo \"usage: iptables -F\" ;;\nesac", "for": "done >/dev/null",
-        "while": "done < /etc/fw/list", "function": "}\nfun_%d \"$@\"" % number,
-        "function later": "}\ncaller_%d() { fun_%d; }\ncaller_%d || :" % (number, number, number), "subshell": ")",
-        "group": "} >> /var/log/fw.log 2>&1", "heredoc": "END_%d" % number, "pipe": "done",
-        "trap": "}\ntrap on_exit_%d EXIT" % number, "case in case": ";; esac ;;\nesac", "elif": "fi"}
-    text.add(openings[kind])
+    opening, closing = (part.replace("%d", str(number)) for part in PIECES["blocks"][kind])
+    text.add(opening)
     if kind == "heredoc":
         text.add("LOG=/dev/null")
     write(text, inner)
     text.add(":" if kind != "heredoc" else "true")
-    text.add(closings[kind])
+    text.add(closing)
 
 
 def write_here(text, suffix, prefix):

@@ -38,10 +38,12 @@ def test_every_metric_has_a_help_and_is_named_by_the_rules(metrics):
         assert not re.search("_(total|count|sum|bucket|info_.*|ms|sec|secs|minutes|percent|kb|mb)$", name)
         assert all(set(sample.labels) <= {"node", "check", "severity", "status", "version"}
                    for sample in metric.samples)
+        series = [tuple(sorted(sample.labels.items())) for sample in metric.samples]
+        assert len(set(series)) == len(series), "a series is written once"
 
 
 def test_hostile_names_come_back_as_they_are_written(metrics):
-    assert set(values_of(metrics, "node_reached")) == {"gone", "node-1.example", "web.\\x1b[2J<b>", "with-evidence"}
+    assert values_of(metrics, "node_reached") == {"gone": 0, "node-1.example": 1, "web.\\x1b[2J<b>": 1, "with-evidence": 1}
 
 
 def test_numbers_of_the_evidence(metrics):

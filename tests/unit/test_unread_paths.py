@@ -24,51 +24,21 @@ import kube_audit
 import node_tree
 import pytest
 import whole_nodes
+import yaml
 from node_processes import as_nobody
 from whole_nodes import BROKEN, CHECKS, HEALTHY
 
 WHOLE_PRODUCT = bool(os.environ.get("KUBENODE_ROBUST"))
 TREES, DAMAGES = 10, 40
-UNSEEN = ("denied", "unlisted")
-CHANGED = ("cut", "directory", "emptied", "fifo", "removed")
 BAD = ("fail", "unknown")
 
 
 # Why a finding may disappear when a path is damaged: (reason, damages, paths, checks, the check that has to fail or be
 # unknown instead, or None). One more rule applies to the files that a broken node has and the healthy node does not
 # have: if such a file is removed, emptied, cut or replaced, the fault disappears as well (_is_the_fault).
-RIGHT = (
-    ("who starts the commands, or the program that reads them, is not there, or masked by an empty file, so nobody "
-     "does", CHANGED,
-     r"/usr(/lib(/systemd(/system(/[\w-]+\.(service|timer|target))?)?)?|/bin(/cloud-init)?|/sbin(/[\w-]+)?)?"
-     r"|/etc(/nftables\.conf|/systemd(/system(/default\.target|/multi-user\.target\.wants(/.*)?)?)?)?", r"HOOK00\d",
-     None),
-    ("a file that nobody may execute is no program of the node", ("denied",), r"/usr/(s?bin/)[\w-]+",
-     r"HOOK001|BACKEND00\d|XLOCK002", None),
-    ("what only some versions need is not claimed where no kubelet tells its own", CHANGED + ("denied",),
-     r"/usr(/bin(/kubelet)?)?", r"KPROXY001|CHAIN001", None),
-    ("a program that is not there is of no backend", CHANGED,
-     r"/etc(/alternatives(/.*)?)?|/usr(/sbin(/(ip6?|x)tables[\w-]*)?)?", r"BACKEND00\d|XLOCK002", None),
-    ("what a kernel lacks cannot be kept from being loaded, and KMOD001, KMOD009 or KMOD013 fail instead", CHANGED,
-     r"/lib(/modules(/.*)?)?", r"KMOD00[2-7]|KMOD01[0-46]|CTRACK011", None),
-    ("what is not listed is not stopped at boot, and KMOD002 fails instead", CHANGED,
-     r"/etc/modules-load\.d(/k8s\.conf)?", r"KMOD007", "KMOD002"),
-    ("where the running kernel is not known the next one is judged", UNSEEN + CHANGED,
-     r"/proc(/sys(/kernel(/osrelease)?)?)?", r"KMOD009", "KMOD001"),
-    ("a tree without /proc is no live node", CHANGED, r"/proc", r"CTRACK0(06|13|18)|KMOD009|XLOCK002", None),
-    ("a process that is gone, or has another name, is not the one", CHANGED, r"/proc/\d+(/comm)?",
-     r"CHAIN001|IPVS004|KMOD001|KMOD014|BACKEND008|HOOK020", None),
-    ("what the kernel does not list is not loaded", ("emptied",), r"/proc/modules", r"BACKEND00[38]|CHAIN014", None),
-    ("a sysctl has the value that the kernel tells, and does not exist where it tells none", CHANGED,
-     r"/proc/sys(/net(/netfilter(/nf_conntrack_max)?)?|/kernel/modprobe)?", r"CTRACK006|KMOD00[56]", None),
-    ("a line of sysctl.d for a module that is loaded later, or is gone, changes nothing", CHANGED,
-     r"/etc/modules-load\.d(/k8s\.conf)?|/lib(/modules(/.*)?)?", r"CTRACK0(06|18)", "CTRACK011"),
-    ("what is not in sysctl.d is overruled by nobody", CHANGED, r"/etc/sysctl\.d(/k8s\.conf)?", r"CTRACK01[28]", None),
-    ("a kube-proxy whose configuration is empty runs in the default mode", ("emptied", "cut"),
-     r"/var/lib/kube-proxy/config\.conf", r"KMOD001|KMOD014", None),
-    ("whether kube-proxy has the last word is asked by CTRACK007", UNSEEN + CHANGED, r"/(proc|var)(/.*)?",
-     r"CTRACK0(06|13|18)", "CTRACK007"),
-)
+RIGHT = [(row["reason"], row["damages"], row["paths"], row["checks"], row.get("instead"))
+         for row in yaml.safe_load((TESTS / "fixtures" / "right_to_turn_green.yml").read_text())]
+CHANGED = ("cut", "directory", "emptied", "fifo", "removed")
 
 
 def _is_the_fault(change, path, damage):

@@ -127,17 +127,12 @@ class Node:
         return run(module.replace(b"MAGIC_NUMBER != " + MAGIC, b"MAGIC_NUMBER == " + MAGIC) if self.other else module)
 
 
-def test_another_python_refuses_it_once_and_gets_the_sources(module):
-    node, compiled = Node(other=True), len(_bytecode.with_bytecode(module))
+@pytest.mark.parametrize("other", [True, False])
+def test_another_python_refuses_bytecode_once_and_gets_the_sources(module, other):
+    node, compiled = Node(other), len(_bytecode.with_bytecode(module))
     answers = [_bytecode.sent(module, node) for _time in range(2)]
     assert [answer["rc"] for answer in answers] == [0, 0], answers
-    assert node.sizes == [compiled, len(module), len(module)]
-
-
-def test_the_same_python_gets_bytecode_each_time(module):
-    node, compiled = Node(), len(_bytecode.with_bytecode(module))
-    assert [_bytecode.sent(module, node)["rc"] for _time in range(2)] == [0, 0]
-    assert node.sizes == [compiled, compiled]
+    assert node.sizes == ([compiled, len(module), len(module)] if other else [compiled, compiled])
 
 
 @pytest.mark.parametrize("command, may",
@@ -198,8 +193,10 @@ def test_a_file_that_the_user_replaced_stays_as_it_is(module):
     assert "ansible/module_utils/basic.pyc" in archive_of(_bytecode.with_bytecode(module)).namelist()
 
 
-def test_where_nothing_can_be_compiled_sources_are_sent(sources, run_folder, monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+@pytest.mark.parametrize("owner, name, value", [
+    (sys, "executable", "/nonexistent/python"), (constants, "DEFAULT_LOCAL_TMP", "/nonexistent")])
+def test_where_nothing_can_be_compiled_or_written_sources_are_sent(sources, run_folder, monkeypatch, owner, name, value):
+    monkeypatch.setattr(owner, name, value)
     sent = []
     _bytecode.prepare()
     _bytecode.sent(sources, lambda data: sent.append(data) or DONE)
@@ -211,11 +208,3 @@ def test_a_damaged_file_of_bytecode_is_as_good_as_none(sources, run_folder):
     for path in run_folder.glob("*.marshal"):
         path.write_bytes(path.read_bytes()[:1000])
     assert _bytecode.with_bytecode(sources) is None
-
-
-def test_a_folder_that_cannot_be_written_costs_the_gain_and_nothing_else(sources, monkeypatch):
-    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", "/nonexistent")
-    sent = []
-    _bytecode.prepare()
-    _bytecode.sent(sources, lambda data: sent.append(data) or DONE)
-    assert sent == [sources]

@@ -39,15 +39,10 @@ def test_nobody_looked():
     assert resolved({"node_conntrack": None}) is None
 
 
-def test_the_policy_decides_about_the_size():
-    assert resolved(conntrack_peak=200000)["size"]["max"] == 524288
-    assert resolved(conntrack_peak=200000)["size"]["peak_because"] == "the policy sets it"
-    assert resolved(conntrack_peak=200000, conntrack_used_percent=90)["size"]["max"] == 262144
-    assert resolved(conntrack_peak=2000000)["size"]["limited_by"] == "ceiling"
-    limited = resolved(conntrack_peak=2000000, conntrack_ceiling=8388608)["size"]
-    assert (limited["limited_by"], limited["max"]) == ("memory", 1048576)
-    assert resolved(conntrack_peak=2000000, conntrack_ceiling=8388608,
-                    conntrack_memory_percent=50)["size"]["max"] == 4194304
+@cases
+def test_the_policy_decides_about_the_size(policy, size):
+    found = resolved(**policy)["size"]
+    assert {key: found[key] for key in size} == size
 
 
 def test_a_table_that_is_raised_once_is_large_enough_the_next_time():
@@ -67,18 +62,9 @@ def test_how_full_it_is(used, fill):
     assert resolved({"node_conntrack": {"=used_percent": used}})["fill"] == fill
 
 
-def test_settings_by_network_plugin_and_families():
-    assert wanted({"node_cni": {"name": "calico", "plugins": ["calico"]}}) == [FORWARD]
-    assert wanted({"node_cni": {"name": "flannel", "plugins": ["flannel"]}}) == [FORWARD, BRIDGE, BRIDGE_6]
-    assert wanted({"node_cni": {"name": "flannel", "plugins": ["flannel"]}}, flannel_nftables=True) == [FORWARD]
-    assert wanted({"node_cni": {"name": "kube-router", "plugins": ["bridge"]}},
-                  ip_families=["ipv4"]) == [FORWARD, BRIDGE]
-    assert wanted({"node_cni": {"=name": None, "plugins": []}}) == [FORWARD]
-    assert wanted({"node_cni": {"=name": None, "plugins": []}}, cni="kube-router") == [FORWARD, BRIDGE, BRIDGE_6]
-    # The plugin that the policy sets overrides the plugin in /etc/cni/net.d.
-    assert wanted(cni="cilium") == [FORWARD]
-    assert wanted(ip_families=["ipv6"]) == [FORWARD_6, BRIDGE_6]
-    assert wanted({"node_host": {"=ipv6": None}}) == [FORWARD, BRIDGE]
+@cases
+def test_settings_by_network_plugin_and_families(changes, policy, keys):
+    assert wanted(changes, **policy) == keys
 
 
 def test_the_reason_to_forward_does_not_contradict_a_node_that_does_not():
@@ -98,27 +84,24 @@ def size(memory=8 * GB, cpus=4, **options):
     return answer["max"], answer["limited_by"], answer["advice"]
 
 
-def test_the_filter_knows_kube_proxy():
-    assert (size() == (131072, None, None) and size(cpus=6) == (196608, None, None)
-            and size(cpus=6, kube_proxy=False) == (262144, None, None))
-    assert size(512 << 20, 1, max_per_core=0) == (65536, "memory", None)
-    assert size(min=1000000)[0] == 1000000
-    assert size(cpus=64, memory=64 * GB, kubernetes_version="1.35")[0] == 2097152
-    assert size(cpus=64, memory=64 * GB, kubernetes_version="1.36")[0] == 1048576
-    # The bound of kube-proxy is not known without its version.
-    assert size(cpus=64, memory=64 * GB)[0] == 1048576
+@cases
+def test_the_filter(options, answer):
+    assert size(**options) == answer
+
+
+def test_the_filter_says_what_kube_proxy_must_be_given():
     limit, _bound, advice = size(peak=200000, kubernetes_version="1.30")
     assert limit == 524288 and "conntrack.min to 524288" in advice
-    assert size(peak=200000, kubernetes_version="1.27") == (524288, None, None)
+    assert size(min=1000000)[0] == 1000000
+    # The bound of kube-proxy is not known without its version.
+    many = [size(cpus=64, memory=64 * GB, **version)[0] for version in (
+        {"kubernetes_version": "1.35"}, {"kubernetes_version": "1.36"}, {})]
+    assert many == [2097152, 1048576, 1048576]
 
 
 def test_one_processor_is_one():
     assert ("on 1 processor;" in conntrack_size(8 * GB, 1)["because"]
             and "on 2 processors;" in conntrack_size(8 * GB, 2)["because"])
-
-
-def test_the_filter_takes_text_as_inventories_have_it():
-    assert size(str(8 * GB), "4", peak="90000", kube_proxy="no") == (262144, None, None)
 
 
 @cases

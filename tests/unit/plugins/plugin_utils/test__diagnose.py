@@ -76,11 +76,6 @@ def test_captured_logs(name, causes):
     assert set(found(rows)) == causes
 
 
-def test_a_flush_without_a_lock_is_one():
-    line = 'I1122 06:37:59.142456   19736 iptables.go:610] "IPTables canary deleted" table="mangle" chain="X"'
-    assert found(line) == {"canary-deleted": 1}
-
-
 def test_repeats_are_counted_with_first_and_last_time():
     lines = ["2026-11-22T0%d:00:00Z stderr F iptables-restore: line 63 failed" % hour for hour in (3, 1, 2)]
     row, = _diagnose.diagnose(lines)
@@ -118,17 +113,7 @@ INIT = ('I1008 05:38:38.192213    2825 kubelet_network_linux.go:58] "Failed to i
 NO_FAMILY = 'I1122 10:00:00.000001    1234 server_linux.go:190] "No iptables support for family" ipFamily="%s"'
 
 
-@pytest.mark.parametrize("line", [INIT, NO_FAMILY])
-def test_a_node_without_ipv6_is_healthy_and_one_without_ipv4_is_not(line):
-    assert found(line % "IPv6") == {}
-    assert len(found(line % "IPv4")) == 1
-
-
-def test_kubelet_sets_up_no_ipv6_on_a_node_without_it():
-    assert found(HINT % ("ip6tables", "ip6tables")) == {}
-    assert found(HINT % ("iptables", "iptables")) == {"table-not-initialized": 1}
-    held = HINT.replace("Perhaps", "Another app is currently holding the xtables lock. Perhaps")
-    assert found(held % ("ip6tables", "ip6tables")) == {"xtables-lock-held": 1}
+HELD = HINT.replace("Perhaps", "Another app is currently holding the xtables lock. Perhaps")
 
 
 OPENING = 'I1122 06:39:45.5 1 service_health.go:128] "Opening healthcheck" service="edge/lb" port=%d'
@@ -136,10 +121,26 @@ IN_USE = ('E1122 06:39:45.6 1 service_health.go:145] "Failed to start healthchec
           'address already in use" node="worker-a" service="edge/lb" port=%d')
 
 
-def test_the_second_family_of_dual_stack_finds_its_healthcheck_port_in_use():
-    both = [OPENING % 30602, OPENING % 30602, IN_USE % (30602, 30602), OPENING % 30602, IN_USE % (30602, 30602)]
-    assert found(both) == {}
-    assert found([*both, OPENING % 30603, IN_USE % (30603, 30603)]) == {"healthcheck-port-taken": 1}
+FIRST = [OPENING % 30602, OPENING % 30602, IN_USE % (30602, 30602), OPENING % 30602, IN_USE % (30602, 30602)]
+
+
+@pytest.mark.parametrize("lines, causes", [
+    ('I1122 06:37:59.142456   19736 iptables.go:610] "IPTables canary deleted" table="mangle" chain="X"',
+     {"canary-deleted": 1}),
+    # A node without IPv6 is healthy, and kubelet sets up no IPv6 on it.
+    (INIT % "IPv6", {}), (NO_FAMILY % "IPv6", {}), (HINT % ("ip6tables", "ip6tables"), {}),
+    (HINT % ("iptables", "iptables"), {"table-not-initialized": 1}),
+    (HELD % ("ip6tables", "ip6tables"), {"xtables-lock-held": 1}),
+    # The second family of dual-stack finds its healthcheck port in use.
+    (FIRST, {}), ([*FIRST, OPENING % 30603, IN_USE % (30603, 30603)], {"healthcheck-port-taken": 1}),
+])
+def test_causes_of_lines(lines, causes):
+    assert found(lines) == causes
+
+
+@pytest.mark.parametrize("line", [INIT, NO_FAMILY])
+def test_a_node_without_ipv4_is_not_healthy(line):
+    assert len(found(line % "IPv4")) == 1
 
 
 def test_who_has_the_healthcheck_port_is_looked_up_on_the_node_and_not_guessed():

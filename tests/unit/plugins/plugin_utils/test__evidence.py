@@ -7,6 +7,7 @@ import copy
 import json
 
 import pytest
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _policy
@@ -50,32 +51,7 @@ def test_no_facts_at_all(facts):
     assert _evidence.checked_sections(facts) == ({}, {})
 
 
-@pytest.mark.parametrize(
-    "path, value, words", [
-        (["node_host"], None, "node_host is null"),
-        (["node_host"], [], "node_host must be a dictionary"),
-        (["node_host", "schema"], 2, "node_host.schema is not 1, the version that this collection reads"),
-        (["node_host", "schema"], True, "node_host.schema must be a whole number"),
-        (["node_host", "collected"], None, "node_host.collected is null"),
-        (["node_host", "ipv6"], 1, "node_host.ipv6 must be true or false"),
-        (["node_host", "place"], "x" * 4097, "node_host.place is longer than 4096 characters"),
-        (["node_host", "place"], "\ud800", "node_host.place contains a surrogate, which is not a character"),
-        (["node_host", "os", "id_like"], ["a"] * 2001, "node_host.os.id_like has more than 2000 elements"),
-        (["node_host", "os", "id_like"], ["a", None], "node_host.os.id_like[1] is null"),
-        (["node_host", "tools"], {str(number): None for number in range(501)},
-         "node_host.tools has more than 500 keys"),
-        (["node_host", "tools", "\udcff"], None, "node_host.tools.(a key) contains a surrogate"),
-        (["node_host", "tools", "nft"], {"deep": {}},
-         "node_host.tools.(a key) must be a text, a number, or true or false"),
-        (["node_conntrack", "used_percent"], float("nan"), "node_conntrack.used_percent is not a finite number"),
-        (["node_conntrack", "used_percent"], float("inf"), "node_conntrack.used_percent is not a finite number"),
-        (["node_conntrack", "max"], 2 ** 64, "node_conntrack.max is a number larger than 64 bits"),
-        (["node_conntrack", "max"], 1.5, "node_conntrack.max must be a whole number"),
-        (["node_conntrack", "sysctls", 3, "now"], {"a": [[]]},
-         "node_conntrack.sysctls[3].now.(a key)[0] must be a text, a number, or true or false"),
-        (["node_conntrack", "sysctls"], None, "node_conntrack.sysctls is null"),
-        (["node_kernel_modules", "modules", 7], {}, "node_kernel_modules.modules[7].name is missing"),
-    ])
+@cases
 def test_what_does_not_fit(facts, path, value, words):
     facts = changed(facts, path, value)
     found = problem(facts)
@@ -85,6 +61,8 @@ def test_what_does_not_fit(facts, path, value, words):
 
 def test_all_sections_together_are_bounded(facts):
     """A section that is too large for the remaining space is dropped; the sections after it are kept."""
+    many = changed(facts, ["node_host", "tools"], {str(number): None for number in range(501)})
+    assert "node_host.tools has more than 500 keys" in problem(many)[0]
     rows = [{"source": "s" * 4000, "table": None, "evidence": "e" * 4000}] * 60
     sections, problems = _evidence.checked_sections(changed(facts, ["node_iptables_chains", "unread"], rows))
     assert (list(problems) == ["node_iptables_chains"]

@@ -6,6 +6,7 @@
 import random
 
 import pytest
+from case_rows import cases
 from kube_audit import seed
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._outliers import (
@@ -62,41 +63,16 @@ def texts(fleet, baseline=None):
 LOADED = {"ip_vs": "loaded", "ip_vs_rr": "loaded"}
 
 
-def test_the_modules_that_one_node_lacks_are_one_line():
+@cases
+def test_lines_of_differences(kernels, kind, items, baseline, lines):
+    assert texts(with_items(kernels, kind, *items), baseline) == lines
+
+
+def test_a_module_that_is_not_loaded_and_a_file_that_is_missing_in_the_roll_up():
     fleet = with_items(["6.1"] * 4, "modules", LOADED, LOADED, {"wireguard": "loaded"}, LOADED)
     assert outliers(fleet)[0] == {"by": "kernel module ip_vs", "usual": "loaded", "nodes": 3,
                                   "others": {"n2": "not loaded"}}
-    assert texts(fleet) == ["kernel modules ip_vs, ip_vs_rr are loaded on 3 nodes: not loaded on n2",
-                            "kernel module wireguard is not loaded on 3 nodes: loaded on n2"]
-    assert texts(fleet, "n2") == [
-        "kernel modules ip_vs, ip_vs_rr are not loaded on n2 (baseline): loaded on n0, n1, n3",
-        "kernel module wireguard is loaded on n2 (baseline): not loaded on n0, n1, n3"]
-
-
-def test_another_kernel_has_other_modules_and_is_named_once():
-    fleet = with_items(["6.1", "6.1", "6.1", "5.10"], "modules", LOADED, LOADED, LOADED, {})
-    assert texts(fleet) == ["kernel is 6.1 on 3 nodes: 5.10 on n3"]
-    assert texts(fleet, "n0") == ["kernel is 6.1 on n0 (baseline): 5.10 on n3"]
-    fleet = with_items(["6.1"] * 3 + ["5.10"] * 3, "modules", LOADED, LOADED, LOADED, {}, {}, LOADED)
-    assert texts(fleet) == ["kernel modules ip_vs, ip_vs_rr are not loaded on 2 nodes: loaded on n5"]
-
-
-def test_a_sysctl_differs_on_another_kernel_too_and_one_that_is_not_known_differs_from_none():
-    forwards = {"net.ipv4.ip_forward": "1"}
-    fleet = with_items(["6.1", "6.1", "6.1", "5.10"], "sysctls", forwards, forwards, {}, {"net.ipv4.ip_forward": "0"})
-    assert texts(fleet)[1:] == ["sysctl net.ipv4.ip_forward is 1 on 2 nodes: 0 on n3"]
-
-
-@pytest.mark.parametrize("kind, item", [("hooks", "/etc/cron.d/x"), ("cni_files", "/etc/cni/net.d/10-x.conf")])
-def test_a_file_that_only_one_node_has_or_lacks(kind, item):
-    noun = {"hooks": "flush hook", "cni_files": "CNI file"}[kind]
-    assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, {}, {})) == [
-        "%s %s is missing on 2 nodes: y on n0" % (noun, item)]
-    assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, {}, {item: "y"})) == [
-        "%s %s is y on 2 nodes: missing on n1" % (noun, item)]
-    assert outliers(with_items(["6.1"] * 3, kind, {item: "y"}, {}, {}))[0]["usual"] == "none", "fleet.json keeps it"
-    assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, None, {})) == []
-    assert texts(with_items(["6.1"] * 3, kind, {item: "y"}, None, {}), "n1") == [], "nothing is known of the baseline"
+    assert outliers(with_items(["6.1"] * 3, "hooks", {"/x": "y"}, {}, {}))[0]["usual"] == "none", "fleet.json keeps it"
 
 
 def test_many_differences_are_counted():

@@ -16,8 +16,8 @@ DONE = {"changed": False}
 class Connection:
     """One that knows its option and remembers what it was when a module ran."""
 
-    def __init__(self, pipelining):
-        self.options = {"pipelining": pipelining}
+    def __init__(self, options):
+        self.options = dict(options)
         self.ran_with = []
 
     def get_option(self, name):
@@ -35,44 +35,23 @@ class Connection:
         return execute
 
 
-def test_it_is_on_while_the_module_runs_and_off_again():
-    connection = Connection(False)
-    assert pipelined(connection, connection.runs(DONE)) == DONE
-    assert (connection.ran_with, connection.options) == ([True], {"pipelining": False})
-
-
-def test_a_node_that_wants_a_terminal_gets_the_module_in_the_usual_way():
-    connection = Connection(False)
-    assert pipelined(connection, connection.runs(REFUSED, DONE)) == DONE
-    assert connection.ran_with == [True, False]
-
-
-@pytest.mark.parametrize("answer",
-                         [
-                             DONE, dict(REFUSED, failed=False), {"failed": True, "msg": "xt_set: absent"},
-                             {"failed": True, "msg": None, "module_stderr": "Traceback"},
-                         ])
-def test_no_other_answer_makes_it_run_twice(answer):
-    connection = Connection(False)
-    assert pipelined(connection, connection.runs(answer)) == answer
-    assert connection.ran_with == [True]
-
-
-def test_who_has_it_on_already_keeps_it_and_is_not_asked_twice():
-    connection = Connection(True)
-    assert pipelined(connection, connection.runs(REFUSED)) == REFUSED
-    assert (connection.ran_with, connection.options) == ([True], {"pipelining": True})
-
-
-def test_a_connection_without_the_option_is_left_alone():
-    connection = Connection(False)
-    del connection.options["pipelining"]
-    assert pipelined(connection, connection.runs(DONE)) == DONE
-    assert (connection.ran_with, connection.options) == ([None], {})
+@pytest.mark.parametrize("options, answers, ran_with", [
+    ({"pipelining": False}, [DONE], [True]),
+    # A node that wants a terminal gets the module in the usual way; after any other answer it does not run twice.
+    ({"pipelining": False}, [REFUSED, DONE], [True, False]),
+    ({"pipelining": False}, [dict(REFUSED, failed=False)], [True]),
+    ({"pipelining": False}, [{"failed": True, "msg": "xt_set: absent"}], [True]),
+    ({"pipelining": False}, [{"failed": True, "msg": None, "module_stderr": "Traceback"}], [True]),
+    ({"pipelining": True}, [REFUSED], [True]), ({}, [DONE], [None])],
+    ids=["off before", "a terminal is wanted", "not failed", "another failure", "a traceback", "on already", "no option"])
+def test_it_is_on_while_the_module_runs_and_as_before_again(options, answers, ran_with):
+    connection = Connection(options)
+    assert pipelined(connection, connection.runs(*answers)) == answers[-1]
+    assert (connection.ran_with, connection.options) == (ran_with, options)
 
 
 def test_an_error_leaves_it_as_it_was():
-    connection = Connection(False)
+    connection = Connection({"pipelining": False})
 
     def breaks():
         raise OSError("gone")
@@ -82,25 +61,18 @@ def test_an_error_leaves_it_as_it_was():
     assert connection.options == {"pipelining": False}
 
 
-def switch_collector(on):
-    if on:
-        gc.enable()
-    else:
-        gc.disable()
-
-
 @pytest.mark.parametrize("enabled", [True, False])
 def test_no_garbage_is_collected_while_the_module_is_packed(enabled):
-    was, seen = gc.isenabled(), []
-    switch_collector(enabled)
+    was, seen, switch = gc.isenabled(), [], {True: gc.enable, False: gc.disable}
+    switch[enabled]()
     try:
-        pipelined(Connection(True), lambda: seen.append(gc.isenabled()) or DONE)
+        pipelined(Connection({"pipelining": True}), lambda: seen.append(gc.isenabled()) or DONE)
         assert (seen, gc.isenabled()) == ([False], enabled)
     finally:
-        switch_collector(was)
+        switch[was]()
 
 
 def test_an_error_leaves_the_collector_on():
     with pytest.raises(KeyError):
-        pipelined(Connection(True), lambda: {}["no such answer"])
+        pipelined(Connection({"pipelining": True}), lambda: {}["no such answer"])
     assert gc.isenabled()

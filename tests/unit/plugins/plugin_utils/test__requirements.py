@@ -54,72 +54,36 @@ def test_auto_says_when_the_mode_of_a_running_kube_proxy_could_not_be_read():
     assert "could not be read" in resolved(changes={"node_kube_proxy": {"=mode": None}})["mode_because"]
 
 
-def test_the_nft_backend_needs_no_legacy_module():
-    names = required(resolved())
-    assert not names & LEGACY and {"nft_compat", "nf_tables", "nft_chain_nat", "xt_comment", "xt_mark",
-                                   "nf_conntrack"} <= names
+@cases
+def test_modules_that_are_required_optional_or_neither(given, need, may, neither):
+    answer = resolved(**given)
+    assert set(need) <= required(answer) and set(may) <= optional(answer)
+    assert not set(neither) & (required(answer) | optional(answer))
 
 
-def test_the_legacy_backend_needs_its_tables_and_no_nft():
-    names = required(resolved(iptables_backend="legacy"))
-    assert names >= LEGACY and "nft_compat" not in names
+def row_of(subject, **given):
+    return next(row for row in resolved(**given)["modules"] if row["subject"] == subject)
 
 
-def test_ip6_twins_only_with_ipv6():
-    names = required(resolved(iptables_backend="legacy", ip_families=["ipv4"]))
-    assert not {name for name in names if name.startswith("ip6")}
-    unsure = resolved(changes={"node_host": {"=ipv6": None}}, iptables_backend="legacy")
-    assert "ip6_tables" in optional(unsure)
-
-
-def test_nobody_needs_br_netfilter_but_flannel_kube_router_and_the_user():
-    assert "br_netfilter" not in required(resolved()) | optional(resolved())
+def test_modules_of_modes_and_of_network_plugins():
+    iptables, nftables = required(resolved()), required(resolved(proxy_mode="nftables"))
+    assert not iptables & LEGACY and required(resolved(iptables_backend="legacy")) >= LEGACY
+    assert not [name for name in nftables if name.startswith(("xt_", "ip_set", "ip_vs", "x_tables", "nft_compat"))]
+    alone = required(resolved(iptables_backend="legacy", ip_families=["ipv4"]))
+    assert not [name for name in alone if name.startswith("ip6")]
     for cni in ("flannel", "kube-router"):
-        row = next(row for row in resolved(cni=cni)["modules"] if row["subject"] == "br_netfilter")
+        row = row_of("br_netfilter", cni=cni)
         assert not row["optional"] and not row["on_demand"]
-    assert "br_netfilter" in required(resolved(extra_modules=["br-netfilter"]))
-    assert "br_netfilter" not in required(resolved(cni="flannel", flannel_nftables=True))
-
-
-def test_nfacct():
-    assert "xt_nfacct" in required(resolved(kubernetes_version="1.31"))
-    assert "xt_nfacct" in optional(resolved({"nfnetlink_acct": "absent"}, kubernetes_version="1.31"))
-    assert "xt_nfacct" not in required(resolved(kubernetes_version="1.30")) | optional(
-        resolved(kubernetes_version="1.30"))
-    unknown = resolved(changes={"node_kubelet": {"=version": None}})
-    row = next(row for row in unknown["modules"] if row["subject"] == "xt_nfacct")
-    assert row["optional"] and "needed only by some versions of Kubernetes" in row["reason"]
-
-
-def test_modules_of_old_iptables():
-    host = {"node_kube_proxy": {"runs_in": "host"}, "node_iptables_backend": {"version": "1.8.7"}}
-    assert "xt_tcpudp" in required(resolved(changes=host))
-    host["node_iptables_backend"]["version"] = "1.8.9"
-    assert "xt_tcpudp" not in required(resolved(changes=host)) | optional(resolved(changes=host))
-    assert "xt_tcpudp" in optional(resolved())  # In a container: its iptables is not known.
-
-
-def test_ipvs_needs_the_iptables_stack_as_well():
-    answer = resolved(proxy_mode="ipvs", ipvs_scheduler="wrr")
-    assert {"ip_vs", "ip_vs_wrr", "ip_set", "ip_set_hash_ipport", "xt_set", "xt_MASQUERADE",
-            "nft_compat"} <= required(answer)
-    assert not {"ip_vs_rr", "xt_statistic", "xt_recent", "xt_physdev"} & required(answer)
-    row = next(row for row in answer["modules"] if row["subject"] == "ip_vs")
-    assert row["on_demand"]
-    old = resolved(changes={"node_kernel_modules": {"judged_release": "5.10.0-30-amd64"}}, proxy_mode="ipvs")
-    assert not next(row for row in old["modules"] if row["subject"] == "ip_vs")["on_demand"]
-
-
-def test_nftables_needs_neither_x_tables_nor_sets():
-    names = required(resolved(proxy_mode="nftables"))
-    assert not {name for name in names if name.startswith(("xt_", "ip_set", "ip_vs", "x_tables", "nft_compat"))}
-    assert {"nft_masq", "nft_numgen", "nft_fib_ipv4", "nft_reject_ipv6"} <= names
-    assert "nft_fib" not in required(resolved(proxy_mode="nftables", nodeports_on_all_addresses=False))
+    assert "needed only by some versions of Kubernetes" in row_of("xt_nfacct", changes={
+        "node_kubelet": {"=version": None}})["reason"]
+    old = {"node_kernel_modules": {"judged_release": "5.10.0-30-amd64"}}
+    assert row_of("ip_vs", proxy_mode="ipvs")["on_demand"]
+    assert not row_of("ip_vs", proxy_mode="ipvs", changes=old)["on_demand"]
 
 
 def test_one_of_several_is_enough_and_the_nearest_speaks():
-    answer = resolved({"vxlan": "absent", "ipip": "loadable", "wireguard": "unknown"}, cni="calico")
-    row = next(row for row in answer["modules"] if row["subject"] == "vxlan or ipip or wireguard")
+    states = {"vxlan": "absent", "ipip": "loadable", "wireguard": "unknown"}
+    row = row_of("vxlan or ipip or wireguard", modules=states, cni="calico")
     assert (row["name"], row["state"]) == ("ipip", "loadable")
 
 
@@ -176,11 +140,3 @@ def test_a_mode_is_advised_only_where_its_modules_and_tools_are(modules, changes
     advice = resolved(modules, changes, proxy_mode="ipvs", kubernetes_version=kubernetes)["advice"]
     assert words in advice
     assert "nftables mode" not in advice or "nft_numgen" not in modules or modules["nft_numgen"] != "absent"
-
-
-def test_calico_needs_the_table_raw():
-    assert "xt_CT" in required(resolved(cni="calico")) and "iptable_raw" not in required(resolved(cni="calico"))
-    legacy = resolved(cni="calico", iptables_backend="legacy")
-    assert {"xt_CT", "iptable_raw"} <= required(legacy) and "ip6table_raw" in optional(legacy)
-    assert not {"xt_CT", "iptable_raw"} & required(resolved(cni="flannel", iptables_backend="legacy"))
-    assert not {"xt_CT", "iptable_raw"} & required(resolved(cni="calico", proxy_mode="nftables"))

@@ -5,6 +5,7 @@
 that findings show."""
 
 import pytest
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
@@ -16,6 +17,7 @@ MAX, ESTABLISHED = "net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack
 FORWARD, BRIDGE = "net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"
 SETTINGS = _policy.role_settings("harden_conntrack", {}, lambda _name, value: value)
 UFW = {"overruled": True, "owner": "ufw (/etc/ufw/sysctl.conf:3)", "kube_proxy_decides": False}
+LATE = {"assigned": 524288, "assigned_by": "/etc/sysctl.d/90.conf:1", "late": True, "overruled": True}
 
 
 def facts(changes=None, earlier=0, **policy):
@@ -39,34 +41,10 @@ def keys(**rows):
                                             "established": ESTABLISHED}[name]: row for name, row in rows.items()}}}
 
 
-def test_nothing_is_asked_of_a_healthy_node():
-    assert wanted() == {}
-
-
-@pytest.mark.parametrize("changes, limit", [
-    ({"used_percent": 95.0, "count": 124518}, 262144),                                # CTRACK001
-    ({"used_percent": 85.0, "count": 111411}, 262144),                                # CTRACK002
-    ({"lost": {"evicted": 5}}, 262144),                                               # CTRACK003
-    ({"max": 65536, "max_per_bucket": 1.0}, 131072),                                  # CTRACK004
-    ({"max": 1048576, "max_per_bucket": 16.0}, 1048576),                              # CTRACK009: it is not lowered
-])
-def test_the_limit_of_the_formula_with_as_many_buckets(changes, limit):
-    assert wanted({"node_conntrack": changes}) == {"max": limit, "buckets": limit}
-
-
-def test_a_limit_that_does_not_survive_a_boot_is_persisted():
-    raised = keys(max={"now": 524288, "after_kube_proxy": 262144, "kube_proxy_decides": False})
-    raised["node_conntrack"]["max"] = 524288
-    assert wanted(raised) == {"max": 524288, "buckets": 524288}
-
-
-def test_the_highest_peak_counts():
-    small = {"node_conntrack": {"max": 65536}}
-    assert wanted(small, {"peak": 200000})["max"] == 524288
-    assert wanted(small, {"peak": 1000}, conntrack_peak=200000)["max"] == 524288
-    assert wanted(small, earlier=200000)["max"] == 524288
-    assert wanted(None, {"peak": 200000})["max"] == 524288, "what the role is told counts although no check knows of it"
-    assert wanted(None, earlier=200000)["max"] == 524288
+@cases
+def test_the_options_that_findings_and_the_user_ask_for(changes, more, options):
+    given, policy = more.get("given"), more.get("policy", {})
+    assert wanted(changes, given, earlier=more.get("earlier", 0), **policy) == options
 
 
 def test_an_earlier_peak_is_told_in_the_finding_and_kept():
@@ -76,39 +54,9 @@ def test_an_earlier_peak_is_told_in_the_finding_and_kept():
     assert known["node_assess_conntrack"]["peak"] == 200000 and facts()["node_assess_conntrack"]["peak"] == 20480
 
 
-def test_what_the_user_gives_is_set_whatever_was_found():
-    assert wanted(None, {"max": 400000}) == {"max": 400000, "buckets": 400000}
-    assert wanted(None, {"buckets": 4096}) == {"buckets": 4096}
-    assert wanted(None, {"timeouts": {"udp_timeout": 20}}) == {"timeouts": {"udp_timeout": 20}}
-    assert wanted({"node_conntrack": {"max": 65536}}, {"buckets": 4096}) == {"max": 131072, "buckets": 4096}
-
-
-def test_lower_only_where_that_is_asked_for():
-    huge = {"node_conntrack": {"max": 16777216, "memory_percent": 63.4}}
-    assert wanted(huge) == {}
-    assert wanted(huge, {"lower": True}) == {"max": 131072, "buckets": 131072}
-    assert wanted({"node_conntrack": {"max": 0}}, {"lower": True}) == {"max": 131072, "buckets": 131072}
-
-
-def test_switches_and_modules():
-    assert wanted(keys(forward={"now": 0}, bridge={"now": 0})) == {"sysctls": [BRIDGE, FORWARD]}
-    assert wanted(keys(forward={"at_boot": 0, "after_kube_proxy": 0})) == {"sysctls": [FORWARD]}
-    late = keys(max={"assigned": 524288, "assigned_by": "/etc/sysctl.d/90.conf:1", "late": True, "overruled": True})
-    assert wanted(late) == {"modules": ["nf_conntrack"]}
-
-
-def test_a_table_that_is_still_to_be_loaded():
-    """Before the module is loaded, check mode announces the same changes that a run makes after it is loaded."""
-    unloaded = {"node_conntrack": {"=max": None, "limit_when_loaded": 5632, "collected": {"table": "absent"}}}
-    assert wanted(unloaded) == {"max": 131072, "buckets": 131072}
-    unloaded["node_conntrack"]["limit_when_loaded"] = 262144
-    assert wanted(unloaded) == {}
-
-
 def test_a_list_that_the_role_of_modules_writes_is_left_to_it():
     policy = _policy.default_policy()
-    late = keys(max={"assigned": 524288, "assigned_by": "/etc/sysctl.d/90.conf:1", "late": True, "overruled": True})
-    evidence = healthy(policy.module_names, None, late)
+    evidence = healthy(policy.module_names, None, keys(max=LATE))
     row = next(row for row in evidence["node_kernel_modules"]["modules"] if row["name"] == "nf_conntrack")
     row.update(persisted=False, persisted_by=[], at_boot="on_demand")
     known = _assess.exported(evidence, policy, _assess.chosen_checks(None), None)
@@ -116,27 +64,11 @@ def test_a_list_that_the_role_of_modules_writes_is_left_to_it():
     assert asked(known) == {}
 
 
-def test_who_overrules_has_to_yield_only_where_that_is_asked_for():
-    rivals = keys(forward=dict(UFW, after_kube_proxy=1), established=dict(UFW, assigned=7200, after_kube_proxy=600),
-                  max=dict(UFW, assigned=262144, after_kube_proxy=131072))
-    assert wanted(rivals) == {}
-    expected = {"max": 262144, "timeouts": {ESTABLISHED: 7200}, "sysctls": [FORWARD]}
-    assert wanted(rivals, {"comment_out_conflicts": True}) == expected
-
-
 def test_a_host_that_was_not_reached():
     assert asked({}) == {}
     policy = _policy.default_policy()
     lost = _assess.exported({}, policy, _assess.chosen_checks(None), None, (), "unreachable", 70000)
     assert lost["node_assess_conntrack"]["peak"] == 70000 and asked(lost) == {}
-
-
-def test_an_image_has_no_size():
-    image = {"node_host": {"place": "image"},
-             "node_conntrack": {"=memory_bytes": None, "=cpus": None, "=max": None, "collected": {"table": "absent"},
-                                "of_keys": {FORWARD: {"now": None, "at_boot": 0, "after_kube_proxy": 0}}}}
-    assert wanted(image) == {"sysctls": [FORWARD]}
-    assert wanted(image, {"max": 262144})["max"] == 262144
 
 
 def test_a_look_at_other_sections_leaves_what_is_known():

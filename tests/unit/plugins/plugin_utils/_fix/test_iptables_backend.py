@@ -4,6 +4,7 @@
 """From findings about backends to the module iptables_backend, and to the turns of a node."""
 
 from backend_facts import SPLIT, facts, row
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _run, _select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import iptables_backend, leftovers, turns
@@ -22,13 +23,9 @@ def elsewhere(known, target="auto"):
     return leftovers.families_elsewhere(_run.section_of(known, "node_iptables_backend"), target)
 
 
-def test_a_healthy_node_needs_nothing():
-    assert checks_to_fix(facts()) == ([], False) and checks_to_fix(facts(), "nft") == ([], False)
-
-
-def test_families_that_differ_are_aligned():
-    assert checks_to_fix(facts(SPLIT)) == (["BACKEND002", "BACKEND008"], True)
-    assert checks_to_fix(facts(SPLIT), up_to="guarded") == ([], False)
+@cases
+def test_what_is_to_be_fixed(changes, target, up_to, policy, checks, called):
+    assert checks_to_fix(facts(changes, policy=policy), target, up_to) == (checks, called)
 
 
 def test_nothing_is_disrupted_in_an_image():
@@ -40,14 +37,6 @@ def test_nothing_is_disrupted_in_an_image():
     assert rows[0]["remediation"].endswith("; or role harden_iptables_backend (guarded).")
     assert _select.fixable(rows, "guarded", "harden_iptables_backend", "image") == rows
     assert _select.fixable(rows, "guarded", "harden_iptables_backend", "live") == []
-
-
-def test_another_backend_is_asked_for():
-    assert checks_to_fix(facts(), "legacy") == ([], True)
-    assert checks_to_fix(facts({"=backend": None}), "nft") == ([], True)
-    assert checks_to_fix(facts({"backend": "none"}), "nft") == ([], False)
-    assert checks_to_fix(facts(), "legacy", "safe") == ([], False)
-    assert checks_to_fix(facts(policy={"node_policy_iptables_backend": "legacy"})) == (["BACKEND010"], True)
 
 
 def test_chains_elsewhere_are_leftovers():
