@@ -16,10 +16,9 @@ LINK = TOP / ".build" / "ansible_collections" / "kubenode" / "netfilter"
 if not os.path.lexists(str(LINK)):
     LINK.parent.mkdir(parents=True, exist_ok=True)
     LINK.symlink_to(os.path.join("..", "..", ".."), target_is_directory=True)
-# Helpers shared by tests lie beside this file, nodes and texts to look at in tests/fixtures, what the tests and make
-# share in tests/tools.
-sys.path[:0] = [str(TOP / ".build"), str(TOP / "tests" / "unit"), str(TOP / "tests" / "fixtures"),
-                str(TOP / "tests" / "tools")]
+# Helpers shared by tests lie beside this file, nodes and texts to look at in tests/fixtures, the tables of checks in
+# tests/checks, what the tests and make share in tests/tools.
+sys.path[:0] = [str(TOP / ".build"), *(str(TOP / "tests" / name) for name in ("unit", "fixtures", "checks", "tools"))]
 
 from documented_evidence import watch_collectors
 

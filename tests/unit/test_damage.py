@@ -9,14 +9,8 @@ these scenarios, this file a sample.
 """
 
 import os
-import pathlib
 import random
 import re
-import sys
-
-import pytest
-
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / folder) for folder in ("fixtures", "checks")]
 
 import damaged_nodes
 import dump_lines
@@ -28,6 +22,7 @@ import kube_ipvs
 import kube_neighbours
 import kube_rules
 import node_processes
+import pytest
 
 pytestmark = node_processes.needs_root
 

@@ -7,14 +7,8 @@ iptables-save prints them. The checks judge rules that real kube-proxies wrote, 
 bundles."""
 
 import itertools
-import pathlib
 import random
 import re
-import sys
-
-import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fixtures"))
 
 import bundles
 import kube_audit
@@ -25,6 +19,8 @@ import kube_neighbours
 import kube_rules
 import kube_services
 import node_processes
+import pytest
+
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import services as chain_services
 
 pytestmark = node_processes.needs_root

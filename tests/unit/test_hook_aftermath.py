@@ -3,18 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From a tree to findings: what a script does besides its flush, who calls it, and what it writes."""
 
-import pathlib
-import sys
-
+import node_tree
 import pytest
 from case_rows import cases
-
-TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS / "fixtures"), str(TESTS / "checks"), str(TESTS / "unit")]
-
-import node_tree
-from hook_nodes import DEBIAN, service
-from node_tree import executable, merged
+from hook_nodes import DEBIAN, ELF, service
+from node_tree import executable, link, merged
 from test_hook_findings import judged
 
 CRON = "etc/cron.daily/fw"
@@ -169,3 +162,32 @@ def test_a_script_is_read_for_what_it_writes(script, said, tmp_path):
 @cases
 def test_other_settings_are_silent(script, tmp_path):
     assert findings({CRON: executable("#!/bin/sh\n" + script)}, tmp_path) == {}
+
+
+# OpenRC runs one function of an init script at a boot and another at a stop.
+OPENRC = {
+    "usr/sbin/openrc": ELF, "etc/runlevels/default/fw": link("/etc/init.d/fw"), "etc/init.d/fw": executable("""#!/sbin/openrc-run
+start() {
+    ebegin "Loading rules"
+    iptables-restore --noflush < /etc/site.rules
+}
+stop() {
+    iptables -F
+    ip6tables -F
+}
+""")}
+
+
+def test_what_openrc_does_at_a_stop_is_no_boot(tmp_path):
+    found = findings(OPENRC, tmp_path)
+    assert [(check, row["subject"]) for check, row in found.items()] == [("HOOK002", "/etc/init.d/fw")]
+    assert "triggered by stop" in found["HOOK002"]["observed"]
+
+
+def test_what_openrc_does_at_a_start_is_one(tmp_path):
+    script = executable("#!/sbin/openrc-run\nstart_pre() {\n    iptables -F\n}\nstart() { :; }\nstop() { :; }\n")
+    assert sorted(findings(merged(OPENRC, {"etc/init.d/fw": script}), tmp_path)) == ["HOOK001"]
+
+
+def test_a_script_of_openrc_that_nothing_starts_is_silent(tmp_path):
+    assert findings({path: content for path, content in OPENRC.items() if "runlevels" not in path}, tmp_path) == {}

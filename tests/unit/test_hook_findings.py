@@ -4,19 +4,13 @@
 """From a tree to findings: healthy nodes have no failing finding, and each danger has its own finding."""
 
 import os
-import pathlib
-import sys
-
-import pytest
-from case_rows import cases
-
-TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS / "fixtures"), str(TESTS / "checks")]
 
 import hook_nodes
 import node_processes
 import node_tree
+import pytest
 import whole_nodes
+from case_rows import cases
 from healthy import healthy
 from hook_nodes import (AZURE, CRON_DEBIAN, DEBIAN, RHEL, SNAPSHOT, UBUNTU, firewalld, iptables_services,
                         netfilter_persistent, ufw)

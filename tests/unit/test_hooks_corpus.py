@@ -4,17 +4,12 @@
 """The corpus of hooks and look-alikes: every hook is found, and no look-alike is reported as a hook."""
 
 import json
-import pathlib
 import re
 import subprocess
-import sys
-
-import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fixtures"))
 
 import hook_corpus
 import node_tree
+import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import (DIRECTORIES,
                                                                                                  collect_flush_hooks)

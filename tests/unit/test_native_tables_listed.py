@@ -7,12 +7,9 @@ in bundles."""
 import functools
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fixtures"))
 
 import bundles
 import native_tables as live

@@ -13,11 +13,7 @@ import os
 import pathlib
 import random
 import re
-import sys
 import tempfile
-
-TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS / "fixtures"), str(TESTS / "checks")]
 
 import damaged_trees
 import kube_audit
@@ -28,6 +24,7 @@ import yaml
 from node_processes import as_nobody
 from whole_nodes import BROKEN, CHECKS, HEALTHY
 
+FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "fixtures"
 WHOLE_PRODUCT = bool(os.environ.get("KUBENODE_ROBUST"))
 TREES, DAMAGES = 10, 40
 BAD = ("fail", "unknown")
@@ -37,7 +34,7 @@ BAD = ("fail", "unknown")
 # unknown instead, or None). One more rule applies to the files that a broken node has and the healthy node does not
 # have: if such a file is removed, emptied, cut or replaced, the fault disappears as well (_is_the_fault).
 RIGHT = [(row["reason"], row["damages"], row["paths"], row["checks"], row.get("instead"))
-         for row in yaml.safe_load((TESTS / "fixtures" / "right_to_turn_green.yml").read_text())]
+         for row in yaml.safe_load((FIXTURES / "right_to_turn_green.yml").read_text())]
 CHANGED = ("cut", "directory", "emptied", "fifo", "removed")
 
 

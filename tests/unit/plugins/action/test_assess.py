@@ -8,6 +8,7 @@ import tracemalloc
 from unittest import mock
 
 import pytest
+from action_runs import plugin_of
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from case_rows import cases
 from healthy import healthy
@@ -24,11 +25,7 @@ def run(monkeypatch):
     node = mock.Mock(return_value={"ansible_facts": EVIDENCE, "changed": False})
 
     def call(arguments=None, **variables):
-        task = mock.Mock(args=arguments or {}, async_val=0, check_mode=True, diff=False)
-        templar = mock.Mock()
-        templar.template.side_effect = lambda value: value
-        plugin = assess.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
-                                     templar=templar, shared_loader_obj=None)
+        plugin = plugin_of(assess, arguments)
         monkeypatch.setattr(plugin, "_execute_module", node)
         return plugin.run(task_vars=variables)
 

@@ -12,6 +12,7 @@ import sys
 from unittest import mock
 
 import pytest
+from action_runs import plugin_of
 from ansible.errors import AnsibleActionFail
 from case_rows import cases
 from report_runs import finding, report, roll_up
@@ -46,10 +47,8 @@ def write(monkeypatch, path, run_id, statuses, with_nodes=True):
 
 
 def run(**arguments):
-    task = mock.Mock(action="kubenode.netfilter.compare", args=arguments, async_val=0, check_mode=True, diff=False)
     with mock.patch.object(compare, "Display") as display:
-        result = compare.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
-                                      templar=mock.Mock(), shared_loader_obj=None).run(task_vars={})
+        result = plugin_of(compare, arguments).run(task_vars={})
     result["shown"] = [call.args[0] for call in display.return_value.display.call_args_list]
     return result
 

@@ -5,9 +5,9 @@
 
 import copy
 import json
-from unittest import mock
 
 import pytest
+from action_runs import FLUSHED, LOST, plugin_of
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from case_rows import cases
 from healthy import healthy
@@ -80,13 +80,7 @@ def run(monkeypatch):
     monkeypatch.setattr(_looking.Display, "display", lambda _self, text, *_args, **_others: shown.append(text))
 
     def call(node, known, check_mode=False, arguments=None, **variables):
-        task = mock.Mock(args=arguments or {}, async_val=0, check_mode=check_mode, diff=False,
-                         action="kubenode.netfilter.fix", run_once=call.run_once)
-        task.get_play.return_value.strategy = "linear"
-        templar = mock.Mock()
-        templar.template.side_effect = lambda value: "node" if value == "{{ inventory_hostname }}" else value
-        plugin = fix.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
-                                  templar=templar, shared_loader_obj=None)
+        plugin = plugin_of(fix, arguments, check_mode, call.run_once)
         monkeypatch.setattr(plugin, "_execute_module", node)
         return plugin.run(task_vars=dict(variables, inventory_hostname="node", ansible_facts=known))
 
@@ -251,17 +245,6 @@ def test_variables_of_the_role_reach_the_module_and_tags_narrow_the_subjects(run
     sent = node.calls[0][1]
     assert (sent["max"], sent["root"], sent["place"], sent["state"],
             sent["sysctls"]) == (600000, "/mnt", "image", "present", ["net.ipv4.ip_forward"])
-
-
-LOST = {
-    "node_kubelet": {
-        "initialisation": {
-            "families": [
-                {"family": "ipv4", "state": "failed", "because": "its log shows it", "log_line": None,
-                 "restart": "systemctl restart kubelet.service", "effect": "x"}]}}}
-FLUSHED = {"node_iptables_chains": {"observations": [
-    {"kind": "unrepaired", "family": "ipv4", "backend": "nft", "table": "mangle", "chain": "KUBE-PROXY-CANARY",
-     "text": "", "count": 3, "detail": "rules were deleted"}]}}
 
 
 @cases

@@ -4,9 +4,9 @@
 """The action gate: a verdict for each host, from its facts and four settings."""
 
 import re
-from unittest import mock
 
 import pytest
+from action_runs import plugin_of
 from ansible.errors import AnsibleActionFail
 from case_rows import cases
 from healthy import healthy
@@ -25,13 +25,7 @@ def judged(arguments, denied=(), waivers=(), variables=(), others=None, facts=No
         evidence["node_conntrack"]["collected"].update(dict.fromkeys(denied, "denied"))
     if facts is None:
         facts = _assess.exported(evidence, policy, _assess.chosen_checks(None), None) if modules else {}
-    task = mock.Mock(action="kubenode.netfilter.gate", args=arguments, async_val=0, check_mode=True, diff=False,
-                     run_once=others is not None)
-    task.get_play().strategy = "linear"
-    templar = mock.Mock()
-    templar.template.side_effect = lambda value: value
-    plugin = gate.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
-                               templar=templar, shared_loader_obj=None)
+    plugin = plugin_of(gate, arguments, run_once=others is not None)
     hosts = {"web-1": {"ansible_facts": facts}, **{name: {"ansible_facts": of} for name, of in (others or {}).items()}}
     return plugin.run(task_vars=dict(variables, ansible_facts=facts, inventory_hostname="web-1", hostvars=hosts,
                                      ansible_play_batch=list(hosts)))

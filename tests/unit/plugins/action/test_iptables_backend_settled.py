@@ -3,9 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The action iptables_backend_settled: it looks with the policy of the host and judges what it sees."""
 
-from unittest import mock
-
 import pytest
+from action_runs import plugin_of
 from ansible.errors import AnsibleActionFail
 from healthy import healthy
 
@@ -16,12 +15,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _kept, _
 def run(check_mode=False, **variables):
     """(the result, the options of each look)."""
     sent = []
-    task = mock.Mock(args={"backend": "nft", "timeout": 0}, async_val=0, check_mode=check_mode, diff=False,
-                     action="kubenode.netfilter.iptables_backend_settled")
-    templar = mock.Mock()
-    templar.template.side_effect = lambda value: value
-    plugin = settled.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
-                                  templar=templar, shared_loader_obj=None)
+    plugin = plugin_of(settled, {"backend": "nft", "timeout": 0}, check_mode)
 
     def execute(module_name, module_args, task_vars):
         sent.append(module_args)

@@ -4,9 +4,9 @@
 """The action turn: whether a node is changed now, whether its change is proved, and what a failure means for others."""
 
 import copy
-from unittest import mock
 
 import pytest
+from action_runs import FLUSHED, LOST, plugin_of
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from case_rows import cases
 from healthy import healthy
@@ -15,12 +15,6 @@ from ansible_collections.kubenode.netfilter.plugins.action import turn
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _looking, _policy
 
 POLICY = _policy.default_policy()
-LOST = {"node_kubelet": {"initialisation": {"families": [
-    {"family": "ipv4", "state": "failed", "because": "its log shows it", "log_line": None,
-     "restart": "systemctl restart kubelet.service", "effect": "x"}]}}}
-FLUSHED = {"node_iptables_chains": {"observations": [
-    {"kind": "unrepaired", "family": "ipv4", "backend": "nft", "table": "mangle", "chain": "KUBE-PROXY-CANARY",
-     "text": "", "count": 3, "detail": "rules were deleted"}]}}
 STARTING = {"node_kube_proxy": {"starting": "it has not synced yet"}}
 GONE = AnsibleConnectionFailure("no route to host")
 KUBELET, KUBE_PROXY = "restart_kubelet", "restart_kube_proxy"
@@ -63,14 +57,8 @@ def run(monkeypatch):
 
     def call(node, change, step="begin", known=None, check_mode=False, strategy="linear", failed=None, arguments=None,
              **variables):
-        task = mock.Mock(args=dict(arguments or {}, change=change, step=step), async_val=0, check_mode=check_mode,
-                         diff=False, action="kubenode.netfilter.turn", run_once=False)
-        task.get_play.return_value.strategy = strategy
-        templar = mock.Mock()
-        templar.template.side_effect = lambda value: "node" if value == "{{ inventory_hostname }}" else value
-        plugin = turn.ActionModule(task=task, connection=mock.Mock(), play_context=mock.Mock(), loader=mock.Mock(),
-                                   templar=templar, shared_loader_obj=None)
-        node.task = task
+        plugin = plugin_of(turn, dict(arguments or {}, change=change, step=step), check_mode, strategy=strategy)
+        node.task = plugin._task
         monkeypatch.setattr(plugin, "_execute_module", node)
         names = ["node", "other"]
         return plugin.run(task_vars=dict(
