@@ -37,7 +37,7 @@ class Connection:
 
 @pytest.mark.parametrize("options, answers, ran_with", [
     ({"pipelining": False}, [DONE], [True]),
-    # A node that wants a terminal gets the module in the usual way; after any other answer it does not run twice.
+    # A node that wants a terminal gets the module as usual; after any other answer it does not run twice.
     ({"pipelining": False}, [REFUSED, DONE], [True, False]),
     ({"pipelining": False}, [dict(REFUSED, failed=False)], [True]),
     ({"pipelining": False}, [{"failed": True, "msg": "xt_set: absent"}], [True]),
