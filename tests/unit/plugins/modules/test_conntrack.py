@@ -4,6 +4,7 @@
 """The module conntrack as Ansible runs it: announce, do, do again, undo, and one clear error; and real values in a
 network namespace."""
 
+from case_rows import cases
 import module_runs
 import node_tree
 import pytest
@@ -42,10 +43,7 @@ def test_from_announcing_to_undoing(tree):
                                   lower=True)[1]["changed"] and content(tree) == before
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"root": "/nowhere/at/all"}, "is not a directory"), ({"max": -5}, "max is -5"), ({"resize": "soon"}, "resize"),
-    ({"sysctls": ["vm.swappiness"]}, "sysctls"),
-    ({"place": "container", "max": 65536}, "this is a container"), ({"modules": ["loop"]}, "modules")])
+@cases
 def test_what_the_user_got_wrong_is_said(tree, options, message):
     before = content(tree)
     status, result = module_runs.run_module("conntrack", **dict({"root": tree, "place": "live"}, **options))

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The module flush_hooks as Ansible runs it: announce, do, do again, undo, and one clear error."""
 
+from case_rows import cases
 import module_runs
 import node_tree
 import pytest
@@ -48,11 +49,7 @@ def test_a_removed_flush_with_rules_behind_it_warns_of_duplicates(script, warned
                                        for each in said)
 
 
-@pytest.mark.parametrize("options, message",
-                         [
-                             ({"root": "/nowhere/at/all"}, "is not a directory"),
-                             ({"hook_directories": ["/proc"]}, "cannot be searched"), ({"start": "stop"}, "start"),
-                         ])
+@cases
 def test_what_the_user_got_wrong_is_said(tree, options, message):
     status, result = module_runs.run_module("flush_hooks", **dict({"root": tree}, **options))
     assert status == 1 and result["failed"] and message in result["msg"]

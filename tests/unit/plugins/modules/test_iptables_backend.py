@@ -6,6 +6,7 @@
 import os
 import subprocess
 
+from case_rows import cases
 import backend_trees
 import module_runs
 import pytest
@@ -169,10 +170,7 @@ def test_what_is_returned_is_documented_to_the_leaf(tmp_path):
     assert set(yaml.safe_load(iptables_backend.DOCUMENTATION)["options"]) == options
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"root": "/nowhere/at/all"}, "is not a directory"), ({"backend": "xt"}, "backend"),
-    ({"state": "cleaned"}, "must be one of: present, absent"), ({"rollback_seconds": 60}, "Unsupported parameters"),
-])
+@cases
 def test_what_the_user_got_wrong_is_said(tmp_path, options, message):
     tree = str(backend_trees.unpacked(backend_trees.debian(), tmp_path / "tree"))
     status, result = module_runs.run_module("iptables_backend", **dict({"root": tree}, **options))

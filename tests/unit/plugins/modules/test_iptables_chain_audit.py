@@ -10,6 +10,7 @@ import json
 import pathlib
 
 import pytest
+from case_rows import cases
 import yaml
 
 import kube_audit
@@ -45,10 +46,7 @@ def audited(*paths):
                       src=[str(path) for path in paths])[1]["ansible_facts"]["node_iptables_chains"]
 
 
-@pytest.mark.parametrize("names, tables", [
-    (["save.txt.gz"], ["filter", "mangle", "nat"]), (["Lv.txt.gz", "Lv-nat.txt.gz"], ["filter", "nat"]),
-    (["S-filter.txt.gz", "S-nat.txt.gz"], ["filter", "nat"]),
-    (["nft.txt.gz"], ["filter", "mangle", "nat"]), (["nft.json.gz"], ["filter", "mangle", "nat"])])
+@cases
 def test_rules_in_every_form_are_judged(names, tables):
     section = audited(*[FORMS / name for name in names])
     assert sorted(table for row in section["rule_sets"] for table in row["tables"]) == tables
@@ -86,18 +84,7 @@ def test_an_image_has_no_rules(tree):
     assert set(section["collected"].values()) == {"absent"} and section["source"] is None
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ({"src": ["/dumps/none"]}, "src /dumps/none does not exist"),
-    ({"src": ["/dumps"]}, "src /dumps is a directory"),
-    ({"src": ["/dumps/pipe"]}, "src /dumps/pipe is not a regular file"),
-    ({"src": []}, "src names 0 files"),
-    ({"window_seconds": -1}, "window_seconds -1 is out of bounds"),
-    ({"window_seconds": "long"}, "window_seconds"),
-    ({"max_offenders": 51}, "max_offenders 51 is out of bounds"),
-    ({"kubernetes_version": "new"}, "kubernetes_version 'new' is not a version"),
-    ({"proxy_mode": "userspace"}, "proxy_mode"),
-    ({"root": "/no/such/folder"}, "is not a directory"),
-])
+@cases
 def test_bad_input_is_one_clear_error(arguments, message, tree):
     code, result = run_module("iptables_chain_audit", **dict({"root": tree}, **arguments))
     assert code == 1 and result["failed"] is True and message in result["msg"] and "Traceback" not in json.dumps(result)

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The module iptables_leftovers cleans the backend that is not in use, on a node of its own with the real iptables."""
 
+from case_rows import cases
 import backend_trees
 import module_runs
 import pytest
@@ -90,26 +91,7 @@ told["left"] = sh("ip6tables-legacy-save").count("KUBE")
                                                                   if row["family"] == "ipv6"]) == 2
 
 
-@pytest.mark.parametrize(
-    "change, sentence", [
-        ("sh('iptables-nft -t nat -D PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES')",
-         "lacks a part of ipv4: PREROUTING of table nat"),
-        ("sh('iptables-nft -t mangle -X KUBE-IPTABLES-HINT')",
-         "KUBE-IPTABLES-HINT of table mangle exists only in the other backend"),
-        ("sh('ip6tables-legacy -t nat -N KUBE-SERVICES')", "lacks a part of ipv6: "),
-        ("sh('iptables-legacy -A FORWARD -s 10.9.0.0/16 -j KUBE-FORWARD')",
-         "a rule of another program jumps to a chain of Kubernetes"),
-        ("sh('iptables-legacy -t nat -N CNI-DN-x; iptables-legacy -t nat -A CNI-DN-x -j KUBE-MARK-MASQ')",
-         "a rule of another program jumps to a chain of Kubernetes"),
-        ("sh('iptables-legacy -A FORWARD -m comment --comment \"a\\nb\" -j DROP')",
-         "iptables-restore cannot read this line of it"),
-        ("sh('update-alternatives --set ip6tables /usr/sbin/ip6tables-legacy')", "use different backends (mixed)"),
-        ("options.update(backend='legacy')", "the node's iptables programs use the nft backend"),
-        ("options.update(proxy_mode=None, kubernetes_version=None); sh('iptables-nft -t nat -N KUBE-LOAD-BALANCER')",
-         "kube-proxy's mode is not known"),
-        ("options.update(kubernetes_version=None)", "the version of Kubernetes is not known"),
-        ("options.update(place='image')", "only a live node has rules"),
-    ])
+@cases
 def test_what_speaks_against_it_refuses_and_nothing_is_touched(tmp_path, change, sentence):
     told = clean(tmp_path, True, """\
 options = {}
@@ -150,11 +132,7 @@ told["kept"] = saved(OLD).count("KUBE-SEP-IT2ZTR26TO4XFPTO -")
     assert "incompatible" in told["result"]["refused"] and told["kept"] == 3
 
 
-@pytest.mark.parametrize("change, sentence", [
-    ("iptables-legacy -t nat -N KUBE-SVC-AAAAAAAAAAAAAAAA", "chains of table nat were created or deleted"),
-    ("iptables-legacy -t nat -I KUBE-MARK-MASQ -j RETURN", "rules of chain KUBE-MARK-MASQ in table nat changed"),
-    ("iptables-legacy -Z INPUT", "a counter in chain INPUT of table filter decreased, so its rules were written again"),
-])
+@cases
 def test_a_change_between_the_readings_refuses(tmp_path, change, sentence):
     told = clean(tmp_path, True, """\
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.leftovers import clean as clean
@@ -286,13 +264,7 @@ def test_rows_of_a_result_are_documented(tmp_path, nft):
     assert set(done["sampled"]) == set(documented["sampled"]["contains"])
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"root": "/nowhere/at/all"}, "is not a directory"), ({"backend": "xt"}, "backend"),
-    ({"rollback_seconds": 9}, "rollback_seconds 9 is out of bounds; give a number from 10 to 3600"),
-    ({"rollback_seconds": 3601}, "give a number from 10 to 3600"),
-    ({"window_seconds": 0}, "window_seconds 0 is out of bounds; give a number from 1 to 300"),
-    ({"rollback_token": "x"}, "'x' is not a rollback token"), ({"rollback_token": ""}, "'' is not a rollback token"),
-])
+@cases
 def test_a_wrong_option_is_refused(tmp_path, options, message):
     tree = str(backend_trees.unpacked(backend_trees.debian(), tmp_path / "tree"))
     status, result = module_runs.run_module("iptables_leftovers", **dict({"root": tree}, **options))

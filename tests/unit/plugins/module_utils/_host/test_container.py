@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from case_rows import cases
 import node_tree
 from node_processes import Sleeper, enter, entering, mount, needs_fuse, needs_mounts, needs_root, private_mounts
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import container
@@ -57,13 +58,7 @@ def test_what_is_there(root):
 
 
 @needs_root
-@pytest.mark.parametrize(
-    "path, status", [
-        ("/etc/passwd-of-the-node", "absent"), ("/etc/climbing", "absent"), ("/etc/through", "absent"),
-        ("/../../etc/passwd", "absent"), ("/etc/loop", "absent"), ("/etc/none", "absent"),
-        ("/etc/config/below", "absent"), ("/etc/pipe", "unparsed"), ("/etc/folder", "unparsed"),
-        ("/etc/huge", "unparsed"), ("/", "unparsed"), ("", "unparsed"),
-    ])
+@cases
 def test_hostile_files(root, path, status):
     with Sleeper(lambda: enter(root)) as process:
         assert text(process.pid, process.start_time, path) == [status, ""]

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A program that is given a text to work on."""
 
-import pytest
+from case_rows import cases
 from node_processes import is_gone
 from node_tree import executable, unpack
 
@@ -22,11 +22,7 @@ def test_the_text_arrives_byte_for_byte(tmp_path):
     assert (tmp_path / "got").read_bytes() == text.encode("utf-8", "surrogateescape")
 
 
-@pytest.mark.parametrize(
-    "script, said", [
-        ("echo 'line 2 failed' >&2; exit 2", "tool ended with status 2: line 2 failed"),
-        ("exit 4", "tool ended with status 4"), ("exec 0<&-; kill -9 $$", "tool ended with status -9"),
-    ])
+@cases
 def test_why_it_failed_is_said(tmp_path, script, said):
     assert feed(Host(), program(tmp_path, script), "x" * 200000, 60) == said
 

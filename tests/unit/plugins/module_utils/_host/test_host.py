@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from case_rows import cases
 import node_tree
 from node_processes import as_nobody, is_gone, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import (ABSENT, BLOCK, DENIED, OK,
@@ -55,11 +56,7 @@ def test_folders_behind_links(tree):
     assert host.tree_path("/lib/deep/file") == "/usr/lib/deep/file"
 
 
-@pytest.mark.parametrize("name, status", [
-    ("loop", ABSENT), ("dangling", ABSENT), ("nothing", ABSENT), ("secret/below", ABSENT),
-    ("pipe", UNPARSED), ("", UNPARSED), ("huge", UNPARSED),
-    ("bomb.gz", UNPARSED), ("cut.gz", UNPARSED), ("no.gz", UNPARSED),
-])
+@cases
 def test_what_cannot_be_read_has_a_word_and_takes_no_time(tree, name, status):
     begun = time.monotonic()
     text = Host(tree).read_text("/etc/" + name)

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+from case_rows import cases
 import node_tree
 from node_processes import as_nobody
 from node_tree import DIRECTORY, FIFO, link, mode, sparse
@@ -37,10 +38,7 @@ def paths(found):
 TREE = {"top/b": "two", "top/a": mode(0o750, "one"), "top/sub/c": "three", "top/sub/deep/d": "four", "top/empty": ""}
 
 
-@pytest.mark.parametrize("depth, expected",
-                         [
-                             (0, ["/top/a", "/top/b"]), (1, ["/top/a", "/top/b", "/top/sub/c"]),
-                             (9, ["/top/a", "/top/b", "/top/sub/c", "/top/sub/deep/d"])])
+@cases
 def test_files_in_their_order_as_deep_as_asked(depth, expected, tmp_path):
     looked, (status, found), notes = walk(TREE, tmp_path, depth=depth)
     assert (status, paths(found)) == ("ok", expected)

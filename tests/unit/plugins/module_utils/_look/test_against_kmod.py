@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 import pytest
+from case_rows import cases
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -118,14 +119,7 @@ def test_one_file(tree, text, name):
     agree(tree, name, name)
 
 
-@pytest.mark.parametrize("text, name, module",
-                         [
-                             ("", "with-hyphen", "with-hyphen"), ("", "with_hyphen", "with-hyphen"),
-                             ("install with-hyphen /bin/true", "with_hyphen", "with-hyphen"),
-                             ("blacklist with_hyphen", "with-hyphen", "with-hyphen"), ("alias lb ip_vs", "lb", "ip_vs"),
-                             ("alias lb-* ip_vs", "lb-rr", "ip_vs"),
-                             ("alias lb ip_vs\ninstall ip_vs /bin/true", "lb", "ip_vs"), ("", "nowhere", "nowhere"),
-                         ])
+@cases
 def test_names_and_aliases(tree, text, name, module):
     with open(tree + "/etc/modprobe.d/a.conf", "w") as stream:
         stream.write(text + "\n")
@@ -135,28 +129,13 @@ def test_names_and_aliases(tree, text, name, module):
 STOP = "install ip_vs /bin/true\n"
 
 
-@pytest.mark.parametrize(
-    "files", [
-        {"usr/lib/modprobe.d/a.conf": STOP}, {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf": ""},
-        {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf": node_tree.MASKED},
-        {"usr/lib/modprobe.d/a.conf": STOP, "run/modprobe.d/a.conf": "# nothing"},
-        {"usr/local/lib/modprobe.d/a.conf": STOP, "usr/lib/modprobe.d/a.conf": ""},
-        {"usr/lib/modprobe.d/a.conf": "", "etc/modprobe.d/a.conf": STOP},
-        {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf/x": ""}, {"usr/lib/modprobe.d/.a.conf": STOP},
-        {"etc/modprobe.d/a.alias": STOP}, {"etc/modprobe.d/a": STOP}, {"etc/modprobe.d/a.CONF": STOP},
-        {"etc/modprobe.d/.conf": STOP},
-        {"usr/lib/modprobe.d/a.conf": STOP, "etc/modprobe.d/a.conf": node_tree.link("nowhere")},
-    ])
+@cases
 def test_precedence_and_masking(tree, files):
     node_tree.unpack(files, tree)
     agree(tree, "ip_vs", "ip_vs")
 
 
-@pytest.mark.parametrize("text",
-                         [
-                             "", "blacklist ip_vs", "install ip_vs /bin/true", "alias ip_vs off",
-                             "alias net-pf-16-proto-16-family-IPVS off", "alias net-pf-16-* off",
-                             "alias net-pf-16-proto-16-family-IPVS other", "install base /bin/true", "blacklist base"])
+@cases
 def test_what_the_kernel_asks_for_itself(tree, text):
     with open(tree + "/etc/modprobe.d/a.conf", "w") as stream:
         stream.write(text + "\n")

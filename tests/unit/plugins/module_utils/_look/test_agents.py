@@ -8,8 +8,7 @@ import os
 import subprocess
 import sys
 
-import pytest
-
+from case_rows import cases
 import node_tree
 from node_manifests import DEBIAN, merged, process, running
 from node_processes import needs_mounts, python_path
@@ -30,10 +29,7 @@ def look(tmp_path, *manifests):
     return sections["node_kube_proxy"], sections["node_kubelet"]
 
 
-@pytest.mark.parametrize(
-    "first, second, mode", [
-        (OURS, OTHERS, "ipvs"), (OTHERS, OURS, "nftables"), (None, OURS, "nftables"), (None, OTHERS, "ipvs"),
-        (None, None, "ipvs"), (OURS, OURS, "ipvs"), (OTHERS, OTHERS, None)])
+@cases
 def test_of_two_the_one_of_this_network(first, second, mode, tmp_path):
     both = merged(process(500, "kube-proxy", ("kube-proxy", "--proxy-mode=ipvs")),
                   process(600, "kube-proxy", ("kube-proxy", "--proxy-mode=nftables")))

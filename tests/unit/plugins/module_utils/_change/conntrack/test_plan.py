@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from case_rows import cases
 import node_tree
 from conntrack_changes import MODULES, NAME, NOTHING, OPTIONS, RECORD, SYSCTL, lines, rows, run, undo, value
 from conntrack_node import (
@@ -92,10 +93,7 @@ def test_a_table_without_a_limit_gets_one_only_when_told(tmp_path):
     assert "failed" not in run(tree, lower=True, **RAISED) and value(tree, LIMIT) == 524288
 
 
-@pytest.mark.parametrize("buckets, resize, after",
-                         [
-                             (65536, "auto", 65536), (65535, "auto", 524288), (65536, "always", 524288),
-                             (512, "never", 512), (524288, "always", 524288)])
+@cases
 def test_a_resize_that_is_worth_it(tmp_path, buckets, resize, after):
     tree = unpacked(tmp_path, table(buckets=buckets))
     run(tree, resize=resize, **RAISED)
@@ -211,17 +209,7 @@ def test_a_container_is_left_alone(tmp_path):
     assert content(tree) == before
 
 
-@pytest.mark.parametrize(
-    "options, message", [
-        ({"max": -5}, "max is -5; give 1024 to"), ({"max": 0}, "max is 0"), ({"max": 1 << 31}, "max is 2147483648"),
-        ({"buckets": -1}, "buckets is -1"), ({"max": 1 << 27}, "more than 50 % of the memory"),
-        ({"buckets": 1 << 30}, "more than 50 % of the memory"),
-        ({"timeouts": {"udp_timeout": 0}}, "timeouts: udp_timeout is 0"),
-        ({"timeouts": {"udp_timeout": "soon"}}, "timeouts: udp_timeout is soon"),
-        ({"timeouts": {"tcp_timeout": 5}}, "give tcp_timeout_established, tcp_timeout_close_wait"),
-        ({"file": "../x.conf"}, "is not a file name"), ({"file": "x"}, "is not a file name"),
-        ({"file": ".conf"}, "is not a file name"),
-    ])
+@cases
 def test_bad_input_is_refused_before_anything_is_changed(tmp_path, options, message):
     tree = unpacked(tmp_path)
     before = content(tree)

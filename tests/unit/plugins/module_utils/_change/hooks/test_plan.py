@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 
+from case_rows import cases
 import hook_corpus
 import hook_nodes
 import node_tree
@@ -109,11 +110,7 @@ def test_a_restart_of_a_unit_that_only_this_site_has_goes(tmp_path):
     assert read(tmp_path, "opt/fw/stop") == "#!/bin/sh\n:\n"
 
 
-@pytest.mark.parametrize("command, after", [
-    ("systemctl restart docker iptables sshd", "systemctl restart docker sshd"),
-    ("systemctl stop 'iptables.service' docker", "systemctl stop docker"),
-    ("systemctl restart iptables", ":"),
-])
+@cases
 def test_of_several_units_that_a_command_names_one_goes(tmp_path, command, after):
     node_tree.unpack(merged(AZURE, {SCRIPT: executable("#!/bin/sh\n%s\n" % command)}), tmp_path)
     run(tmp_path)
@@ -128,16 +125,9 @@ def test_secrets_beside_a_command_stay_on_the_node(tmp_path):
         assert result["changed"] and not re.search("hunter[0-9]", str(result))
 
 
-@pytest.mark.parametrize("text, after",
-                         [
-                             (b"#!/bin/sh\r\nsave\r\niptables -F\r\nmore\r\n", b"#!/bin/sh\r\nsave\r\nmore\r\n"),
-                             (b"#!/bin/sh\nsave; iptables -F", b"#!/bin/sh\nsave; :"),
-                             (b"#!/bin/sh\n# \xe9\xff\niptables -F\nmore\n", b"#!/bin/sh\n# \xe9\xff\nmore\n"),
-                             (b"#!/bin/sh\nif true; then\n\tiptables -F\nfi\n", b"#!/bin/sh\nif true; then\n\t:\nfi\n"),
-                             (b"#!/bin/bash\ncat <<EOF\niptables -F\nEOF\niptables -F\necho\n",
-                              b"#!/bin/bash\ncat <<EOF\niptables -F\nEOF\necho\n"),
-                         ])
+@cases
 def test_line_endings_and_odd_bytes_stay(tmp_path, text, after):
+    text, after = text.encode("latin-1"), after.encode("latin-1")
     node_tree.unpack(merged(AZURE, {SCRIPT: executable(text)}), tmp_path)
     run(tmp_path)
     assert (tmp_path / SCRIPT).read_bytes() == after
@@ -204,14 +194,7 @@ def test_a_unit_of_the_administrator_cannot_be_masked_and_gets_the_drop_in(tmp_p
                                                                                       DROP_IN % "site.service")
 
 
-@pytest.mark.parametrize(
-    "command, after", [
-        ("/bin/sh -c 'iptables-save > /x; iptables -F; logger y'", "/bin/sh -c 'iptables-save > /x; :; logger y'"),
-        ("-/usr/sbin/iptables -F", None),
-        ("/bin/sh -c 'for t in nat filter; do iptables -t $$t -F; done; logger y'",
-         "/bin/sh -c 'for t in nat filter; do :; done; logger y'"),
-        ("/bin/sh -c 'iptables -F && iptables -X'", None),
-    ])
+@cases
 def test_of_a_stop_only_what_flushes_goes(tmp_path, command, after):
     unit = hook_nodes.service("site.service", "ExecStart=/usr/bin/site", "ExecStop=/usr/bin/logger first",
                               "ExecStop=" + command, "ExecStopPost=/bin/true", enabled=True)

@@ -5,6 +5,7 @@
 there."""
 
 import pytest
+from case_rows import cases
 from node_tree import executable, unpack
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
@@ -39,11 +40,6 @@ def test_nothing_of_a_script_is_run(tmp_path):
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize("first, shells",
-                         [
-                             ("#!/bin/sh", ["sh"]), ("#!/usr/bin/env bash", ["bash"]),
-                             ("#! /bin/busybox sh", ["busybox"]), ("echo", ["sh", "bash"]), ("#!/usr/bin/python3", []),
-                             ("#!/usr/bin/env -S perl -w", []), ("#!/usr/sbin/nft -f", []), ("#!", []),
-                         ])
+@cases
 def test_which_shell_reads_a_script(first, shells):
     assert shell_of(first + "\n") == shells

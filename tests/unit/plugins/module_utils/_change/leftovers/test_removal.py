@@ -6,7 +6,7 @@ does with it."""
 
 import random
 
-import pytest
+from case_rows import cases
 from backend_node import KUBERNETES, on_a_node
 from kube_audit import seed
 
@@ -45,16 +45,7 @@ def test_all_of_it_comes_back_at_its_place():
     assert removal(NAT).back(read_dump(NAT)["nat"]) is None
 
 
-@pytest.mark.parametrize(
-    "rule, foreign", [
-        ("-A PREROUTING -j KUBE-SERVICES", False), ("-A PREROUTING -m conntrack --ctstate NEW -j KUBE-SERVICES", False),
-        ("-A PREROUTING -m state --state NEW -m comment --comment x -j KUBE-SERVICES", False),
-        ("-A PREROUTING -s 10.0.0.0/8 -j KUBE-SERVICES", True),
-        ("-A PREROUTING -m conntrack ! --ctstate NEW -j KUBE-SERVICES", True),
-        ("-A PREROUTING -m conntrack --ctstate NEW,RELATED -j KUBE-SERVICES", True),
-        ("-A PREROUTING -g KUBE-SERVICES", True), ("-A PREROUTING -m mark --mark 0x1 -j KUBE-SERVICES", True),
-        ("-A KUBE-SVC-MINE -j KUBE-SERVICES", True),
-    ])
+@cases
 def test_whose_a_jump_is(rule, foreign):
     found = removal(NAT.replace("COMMIT", "[0:0] %s\nCOMMIT" % rule))
     assert (found.foreign, len(found.jumps)) == (([rule], 1) if foreign else ([], 2))

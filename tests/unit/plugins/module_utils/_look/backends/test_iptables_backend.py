@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from case_rows import cases
 import backend_trees
 import node_tree
 from iptables_programs import debian_programs
@@ -133,21 +134,7 @@ PROXY = ("iptables-%s -t nat -N KUBE-SERVICES; iptables-%s -t nat -A PREROUTING 
 
 
 @needs_root
-@pytest.mark.parametrize(
-    "commands, verdict, kubelet, proxy", [
-        (["true"], "none", "none", "none"),
-        ([KUBELET % "nft", PROXY % (("nft",) * 3)], "none", "nft", "nft"),
-        ([KUBELET % "legacy", PROXY % (("legacy",) * 3)], "none", "legacy", "legacy"),
-        ([KUBELET % "nft", PROXY % (("legacy",) * 3)], "conflicting", "nft", "legacy"),
-        ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -t filter -S"], "harmless", "nft", "nft"),
-        ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -A INPUT -p tcp --dport 22 -j ACCEPT"],
-         "suspicious", "nft", "nft"),
-        ([KUBELET % "nft", PROXY % (("nft",) * 3), "iptables-legacy -A INPUT -j DROP",
-          "iptables-nft -A INPUT -s 192.0.2.1 -j DROP"], "conflicting", "nft", "nft"),
-        # A native rule that iptables cannot print: the table is not empty.
-        ([KUBELET % "nft", "nft add table ip nat", "nft add chain ip nat x",
-          "nft 'add rule ip nat x numgen inc mod 2 vmap { 0 : accept, 1 : drop }'"], "unknown", "nft", None),
-    ])
+@cases
 def test_against_both_backends_of_this_kernel(commands, verdict, kubelet, proxy, tmp_path):
     environment = {"PYTHONPATH": python_path(), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
                    "XTABLES_LOCKFILE": str(tmp_path / "lock")}

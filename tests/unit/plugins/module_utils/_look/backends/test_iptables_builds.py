@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 
+from case_rows import cases
 import node_tree
 from iptables_programs import OTHER, WRAPPER_IN_GO, program
 from node_manifests import merged, process
@@ -190,34 +191,7 @@ def build(backend, version, status="ok"):
             "strips": None, "because": ""}
 
 
-@pytest.mark.parametrize("backend, version, builds, strips", [
-    # The node, and one or two containers.
-    ("nft", "1.8.9", [("nft", "1.8.11")], [False]),
-    ("nft", "1.8.9", [("nft", "1.8.7")], [True]),
-    ("nft", "1.8.7", [("nft", "1.8.9")], [True]),
-    ("nft", "1.8.7", [("nft", "1.8.8")], [True]),
-    ("nft", "1.8.7", [("nft", "1.8.7")], [False]),
-    ("nft", "1.8.8", [("nft", "1.8.13")], [False]),
-    ("nft", "1.8.9", [("nft", "1.8.7"), ("nft", "1.8.11")], [True, False]),
-    # The node does not use nft, or has no iptables: the containers are compared with each other.
-    ("legacy", "1.8.7", [("nft", "1.8.11")], [False]),
-    ("legacy", "1.8.11", [("nft", "1.8.7")], [False]),
-    ("none", None, [("nft", "1.8.7"), ("nft", "1.8.11")], [True, False]),
-    ("none", None, [("nft", "1.8.7"), ("nft", "1.8.4")], [False, False]),
-    ("nft", "1.8.9", [("legacy", "1.8.4"), ("legacy", None)], [False, False]),
-    ("none", None, [("legacy", "1.8.4"), ("nft", "1.8.11")], [False, False]),
-    # A wrapper follows the node.
-    ("nft", "1.8.9", [("wrapper", "1.8.7")], [True]),
-    ("nft", "1.8.9", [("wrapper", "1.8.11")], [False]),
-    ("legacy", "1.8.9", [("wrapper", "1.8.7")], [False]),
-    ("none", None, [("wrapper", "1.8.7")], [None]),
-    # An unknown backend or version is not harmless.
-    ("nft", None, [("nft", "1.8.11")], [None]),
-    ("nft", None, [("nft", "1.8.7")], [None]),
-    (None, None, [("nft", "1.8.7")], [None]),
-    ("nft", "1.8.9", [("nft", None)], [None]),
-    ("nft", "1.8.9", [(None, None)], [None]),
-])
+@cases
 def test_who_loses_matches(backend, version, builds, strips):
     rows = [build(*pair) for pair in builds]
     judge_stripping(rows, backend, version)

@@ -5,10 +5,11 @@
 
 import pytest
 
+from case_rows import cases
 import hook_nodes
 import node_tree
-from hook_nodes import DEBIAN, service
-from node_tree import executable, link, merged
+from hook_nodes import DEBIAN
+from node_tree import executable, merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks import flush_hooks, trace
@@ -40,11 +41,7 @@ def test_a_directory_without_end_hides_nothing_else(tmp_path, monkeypatch):
 EVALS = executable("#!/bin/sh\n" + "eval true\n" * 60000 + "iptables -F\n")
 
 
-@pytest.mark.parametrize("files, source",
-                         [
-                             (service("fw.service", "ExecStart=/opt/fw", enabled=True), "systemd"),
-                             ({"etc/cron.d/fw": "* * * * * root /opt/fw\n"}, "cron"),
-                             ({"usr/local/sbin/fw": link("/opt/fw")}, "directories")])
+@cases
 def test_a_script_that_is_not_followed_to_its_end_is_not_known(files, source, tmp_path):
     section = look(merged(DEBIAN, files, {"opt/fw": EVALS}), tmp_path)
     assert section["scanned"]["skipped"] == [

@@ -5,6 +5,7 @@
 
 import pytest
 
+from case_rows import cases
 import node_tree
 from hook_nodes import AZURE, DEBIAN, NETWORK, SYSTEMD, service
 from node_tree import executable, merged
@@ -27,12 +28,7 @@ def look(manifest, tmp_path, states=None):
     return rows, units
 
 
-@pytest.mark.parametrize(
-    "lines, expected", [
-        ((), ["fw.service"]), (("Before=kubelet.service",), []),
-        (("Before=network-pre.target", "Wants=network-pre.target"), []), (("After=kubelet.service",), ["fw.service"]),
-        (("Before=containerd.service",), ["fw.service"]),
-    ])
+@cases
 def test_order(lines, expected, tmp_path):
     rows, units = look(merged(DEBIAN, service("fw.service", "Type=oneshot", FLUSH, enabled=True, unit=lines)), tmp_path)
     assert [(row["unit"], row["before"], row["path"]) for row in unordered(rows, units)] == [
@@ -57,23 +53,13 @@ def test_other_kubelets(kubelet, tmp_path):
     assert [row["before"] for row in unordered(rows, units)] == [kubelet]
 
 
-@pytest.mark.parametrize("states, expected",
-                         [
-                             ({}, [("iptables.service", "enabled", "inactive")]),
-                             ({"iptables.service": "failed"}, [("iptables.service", "enabled", "failed")]),
-                             ({"iptables.service": "active"}, []), ({"iptables.service": "activating"}, []),
-                         ])
+@cases
 def test_waiting(states, expected, tmp_path):
     rows, units = look(AZURE, tmp_path, states)
     assert [(row["unit"], row["state"], row["active"]) for row in waiting(rows, units)] == expected
 
 
-@pytest.mark.parametrize("change",
-                         [
-                             {"etc/systemd/system/multi-user.target.wants/iptables.service": None},
-                             {"etc/systemd/system/iptables.service": node_tree.MASKED},
-                             {"etc/systemd/scripts/iptables": "#!/bin/sh\niptables -F\n"},
-                         ])
+@cases
 def test_who_does_not_start_does_not_wait(change, tmp_path):
     rows, units = look(merged(AZURE, change), tmp_path)
     assert waiting(rows, units) == []

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from case_rows import cases
 import node_tree
 from node_processes import (become_nobody, bind, enter, in_child, may_mount, mount, needs_mounts, needs_root,
                             private_mounts, python_path)
@@ -150,20 +151,13 @@ def test_a_pid_namespace_without_kernel_threads():
             and said.endswith('false, "denied"]'))
 
 
-@pytest.mark.parametrize("manifest, words",
-                         [
-                             ({}, "holds neither /etc nor /proc"), ({"usr/lib/x": ""}, "holds neither /etc nor /proc"),
-                             ({"etc": "a file"}, "holds neither /etc nor /proc"),
-                             ({"etc": node_tree.link("/nowhere")}, "holds neither /etc nor /proc")])
+@cases
 def test_no_system_tree(manifest, words, tmp_path):
     with pytest.raises(_errors.BadInput, match=words):
         open_tree(node_tree.unpack(manifest, tmp_path))
 
 
-@pytest.mark.parametrize("root, words",
-                         [
-                             ("/no/such/folder", "is not a directory"), ("/etc/passwd", "is not a directory"),
-                             ("relative", "not an absolute path"), ("", "not an absolute path")])
+@cases
 def test_no_root(root, words):
     with pytest.raises(_errors.BadInput, match=words):
         open_tree(root)

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The addresses at which a running kube-proxy is asked, and the requests that are skipped after one slow answer."""
 
-import pytest
-
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.local_http import Answer
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube import kube_proxy_asked
@@ -25,22 +24,14 @@ def asked(monkeypatch, answers, bound=(), listening=()):
     return {source: answer.status for source, answer in found.items()}, requests
 
 
-@pytest.mark.parametrize("slow, timeouts", [
-    ("/metrics", ["metrics"]), ("/livez", ["livez"]), ("/configz", ["configz", "metrics"]),
-    ("/proxyMode", ["configz", "metrics", "proxy_mode"]), ("/healthz", ["healthz", "livez"]),
-])
+@cases
 def test_a_slow_answer_leaves_those_before_it(slow, timeouts, monkeypatch):
     statuses = asked(monkeypatch, {slow: SLOW})[0]
     assert sorted(source for source, status in statuses.items() if status == "timeout") == timeouts
     assert sorted(statuses) == sorted(kube_proxy_asked.SOURCES)
 
 
-@pytest.mark.parametrize("bound, own, place", [
-    ("[fd00::5]:10249", "fd00:0:0:0:0:0:0:5", "fd00:0:0:0:0:0:0:5"),
-    ("fd00::5", "fd00:0:0:0:0:0:0:5", "fd00:0:0:0:0:0:0:5"),
-    ("[::]:10249", "::", "127.0.0.1"), ("[0:0::1]:10249", "::1", "::1"), ("192.0.2.5:10249", "192.0.2.5", "192.0.2.5"),
-    ("[::1::]:10249", "::", "::1::"),
-])
+@cases
 def test_an_address_is_found_among_those_that_listen(bound, own, place, monkeypatch):
     """An address that is not among them is not asked (local_http.fetch_local)."""
     requests = asked(monkeypatch, {}, {10249: bound}, {10249: [own]})[1]

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from case_rows import cases
 import kube_proxy_captures
 import loopback
 import node_tree
@@ -133,13 +134,7 @@ def test_a_counter_that_went_back_is_no_negative_rate():
     assert window_of(metrics(), metrics(), 0.0)["syncs_per_minute"] is None
 
 
-@pytest.mark.parametrize(
-    "requests, sockets, seconds, state", [
-        ({}, None, 10, "unknown"), ({"200": 1}, None, 10, "working"), ({"none": 3}, {"established": 0}, 60, "failing"),
-        ({"403": 3}, {"established": 1}, 60, "failing"), ({"none": 1, "200": 2}, {"established": 1}, 60, "working"),
-        ({}, {"established": 1}, 60, "working"), ({}, {"established": 1}, 30, "unknown"),
-        ({}, {"established": 0}, 60, "unknown"), ({"410": 1}, None, 60, "unknown"),
-    ])
+@cases
 def test_the_watch(requests, sockets, seconds, state):
     window = {"seconds": float(seconds), "api_requests": requests}
     found = kube_proxy_running.watch_of(window, sockets)
@@ -163,11 +158,7 @@ def test_usual_codes_are_no_failures():
     assert failed_requests({"200": 5, "410": 2, "429": 1, "none": 3, "500": 1, "404": 1}) == 5
 
 
-@pytest.mark.parametrize("now, queued, synced, waiting, seconds", [
-    (100.0, 50, 60, False, 0.0), (100.0, 60, 50, True, 40.0), (100.0, 60, 0, True, 40.0), (100.0, 0, 0, False, 0.0),
-    # The clock was set back, or the time is not known.
-    (10.0, 60, 50, True, None), (None, 60, 50, True, None), (59.5, 60, 50, True, 0.0),
-])
+@cases
 def test_how_long_a_change_waits(now, queued, synced, waiting, seconds):
     row = sync_row("all", metrics(queued=queued, synced=synced)["families"]["all"], now)
     assert (row["waiting"], row["waiting_seconds"]) == (waiting, seconds)

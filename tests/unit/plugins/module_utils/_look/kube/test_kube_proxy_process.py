@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from case_rows import cases
 import node_tree
 from fake_tools import ToolNode
 from node_manifests import DEBIAN, merged, process
@@ -113,14 +114,7 @@ INDEX = {"lib/modules/6.1.0/modules.dep": "kernel/net/netfilter/x_tables.ko:\nke
          "lib/modules/6.1.0/modules.builtin": ""}
 
 
-@pytest.mark.parametrize("release, version, tools, found, advice", [
-    ("6.1.0", "1.33.0", {}, [True, False, True], "nftables, if the network plugin supports it"),
-    ("6.1.0", "1.31.2", {}, [True, False, True], "iptables"), ("6.1.0", None, {}, [True, False, True], "iptables"),
-    ("6.1.0", "1.33.0", {"nft": "absent"}, [True, False, False], "iptables"),
-    ("6.1.0", "1.33.0", {"nft": "unknown"}, [True, False, None], "iptables"),
-    ("6.1.0", "1.28.1", {"iptables": "absent"}, [False, False, False], None),
-    ("4.18.0", "1.33.0", {}, [None, None, False], "iptables"),
-])
+@cases
 def test_modes(release, version, tools, found, advice, tmp_path):
     host = ToolNode(node_tree.unpack(merged(DEBIAN, INDEX), tmp_path))
     rows, told = modes_of(host, release, dict(TOOLS, **tools), version)
@@ -145,11 +139,7 @@ child.kill()
 
 
 @needs_mounts
-@pytest.mark.parametrize("name, argument, running, by, replaced", [
-    ("kube-proxy", "python", True, "the process that listens on port 10249", None),
-    ("hyperkube", "/opt/kube-proxy", True, "the process that listens on port 10249", None),
-    ("cilium-agent", "cilium-agent", False, None, "cilium-agent"),
-])
+@cases
 def test_who_listens(name, argument, running, by, replaced):
     tool = subprocess.Popen(["unshare", "-npfm", "--mount-proc", sys.executable, "-c", SCRIPT, name, argument],
                             stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))

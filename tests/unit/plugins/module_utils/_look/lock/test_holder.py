@@ -7,6 +7,7 @@ import collections
 
 import pytest
 
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.holder import has_lock, hold_time
 
 Reading = collections.namedtuple("Reading", "holders")
@@ -48,13 +49,6 @@ def test_who_waits_tells_for_how_long_at_least():
     assert time_of("calico-node", waiters=waiters) == (61.5, "at_least")
 
 
-@pytest.mark.parametrize(
-    "fdinfo, has", [
-        ("pos:\t0\nflags:\t0100000\nmnt_id:\t25\nino:\t1467\nlock:\t1: FLOCK  ADVISORY  WRITE 359 00:13:1467 0 EOF\n",
-         True), ("lock:\t1: POSIX  ADVISORY  WRITE 359 00:13:1467 0 EOF\nlock:\t2: FLOCK  ADVISORY  WRITE 0 00:13:1467 "
-                 "0 EOF\n", True), ("lock:\t1: POSIX  ADVISORY  WRITE 359 00:13:1467 0 EOF\n", False),
-        ("lock:\t1: FLOCK  ADVISORY  WRITE 359 00:13:146 0 EOF\n", False), ("pos:\t0\n", False), ("", False),
-        ("xlock:\t1: FLOCK  ADVISORY  WRITE 359 00:13:1467 0 EOF\n", False),
-    ])
+@cases
 def test_locks_of_a_descriptor(fdinfo, has):
     assert has_lock(fdinfo, 1467) is has

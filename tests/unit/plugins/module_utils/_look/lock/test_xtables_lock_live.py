@@ -16,6 +16,7 @@ import time
 
 import pytest
 
+from case_rows import cases
 import node_tree
 from node_processes import (
     Sleeper, as_nobody, dead_file_system, enter, needs_mounts, needs_root, private_mounts, python_path)
@@ -223,15 +224,7 @@ def test_a_restore_that_waits_for_its_input_does_not_wait_for_the_lock(lock):
 
 
 @needs_root
-@pytest.mark.parametrize("content, verdict, reason", [
-    ("", "private", "its {0} is another file than {0} of the node"),
-    (node_tree.DIRECTORY, "directory", "{0} is a directory: each of its legacy iptables commands fails"),
-    (None, "absent", "its {0} does not exist yet: it has changed no rule with legacy iptables"),
-    (node_tree.FIFO, "unknown", "{0} is neither a file nor a directory"),
-    # The link would lead to the node's own file if it were followed on the node.
-    (node_tree.link("/proc/1/root{0}"), "absent",
-     "its {0} does not exist yet: it has changed no rule with legacy iptables"),
-])
+@cases
 def test_the_lock_of_an_agent_in_a_container(content, verdict, reason, lock, tmp_path):
     if isinstance(content, dict) and "target" in content:
         content = node_tree.link(content["target"].format(lock))

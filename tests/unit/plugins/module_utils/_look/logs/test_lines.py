@@ -9,6 +9,7 @@ import os
 
 import pytest
 
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.logs import lines as log_lines
@@ -49,10 +50,7 @@ def test_only_what_the_user_names(tmp_path):
     assert look(tmp_path, "/srv/a.log") == ([("/srv/a.log", FULL)], {"/srv/a.log": "ok"})
 
 
-@pytest.mark.parametrize("path, message", [
-    ("a.log", "src has 'a.log', which is not an absolute path; give the whole path of the log"),
-    ("/srv", "src /srv is a directory; name the logs in it one by one"),
-    ("/srv/none.log", "src /srv/none.log does not exist on the node; check the path and the host")])
+@cases
 def test_what_is_no_log_is_refused(path, message, tmp_path):
     write(tmp_path, "/srv/a.log", FULL + "\n")
     with pytest.raises(BadInput, match=message):

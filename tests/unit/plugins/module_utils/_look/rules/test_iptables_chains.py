@@ -7,6 +7,7 @@ rules."""
 import gc
 import json
 
+from case_rows import cases
 import chain_texts as texts
 import pytest
 
@@ -91,10 +92,7 @@ def test_damage_is_told_and_examples_are_limited(tmp_path):
     assert [row["kind"] for row in section["observations"]].count("empty_service_chain") == 2
 
 
-@pytest.mark.parametrize("options, mode, kubernetes", [
-    ({}, "iptables", None),
-    ({"proxy_mode": "ipvs", "kubernetes_version": "v1.29.4"}, "ipvs", "1.29"),
-])
+@cases
 def test_what_is_judged_for(options, mode, kubernetes, tmp_path):
     section = judge(tmp_path, {"v4": saved()}, **options)
     assert (section["mode"], section["kubernetes"]) == (mode, kubernetes)
@@ -212,15 +210,7 @@ def test_a_megabyte_of_comment_is_a_notice(tmp_path):
     assert len(json.dumps(section)) < SIZE_LIMIT and section["notices"] and "anchor_shadowed" not in section["observed"]
 
 
-@pytest.mark.parametrize(
-    "options, why", [
-        ({"src": []}, "src names 0 files"), ({"src": ["/a"] * 21}, "src names 21 files"),
-        ({"src": ["/none"]}, "does not exist"), ({"window_seconds": -1}, "window_seconds -1 is out of bounds"),
-        ({"window_seconds": 301}, "from 0 to 300"), ({"max_offenders": 0}, "max_offenders 0"),
-        ({"max_services": -1}, "max_services -1"), ({"kubernetes_version": "latest"}, "'latest' is not a version"),
-        ({"kubernetes_version": "1.3"}, "'1.3' is older than 1.10; write a version such as '1.30' in quotes"),
-        ({"src": ["/a"], "window_seconds": 3}, "the counters of the files in src do not change"),
-    ])
+@cases
 def test_bad_input_is_one_sentence(options, why, tmp_path):
     with pytest.raises(_errors.BadInput, match=why):
         collect_iptables_chains(unpacked(tmp_path), LIVE, options, NO_KUBE_PROXY, KUBELET)

@@ -7,8 +7,7 @@ import json
 import subprocess
 import sys
 
-import pytest
-
+from case_rows import cases
 from fake_tools import script, unpacked
 from node_processes import needs_root, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import nft_hostports, rule_sets
@@ -60,15 +59,7 @@ def nft(tmp_path, text, status="ok", ports=True):
                                            if ports else {})), len(rules.unread), len(host.ran)
 
 
-@pytest.mark.parametrize(
-    "text, status, told", [
-        ("echo 'Error: No such file or directory' >&2; exit 1", "ok", (0, 0, 2)), ("exit 1", "ok", (0, 2, 2)),
-        ("exit 0", "absent", (0, 0, 0)),
-        ("printf '\\t\\ttcp dport 10250 dnat ip to 10.244.1.9:80\\n'", "ok", (2, 0, 2)),
-        ("printf '\\t\\ttcp dport 80 dnat to 10.244.1.9:80 comment \"\\t\\ttcp dport 10250 dnat to 10.244.1.9:80\"\\n'",
-         "ok", (0, 0, 2)), ("printf '\\t\\tip saddr 192.0.2.1 tcp dport 10250 dnat to 10.244.1.9:80\\n'", "ok",
-                            (0, 0, 2)), ("head -c 9000000 /dev/zero", "ok", (0, 2, 2)),
-    ])
+@cases
 def test_what_nft_may_say(text, status, told, tmp_path):
     assert nft(tmp_path, text, status) == told
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+from case_rows import cases
 import chain_texts as texts
 import pytest
 import kube_cluster
@@ -82,10 +83,7 @@ def kinds(section):
 
 
 @needs_root
-@pytest.mark.parametrize("command, gone",
-                         [
-                             ("delete table ip6 kube-proxy", ["ipv6"]), ("delete table ip kube-proxy", ["ipv4"]),
-                             ("flush ruleset", ["ipv4", "ipv6"])])
+@cases
 def test_a_table_that_somebody_deleted(command, gone, tmp_path):
     text = "".join(kube_nft.table(kube_cluster.every_kind(family)).text() for family in kube_dumps.FAMILIES)
     section = looks(tmp_path, text + command + "\n", proxy_mode="nftables")[0]

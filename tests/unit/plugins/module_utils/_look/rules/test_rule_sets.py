@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from case_rows import cases
 from fake_tools import LIVE, LOADED, NO_RULES, tools, unpacked
 from node_processes import needs_root, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import rule_sets
@@ -67,13 +68,7 @@ def test_a_tool_that_misbehaves_is_unknown_and_bounded(case, tmp_path, monkeypat
     assert set(held(rules)) == {("ipv6", "nft"), ("ipv4", "legacy")}
 
 
-@pytest.mark.parametrize(
-    "lines, table, why", [
-        ("iptables -A INPUT -j KUBE-FIREWALL\n", "filter", "1 line of table filter could not be read"),
-        ("-A INPUT -m comment --comment \u201ca b\u201d -j ACCEPT\n" * 2, "filter",
-         "2 lines of table filter could not be read"),
-        ("COMMIT\n:POSTROUTING ACCEPT [0:0]\n", "", "the table of some rules is not known"),
-    ])
+@cases
 def test_a_table_with_lines_that_nobody_can_read_is_unread(lines, table, why, tmp_path):
     damaged = DUMP.replace("COMMIT\n", lines + "COMMIT\n")
     rules = read_files(unpacked(tmp_path, {"dump": damaged}), ["/dump"])

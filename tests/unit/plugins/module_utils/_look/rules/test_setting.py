@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The settings that rules are judged by, from processes and their configuration to the observation."""
 
+from case_rows import cases
 import chain_texts as texts
 import iptables_programs
 import kube_cluster
@@ -43,27 +44,12 @@ def captured(section):
             if row["kind"] == "hostport_capture"]
 
 
-@pytest.mark.parametrize(
-    "port, arguments, config, found", [
-        (10250, (), "", ["takes port 10250/tcp of kubelet"]),
-        (10260, ("--config=/c",), "port: 10260\n", ["takes port 10260/tcp of kubelet"]),
-        (10250, ("--config=/c",), "port: 10260\n", []), (10255, ("--config=/c",), "", []),
-        (10255, ("--config=/c",), "readOnlyPort: 10255\n", ["takes port 10255/tcp of kubelet (its read-only port)"]),
-        # kubelet serves its health endpoint on the loopback interface only.
-        (10248, ("--config=/c",), "", []), (10250, ("--config=/none",), "", ["takes port 10250/tcp of kubelet"]),
-    ])
+@cases
 def test_host_ports_are_judged_by_the_ports_that_kubelet_has(port, arguments, config, found, tmp_path):
     assert captured(audit(tmp_path, taking(port), runs(arguments=arguments), {"c": CONFIG + config})) == found
 
 
-@pytest.mark.parametrize(
-    "comm, arguments, port, found", [
-        ("kube-apiserver", ("--secure-port=7443",), 7443, ["takes port 7443/tcp of the API server"]),
-        ("kube-apiserver", ("--secure-port=7443",), 6443, []),
-        ("k3s-server", (), 6443, ["takes port 6443/tcp of the API server"]),
-        ("kubelite", (), 16443, ["takes port 16443/tcp of the API server"]),
-        ("k3s-server", (), 10250, ["takes port 10250/tcp of kubelet"]), ("kube-scheduler", (), 6443, []),
-    ])
+@cases
 def test_and_by_those_of_the_api_server(comm, arguments, port, found, tmp_path):
     assert captured(audit(tmp_path, taking(port), runs(comm, comm + ".service", arguments))) == found
 
@@ -72,19 +58,12 @@ def test_no_kubelet_has_no_port(tmp_path):
     assert captured(audit(tmp_path, taking(10250))) == []
 
 
-@pytest.mark.parametrize("known, missing",
-                         [
-                             ({}, 1), ({"age": 20}, 0), ({"arguments": ("--make-iptables-util-chains=false",)}, 0),
-                             ({"version": "1.23.1"}, 0), ({"arguments": ("--config=/none",)}, 1)])
+@cases
 def test_the_hint_of_a_kubelet_that_makes_it(known, missing, tmp_path):
     assert audit(tmp_path, UNHINTED, runs(**known))["observed"].get("hint_missing", 0) == missing
 
 
-@pytest.mark.parametrize("kubelet, proxy, kubernetes, missing", [
-    # Up to 1.26 kube-proxy has no own jump to KUBE-FIREWALL; if its version is unknown, an older kube-proxy may run
-    # beside kubelet 1.28.
-    ("1.28.4", "1.26.9", "1.26", 0), ("1.28.4", "1.28.4", "1.28", 2), ("1.28.4", None, "1.28", 0),
-    ("1.30.2", None, "1.30", 2)])
+@cases
 def test_the_version_of_kube_proxy_counts_for_its_jumps(kubelet, proxy, kubernetes, missing, tmp_path):
     text = kube_dumps.node_dump((1, 25), "iptables", "nft", kube_cluster.every_kind("ipv4"))[0]
     text = "\n".join(line for line in text.split("\n") if "KUBE-FIREWALL" not in line and "KUBE-MARK-DROP" not in line)

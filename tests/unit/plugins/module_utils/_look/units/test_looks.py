@@ -22,7 +22,7 @@ def asked(units, name):
 
 
 def look(tree, place, units=("a.service",), before=()):
-    """What is known of units, and whether the first of each pair starts before the second."""
+    """The state of units, and whether the first of each pair starts before the second."""
     found = Units(Host(tree), {"place": place})
     answers = {name: asked(found, name) for name in units}
     answers.update(("<".join(pair), order.ordered_before(found, *pair)) for pair in before)

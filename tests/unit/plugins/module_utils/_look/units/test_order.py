@@ -5,6 +5,7 @@
 
 import pytest
 
+from case_rows import cases
 import node_tree
 import unit_trees
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
@@ -47,17 +48,7 @@ def test_a_drop_in_is_tried_out(units):
     assert not order.ordered_before(found, "iptables.service", "kubelet.service")
 
 
-@pytest.mark.parametrize("drop_ins, expected",
-                         [
-                             ({}, []),
-                             ({"iptables.service": "[Unit]\nBefore=kubelet.service\n"}, []),
-                             ({"iptables.service": "[Unit]\nBefore=kubelet.service\nAfter=kubelet.service\n"},
-                              ["iptables.service", "kubelet.service", "iptables.service"]),
-                             ({"iptables.service": "[Unit]\nBefore=sysinit.target\n"},
-                              ["basic.target", "iptables.service", "sysinit.target", "basic.target"]),
-                             ({"iptables.service": "[Unit]\nBefore=iptables.service\n"}, []),
-                             ({"t@.service": "[Unit]\nBefore=sysinit.target\n"}, []),
-                         ])
+@cases
 def test_cycles(units, drop_ins, expected):
     found = units(WANTED, ENABLED, {VENDOR + "iptables.service": IPTABLES, VENDOR + "t@.service": IPTABLES})
     cycle = order.cycle_with(found, drop_ins)
