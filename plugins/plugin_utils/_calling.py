@@ -14,9 +14,15 @@ from . import _bytecode, _play
 from ._action import Action
 from ._deadline import Overdue, deadline
 from ._pipelining import pipelined
+from ._plain import plain
 
-# A change of many files, or the restart of a unit that stops slowly, takes minutes.
+# A change of many files, or the restart of a unit that stops slowly, takes minutes. Each command that a module runs has
+# a limit on the node; where all of them take as long as they may, iptables_backend saves and reads four rule sets twice
+# (60 seconds each) and switches four groups of programs (60 seconds each).
 MOST_SECONDS = 600
+_LONGER = {"iptables_backend": 900}
+# No module of the collection watches a node for longer.
+_LONGEST_WINDOW = 300
 CLEANUP_SECONDS = 30
 # ansible-core splits an answer into lines, and does so more than once: each list of the lines of 8 MB of empty objects
 # takes about 170 MB. `_answer` keeps 3 MB of an answer, diffs included.
@@ -36,9 +42,12 @@ class CallingAction(Action):
 
     _sends_bytecode = False
 
-    def call(self, task_vars, seconds=MOST_SECONDS, **module):
+    def call(self, task_vars, seconds=None, **module):
         """The result of `_execute_module` for `module_name` and `module_args`; without them, for the module of the
-        task. Raises Unanswered after `seconds`; 0 means never."""
+        task. Raises Unanswered after `seconds`, by default seconds_of() the module; 0 means never."""
+        if seconds is None:
+            seconds = seconds_of(module.get("module_name", self._task.action),
+                                 module.get("module_args", self._task.args))
         self._sends_bytecode = len(_play.hosts_of(task_vars)[1]) >= _bytecode.MANY_HOSTS
         if self._sends_bytecode:
             _bytecode.prepare()
@@ -60,6 +69,22 @@ class CallingAction(Action):
         if not in_data or not self._sends_bytecode or not _bytecode.may_run(cmd):
             return execute(in_data)
         return _bytecode.sent(in_data, execute)
+
+
+def seconds_of(name, arguments):
+    """How long a module may take with these arguments, which may be any: longer than its longest run on a node that
+    works. 0 means no limit, which the user gives to the look after several changes."""
+    name, arguments = name.rpartition(".")[2], plain(arguments) if isinstance(arguments, dict) else {}
+    if name == "node_changes":
+        rows, look = arguments.get("changes"), arguments.get("look")
+        longest = max([seconds_of(str(row.get("module")), row.get("options")) for row in rows
+                       if isinstance(row, dict)] if isinstance(rows, list) else [], default=MOST_SECONDS)
+        if not isinstance(look, dict):
+            return longest
+        return longest + look["timeout"] if look.get("timeout") else 0
+    window = str(arguments.get("window_seconds"))
+    return _LONGER.get(name, MOST_SECONDS) + (
+        min(int(window), _LONGEST_WINDOW) if window.isdecimal() and len(window) < 9 else 0)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ MEGABYTE = 1024 * 1024
 
 
 def action(connection):
-    plugin = _calling.CallingAction(task=mock.Mock(async_val=0), connection=connection, play_context=mock.Mock(),
+    plugin = _calling.CallingAction(task=mock.Mock(async_val=0, action="kubenode.netfilter.fix", args={}), connection=connection, play_context=mock.Mock(),
                                     loader=mock.Mock(), templar=mock.Mock(), shared_loader_obj=None)
     plugin._execute_module = lambda **_options: plugin._connection.exec_command("python3")
     return plugin
@@ -41,4 +41,16 @@ def test_a_limit_of_time_is_in_force_in_each_call_and_not_after_it():
     plugin = action(connection)
     plugin.call({})
     plugin.call({}, 100)
+    plugin.call({}, module_name="kubenode.netfilter.iptables_leftovers", module_args={"window_seconds": 300})
     assert 500 < seen[0] <= 600 and 0 < seen[1] <= 100 and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    assert 800 < seen[2] <= 900
+
+
+@pytest.mark.parametrize("name, arguments, seconds", [
+    ("conntrack", {"window_seconds": "x"}, 600), ("conntrack_facts", {"window_seconds": "300"}, 900),
+    ("xtables_lock_facts", {"window_seconds": 10 ** 9}, 600), ("iptables_backend", None, 900), ("node_changes", {}, 600),
+    ("node_changes", {"changes": [{"module": "conntrack"}, {"module": "iptables_backend", "options": {}}, 7]}, 900),
+    ("node_changes", {"changes": [{"module": "conntrack"}], "look": {"timeout": 1000}}, 1600),
+    ("node_changes", {"changes": [{"module": "conntrack"}], "look": {"timeout": 0}}, 0)])
+def test_a_call_may_take_longer_than_the_longest_run_of_its_module(name, arguments, seconds):
+    assert _calling.seconds_of("kubenode.netfilter." + name, arguments) == seconds
