@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_iptables_backend: the programs that run for it, the rules it judges, and the tools of this machine."""
+"""The section node_iptables_backend: the programs that run for it, its rules, and the tools of this machine."""
 
 import json
 import re

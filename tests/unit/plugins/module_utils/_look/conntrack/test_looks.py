@@ -12,7 +12,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack
 
 
 def live(tree, _place, **asked):
-    """The section of a node whose programs run, and `ran`: those that ran."""
+    """The section of a node whose programs run, and `ran`: the ones that ran."""
     host = ToolNode(tree)
     return dict(looked_at(host, asked), ran=host.ran)
 
