@@ -53,11 +53,6 @@ def test_the_schema_refuses_what_a_reader_refuses(schema, found, given, words):
     assert words in " ".join(problems(schema, text.replace(found, given, 1)))
 
 
-def test_readers_that_know_no_encoding_but_utf_8_read_it():
-    text = text_of(*golden())
-    assert text.startswith('<?xml version="1.0" encoding="UTF-8"?>\n') and text.isascii()
-
-
 def test_a_consumer_reads_each_finding_with_its_status_and_reason():
     reports, fleet = golden()
     root = junitparser.JUnitXml.fromstring(text_of(reports, fleet).encode("ascii"))

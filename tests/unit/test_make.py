@@ -149,11 +149,7 @@ def test_slow_cases_are_listed_and_a_slow_test_stands_for_its_cases():
     assert slow.slow_of(seconds) == ["a.py::test_x[2]", "a.py::test_y", "playbooks/b.py::test_q"]
 
 
-@pytest.mark.parametrize("source, tests", [
-    ("plugins/module_utils/_names.py", ["plugins/module_utils/test__names.py"]),
-    ("plugins/plugin_utils/_kinds/equals.py", ["plugins/plugin_utils/test__kinds.py"]),
-    ("tests/unit/test_make.py", ["test_make.py"]), ("tests/unit/conftest.py", []), ("docs/x.py", []),
-])
+@cases
 def test_the_tests_of_a_file(source, tests):
     assert mirror.tests_of(source) == ["tests/unit/" + name for name in tests]
 

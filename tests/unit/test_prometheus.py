@@ -43,7 +43,8 @@ def test_every_metric_has_a_help_and_is_named_by_the_rules(metrics):
 
 
 def test_hostile_names_come_back_as_they_are_written(metrics):
-    assert values_of(metrics, "node_reached") == {"gone": 0, "node-1.example": 1, "web.\\x1b[2J<b>": 1, "with-evidence": 1}
+    assert values_of(metrics, "node_reached") == {
+        "gone": 0, "node-1.example": 1, "web.\\x1b[2J<b>": 1, "with-evidence": 1}
 
 
 def test_numbers_of_the_evidence(metrics):

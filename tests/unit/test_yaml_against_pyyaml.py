@@ -5,6 +5,7 @@
 
 import json
 import os
+import pathlib
 import random
 import re
 
@@ -19,11 +20,12 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml.par
 
 TREES_TRIED, LINES_TRIED = (3000, 60000) if os.environ.get("KUBENODE_ROBUST") == "1" else (500, 6000)
 
-WORDS = ["iptables -F", "a: b", "# no comment", "x # y", "- z", "it's", 'say "hi"', "", " blank ", "tab\there",
-         "two\nlines\n", "one\n\n  deeper\nlast", "[x]", "{y}", "50%", "@reboot", "&a", "*b", "!c", "|", ">", "a\\b",
-         "*/5 * * * * root x", "sh -c 'iptables -F; echo \"x\"'", "e\u00e9", "long " * 30, "\n", "key:", "?", "-", "~",
-         "null", "1.5", "x\\", "'", '"', ":x", "a:b", "trailing\\\nback"]
-SCALARS = st.sampled_from(WORDS) | st.text(alphabet="ab :#-'\"\\\n[]{},&*!|>%@?", max_size=30)
+FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "fixtures"
+PIECES = yaml.safe_load((FIXTURES / "yaml_pieces.yml").read_text(encoding="utf-8"))
+LINES, MERGES = PIECES["lines"], PIECES["merges"]
+ODD_LINES = LINES + PIECES["odd_lines"]
+SCALARS = st.sampled_from(PIECES["words"] + ["long " * 30]) | st.text(
+    alphabet="ab :#-'\"\\\n[]{},&*!|>%@?", max_size=30)
 KEYS = st.sampled_from(["runcmd", "path", "a b", "x:y", "'q'", "-k", "1"])
 TREES = st.recursive(SCALARS, lambda inner: st.lists(inner, min_size=1, max_size=4)
                      | st.dictionaries(KEYS, inner, min_size=1, max_size=4), max_leaves=12)
@@ -69,10 +71,6 @@ def test_what_a_program_writes(tree, style):
     assert found.problem is None or "? " in text, (found.problem, text)
 
 
-LINES = ["key: value", "- item", "- key: value", "  more", "- |", "    deep", "key:", "- 'quoted'", "# comment", "",
-         "- [a, b]", "key: >-", "- - x", "  - y", "other: \"x\"", "    sub: 1", "- a  # tail", "key: {a: b}"]
-
-
 @pytest.mark.robust(documents=LINES_TRIED)
 def test_what_people_write():
     """Random lines: wherever PyYAML takes them, the values are the same."""
@@ -89,14 +87,6 @@ def test_what_people_write():
         taken += 1
         assert plain(first(text).root) == (wanted or ""), "seed %s, round %d:\n%s" % (seed, number, text)
     assert taken > 500, "seed %s" % seed
-
-
-ODD_LINES = LINES + ["{a: b, 'c': [d, e]}", "key: {", "  'a': b,", "  c: d }", "}", "'key': v", "\"key\": v",
-                     "key: &x value", "other: *x", "- *x", "key: &y", "<<: *y", "? key", ": value", "key: {a: *x}",
-                     "[a, b]: c", "&z key: v", "key: !!int \"5\"", "key: 'a' b", "key: [a] b", "{\"a\":1}", "key: a: b",
-                     "\tkey: v", "- - &x z", "key: [a, {b: c}, ]", "key: [", "key: *x # tail", "key: |2-", "--- ",
-                     "...", "%YAML 1.1", "key: @a", "key: {a: \"b\", c}", "key: {a: -1, b: - }", "key: \"a # b\" # c",
-                     "x: <<", "? ", "key: >+", "key: [::1]:1", "key: ::1"]
 
 
 @pytest.mark.robust(documents=LINES_TRIED)
@@ -144,10 +134,6 @@ def test_configurations_have_the_same_values_with_their_types(trees, style, inde
         found = parse_yaml((u"\ufeff" if marked else "") + text)
         assert [each.problem for each in found] == [None] * len(wanted), text
         assert json.dumps([plain_value(each.root, 9) for each in found]) == json.dumps(wanted), text
-
-
-MERGES = ["a: &a {x: 1, y: 2}", "b: &b", "  y: 3", "  z: 4", "c:", "  <<: *a", "  <<: [*b, *a]", "  x: 5",
-          "d: {<<: *b, y: 6}", "e: {z: 7, <<: *b}", "<<: *a", "f: [*a, {<<: *b}]", "g: *a", "  <<: *gone"]
 
 
 @pytest.mark.robust(documents=LINES_TRIED)

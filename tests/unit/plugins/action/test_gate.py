@@ -55,18 +55,17 @@ def test_an_option_that_is_left_out_is_that_of_the_role():
         judged({}, variables={"node_gate_mode": "sometimes"}, xt_comment="absent")
 
 
-def test_findings_are_counted_and_checks_named_once():
-    assert judged({}, xt_comment="absent",
-                  xt_mark="absent")["msg"] == "Not fit for traffic: 3 findings block (KMOD001, KMOD014)"
-    assert judged({"severity": "low"},
-                  nft_compat="loadable")["msg"].startswith("Not fit for traffic: 1 finding blocks (KMOD")
+@cases
+def test_what_a_gate_answers(arguments, modules, answer, message):
+    """The message is a regular expression."""
+    result = judged(arguments, **modules)
+    assert {key: result.get(key) for key in answer} == answer
+    assert re.fullmatch(message, result["msg"])
 
 
-def test_unknown_checks_that_block_are_told_apart_from_what_fails():
-    result = judged({"unknown": "fail"}, xt_comment="absent", xt_mark="unknown")
-    assert result["msg"].startswith("Not fit for traffic: 2 findings block (KMOD001, KMOD014), ")
-    assert " unknown checks block (" in result["msg"]
-    assert any("unknown" in text for text in result["blocking"])
+def test_unknown_checks_that_block_are_listed():
+    assert any("unknown" in text for text in judged({"unknown": "fail"}, xt_comment="absent",
+                                                    xt_mark="unknown")["blocking"])
 
 
 def test_what_is_unknown_for_want_of_root_is_one_sentence():
@@ -134,20 +133,6 @@ def test_of_many_hosts_a_warning_is_the_same_text_for_all_once_a_report_names_th
     assert few[0] == "web-1: %s. Report: %s/nodes/web-1.json" % (many[0], tmp_path)
     assert few[1:] == ["web-1: " + text for text in many[1:]]
     assert unreported == ["web-1: " + text for text in many]
-
-
-@pytest.mark.parametrize("mode, said", [("warn", True), ("never", False)])
-def test_modes_that_fail_nothing(mode, said):
-    result = judged({"mode": mode}, xt_comment="absent")
-    assert (result.get("failed", False), result["blocked"], bool(result["msg"])) == (False, True, said)
-    assert result.get("warnings", []) == ["web-1: Not fit for traffic: 2 findings block (KMOD001, KMOD014)"] * said
-
-
-def test_a_host_that_was_not_assessed():
-    assert judged({})["msg"] == "Not fit for traffic: this run has not assessed the node" and judged({})["failed"]
-    result = judged({"unreached": "warn"})
-    assert not result["blocked"] and result["warnings"] == ["web-1: this run has not assessed the node"]
-    assert judged({"unreached": "ignore"})["msg"] == "No finding blocks: nothing was judged"
 
 
 def test_an_answer_without_a_key_or_a_section_blocks_until_a_later_look_replaces_it():

@@ -9,6 +9,7 @@ import types
 
 import pytest
 import yaml
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _answer, _policy, _schema
@@ -51,12 +52,7 @@ def test_facts_of_a_section_that_fits():
     assert result == {"changed": False, "ansible_facts": {"node_kubelet": facts["node_kubelet"]}}
 
 
-@pytest.mark.parametrize("answer, words",
-                         [
-                             ({}, "documentation of kubelet_facts: ansible_facts is missing"),
-                             ({"ansible_facts": []}, "ansible_facts must be a dictionary"),
-                             ({"ansible_facts": {"node_kubelet": {"schema": 9}}}, "node_kubelet"),
-                         ])
+@cases
 def test_an_answer_that_does_not_fit_fails(answer, words):
     result = _answer.documented_part(answer, "kubelet_facts")
     assert result["failed"] and words in result["msg"]
@@ -76,7 +72,8 @@ def test_what_failed_keeps_its_own_words_and_the_last_line_of_its_traceback():
     assert result["module_stderr"].endswith("ValueError: no such thing\\x1b[2J") and len(result["module_stderr"]) < 5000
     # Newer ansible-cores have a traceback in an object.
     event = types.SimpleNamespace(event=types.SimpleNamespace(formatted_traceback="Traceback\nValueError: x", msg="x"))
-    result = _answer.documented_part({"failed": True, "exception": event, "warnings": [event, "plain"]}, "kernel_modules")
+    result = _answer.documented_part({"failed": True, "exception": event, "warnings": [event, "plain"]},
+                                     "kernel_modules")
     assert (result["exception"], result["warnings"]) == ("Traceback\nValueError: x", ["x", "plain"])
 
 

@@ -15,6 +15,7 @@ import tempfile
 import bundles
 import pytest
 import whole_nodes
+import yaml
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
@@ -31,39 +32,8 @@ def sample(name):
 
 
 SAVE = sample("save.txt")
-LSMOD = ("Module                  Size  Used by\nnf_conntrack          180224  4 xt_conntrack,nf_nat\n"
-         "xt_conntrack           16384  3\n"
-         "nf_nat                 57344  1 xt_MASQUERADE\n")
-CONFIG = ("#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.1.0 Kernel Configuration\n#\n"
-          "CONFIG_MODULES=y\nCONFIG_NETFILTER=y\n"
-          "CONFIG_NF_CONNTRACK=m\n# CONFIG_NF_NAT is not set\n")
-SYSCTL = ("kernel.osrelease = 6.1.0-49-amd64\nnet.ipv4.ip_forward = 1\nnet.netfilter.nf_conntrack_max = 1000\n"
-          "net.netfilter.nf_conntrack_count = 990\nnet.netfilter.nf_conntrack_buckets = 250\n")
-DMESG = "[    0.000000] Linux version 6.1.0\n[12345.678901] nf_conntrack: nf_conntrack: table full, dropping packet\n"
-JOURNAL = ("Nov 22 10:00:01 n1 kernel: nf_conntrack: nf_conntrack: table full, dropping packet\nNov 22 10:00:02 n1 "
-           "kubelet[12]: hello\n")
-COUNTERS = "cpu=0   \tfound=1 invalid=2 insert=0 insert_failed=4 drop=11 early_drop=3 error=0 search_restart=0\n"
-DISPLAY = """iptables - manual mode
-  link best version is /usr/sbin/iptables-nft
-  link currently points to /usr/sbin/iptables-legacy
-  link iptables is /usr/sbin/iptables
-  slave iptables-restore is /usr/sbin/iptables-restore
-  slave iptables-save is /usr/sbin/iptables-save
-/usr/sbin/iptables-legacy - priority 10
-  slave iptables-restore: /usr/sbin/iptables-legacy-restore
-  slave iptables-save: /usr/sbin/iptables-legacy-save
-/usr/sbin/iptables-nft - priority 20
-  slave iptables-restore: /usr/sbin/iptables-nft-restore
-  slave iptables-save: /usr/sbin/iptables-nft-save
-"""
-IPVS = ("-A -t 10.96.0.1:443 -s rr\n-a -t 10.96.0.1:443 -r 10.0.0.1:6443 -m -w 1\n-A -u 10.96.0.10:53 -s rr\n"
-        "-A -t [fd00::1]:443 -s rr\n-A -t [fd00::3]:443 -s rr\n-a -t [fd00::1]:443 -r [fd00::2]:6443 -m -w 1\n"
-        "-A -t [fd00::4]:443 -s rr\n")
-PROXY = ("apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\nipvs:\n  scheduler: "
-         "wrr\n")
-UNIT = ("[Unit]\nDescription=firewall\n[Service]\nExecStart=/usr/local/sbin/fw.sh\n[Install]\n"
-        "WantedBy=multi-user.target\n")
-SCRIPT = "#!/bin/sh\niptables -F\n"
+TEXTS = yaml.safe_load((FORMS.parent / "bundle_texts.yml").read_text(encoding="utf-8"))
+LSMOD, CONFIG, SYSCTL, DMESG, JOURNAL, COUNTERS, DISPLAY, IPVS, PROXY, UNIT, SCRIPT = TEXTS.values()
 CUT = SAVE[:30000]
 
 
@@ -143,7 +113,8 @@ def test_a_lone_kernel_configuration_is_incomplete_and_not_broken(tmp_path):
 
 
 def test_lsmod_counters_backend_and_mode(tmp_path):
-    files = {"lsmod.txt": LSMOD, "ct.txt": COUNTERS, "alternatives.txt": DISPLAY, "config.yaml": PROXY, "save.txt": SAVE}
+    files = {"lsmod.txt": LSMOD, "ct.txt": COUNTERS, "alternatives.txt": DISPLAY, "config.yaml": PROXY,
+             "save.txt": SAVE}
     evidence = judged(tmp_path, files)[3]
     rows = {row["name"]: row["state"] for row in evidence["node_kernel_modules"]["modules"]}
     assert (rows["nf_conntrack"], rows["ip_vs"]) == ("loaded", "unknown")

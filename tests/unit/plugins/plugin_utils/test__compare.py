@@ -15,28 +15,21 @@ def digest(services, minute, endpoints="e"):
     return {"services": services, "endpoints": endpoints, "read_at": "2026-11-21T10:%02d:00Z" % minute}
 
 
-def test_nodes_that_serve_the_same():
-    compared = compare({"a": digest("x", 0), "b": digest("x", 9), "c": digest("x", 3)})
-    assert compared["services"] == {"most": "x", "hosts": 3, "unknown": 0, "differs": [], "moving": [], "count": None,
-                                    "counts": {}, "which": {}}
-
-
-def test_a_node_that_was_read_between_others_differs():
-    compared = compare({"a": digest("x", 0), "b": digest("y", 1), "c": digest("x", 2)})
-    assert (compared["services"]["differs"], compared["services"]["moving"]) == (["b"], [])
-    assert compared["endpoints"]["hosts"] == 3
-
-
-@pytest.mark.parametrize("minute", [0, 9])
-def test_a_node_read_before_or_after_all_others_may_have_met_a_change(minute):
-    compared = compare({"a": digest("x", 3), "b": digest("y", minute), "c": digest("x", 5)})
-    assert (compared["services"]["differs"], compared["services"]["moving"]) == ([], ["b"])
-
-
-def test_a_rollout_in_the_middle_is_no_difference():
-    changed = {"node%d" % minute: digest("old" if minute < 6 else "new", minute) for minute in range(10)}
-    assert compare(changed)["services"]["differs"] == []
-    assert len(compare(changed)["services"]["moving"]) == 4
+@pytest.mark.parametrize("read, found", [
+    # A digest and the minute in which it was read; a node read before or after all others may have met a change.
+    ({"a": ("x", 0), "b": ("x", 9), "c": ("x", 3)}, {
+        "most": "x", "hosts": 3, "unknown": 0, "differs": [], "moving": [], "count": None, "counts": {}, "which": {}}),
+    ({"a": ("x", 0), "b": ("y", 1), "c": ("x", 2)}, {"differs": ["b"], "moving": []}),
+    ({"a": ("x", 3), "b": ("y", 0), "c": ("x", 5)}, {"differs": [], "moving": ["b"]}),
+    ({"a": ("x", 3), "b": ("y", 9), "c": ("x", 5)}, {"differs": [], "moving": ["b"]}),
+    # A rollout in the middle is no difference.
+    ({"n%d" % minute: ("old" if minute < 6 else "new", minute) for minute in range(10)},
+     {"differs": [], "moving": ["n6", "n7", "n8", "n9"]})],
+    ids=["all serve the same", "read between others", "read first", "read last", "a rollout"])
+def test_nodes_that_serve_the_same_or_not(read, found):
+    compared = compare({host: digest(*each) for host, each in read.items()})
+    assert {key: compared["services"][key] for key in found} == found
+    assert compared["endpoints"]["hosts"] == len(read)
 
 
 def test_what_is_not_known_is_counted_and_takes_no_part():

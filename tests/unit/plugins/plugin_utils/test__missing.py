@@ -6,6 +6,7 @@ tables, as nodes, images, bundles."""
 
 import bundles
 import pytest
+from case_rows import cases
 from node_manifests import DEBIAN, WHOLE, kernel, running
 from node_tree import merged, unpack
 
@@ -41,16 +42,6 @@ def test_an_option_that_is_off_is_one_finding(option, config, advice, place, tmp
     assert row["remediation"].startswith(advice) and "nstall" not in row["remediation"]
 
 
-def test_a_kernel_with_all_of_it_built_in_is_whole(tmp_path):
-    names = ("IP_NF_TARGET_REJECT NF_CONNTRACK NF_NAT NF_TABLES NFT_NAT NFT_COMPAT NETFILTER_XTABLES "
-             "NETFILTER_XT_TARGET_MASQUERADE NF_CT_NETLINK NETFILTER_XT_MATCH_ADDRTYPE NETFILTER_XT_MATCH_COMMENT "
-             "NETFILTER_XT_MATCH_CONNTRACK NETFILTER_XT_MARK NETFILTER_XT_NAT NETFILTER_XT_MATCH_RECENT "
-             "NETFILTER_XT_MATCH_STATISTIC").split()
-    config = NO_MODULES + "".join("CONFIG_%s=y\n" % name for name in names)
-    found, _evidence = bundles.judged_tree(unpack(merged(DEBIAN, {"boot/config-" + R61: config}), tmp_path))
-    assert [row["status"] for check in ("KMOD001", "KMOD014") for row in found[check]] == ["pass", "pass"]
-
-
 def test_a_symbol_of_its_own_is_a_finding_of_its_own(tmp_path):
     config = WHOLE + "CONFIG_NETFILTER=y\n# CONFIG_NETFILTER_XT_MATCH_STATISTIC is not set\n"
     node = merged(DEBIAN, kernel(R61, ["xt_comment"], config=config), running(R61, ["xt_comment"]))
@@ -68,12 +59,7 @@ def test_the_kernel_that_boots_next_lacks_netfilter(tmp_path):
     assert (check, row["subject"]) == ("KMOD009", "CONFIG_NETFILTER") and "/boot/config-" + R612 in row["observed"]
 
 
-@pytest.mark.parametrize(
-    "modules, words", [
-        (("nf_tables", "nft_compat", "nft_chain_nat"),
-         "Use the nft backend of iptables, for which kernel 6.17.0-1 has all modules, or boot"),
-        (("nf_tables", "nft_compat"), "Boot a kernel that is built with CONFIG_NETFILTER_XTABLES_LEGACY; no package"),
-    ])
+@cases
 def test_legacy_tables_are_gone(modules, words, tmp_path):
     config = WHOLE + "CONFIG_NETFILTER=y\n# CONFIG_NETFILTER_XTABLES_LEGACY is not set\n"
     others = ["x_tables", "xt_comment", "xt_nat"] + list(modules)

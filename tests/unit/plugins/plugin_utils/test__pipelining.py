@@ -6,10 +6,10 @@
 import gc
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._pipelining import pipelined
 
-REFUSED = {"failed": True, "msg": "MODULE FAILURE", "module_stderr": "sudo: sorry, you must have a tty to run sudo\n"}
 DONE = {"changed": False}
 
 
@@ -35,15 +35,7 @@ class Connection:
         return execute
 
 
-@pytest.mark.parametrize("options, answers, ran_with", [
-    ({"pipelining": False}, [DONE], [True]),
-    # A node that wants a terminal gets the module as usual; after any other answer it does not run twice.
-    ({"pipelining": False}, [REFUSED, DONE], [True, False]),
-    ({"pipelining": False}, [dict(REFUSED, failed=False)], [True]),
-    ({"pipelining": False}, [{"failed": True, "msg": "xt_set: absent"}], [True]),
-    ({"pipelining": False}, [{"failed": True, "msg": None, "module_stderr": "Traceback"}], [True]),
-    ({"pipelining": True}, [REFUSED], [True]), ({}, [DONE], [None])],
-    ids=["off before", "a terminal is wanted", "not failed", "another failure", "a traceback", "on already", "no option"])
+@cases
 def test_it_is_on_while_the_module_runs_and_as_before_again(options, answers, ran_with):
     connection = Connection(options)
     assert pipelined(connection, connection.runs(*answers)) == answers[-1]

@@ -40,10 +40,9 @@ def test_a_long_text_is_read_in_steps_that_grow_with_its_length(part, shared):
     assert calls(1200) < 3 * calls(600)
 
 
-def test_a_host_has_the_same_name_in_the_small_letters_of_kubernetes_and_as_the_same_address():
-    names = Pseudonyms(["WEB-7", "fd00::5", "Web", "web"])
-    assert names.text("node web-7, WEB-7, Web, web, WEB") == "node node-001, node-001, node-002, node-004, node-004"
-    assert names.text("[fd00:0::5]:443, FD00::5") == "[node-003]:443, node-003"
+@cases
+def test_names_of_hosts(hosts, known, text, shared):
+    assert Pseudonyms(hosts, known).text(text) == shared
 
 
 def test_the_host_of_a_url_has_its_pseudonym_in_other_texts_too_and_in_later_runs():
@@ -73,12 +72,6 @@ def test_names_stay_the_same_in_later_runs():
     assert later.text("10.8.8.8, 10.9.9.9") == "ip-002, ip-001"
 
 
-def test_no_pseudonym_is_given_twice_where_lines_of_the_mapping_were_removed():
-    names = Pseudonyms(["a", "b", "c"], {"hosts": {"b": "node-002"}, "addresses": {"10.0.0.1": "ip-002"}})
-    assert [names.host(name) for name in "abc"] == ["node-003", "node-002", "node-004"]
-    assert names.text("10.0.0.2 10.0.0.1") == "ip-003 ip-002"
-
-
 def test_keys_that_are_hosts_and_hosts_of_waivers():
     names = Pseudonyms(["db", "counts", "web-1"])
     part = {"which": {"db": {"missing": ["tcp 10.0.0.1:80"]}, "counts": {"missing": []}}, "others": {"db": "x"}}
@@ -88,14 +81,11 @@ def test_keys_that_are_hosts_and_hosts_of_waivers():
     assert [row["host"] for row in names.of(rows)] == ["*", "node-003", "node-004", "node-005"]
 
 
-def test_titles_of_the_users_checks_and_not_those_of_the_collection():
+def test_titles_of_the_users_checks_and_the_sketch_of_services():
     names = Pseudonyms(["kubelet", "web-1"])
     rows = [{"check": "KMOD001", "title": "kubelet is there"}, {"check": "SITE-MTU001", "title": "web-1 has its MTU"}]
     assert [row["title"] for row in names.of(rows)] == ["kubelet is there", "node-002 has its MTU"]
-
-
-def test_the_sketch_of_services_has_their_addresses_and_is_left_out():
-    names = Pseudonyms(["w1"])
+    # The sketch has the addresses of Services.
     assert names.of({"digest": {"services": "ab12", "sketch": "eAAAA"}}) == {
         "digest": {"services": "ab12", "sketch": None}}
 

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Batches equal the batches of Ansible, and wrong settings of a rollout are refused."""
 
+import functools
 from unittest import mock
 
 import pytest
@@ -37,16 +38,17 @@ def test_when_a_rollout_ends(lost, size, percentage, ends):
     assert _rollout.ends(["x"] * lost, ["x"] * size, percentage) is ends
 
 
-@pytest.mark.parametrize("value", ["banana", 0, -1, "0%", "150%", [], [1, None], True, 1.5, "", "10 %%"])
-def test_a_wrong_serial_is_refused(value):
-    with pytest.raises(BadInput, match="^preflight_serial"):
-        _rollout.checked_serial(value)
-
-
-@pytest.mark.parametrize("value", [-1, 101, "half", None, True])
-def test_a_wrong_percentage_is_refused(value):
-    with pytest.raises(BadInput, match="^preflight_max_fail_percentage is .*whole number from 0 to 100"):
-        _rollout.checked_percentage(value)
+@pytest.mark.parametrize("checked, values, sentence", [
+    (_rollout.checked_serial, ["banana", 0, -1, "0%", "150%", [], [1, None], True, 1.5, "", "10 %%"],
+     "preflight_serial"),
+    (_rollout.checked_percentage, [-1, 101, "half", None, True],
+     "preflight_max_fail_percentage is .*whole number from 0 to 100"),
+    (functools.partial(_rollout.checked_limit, "node_gate_max_hosts"), [-1, "101%", "half", True, False, 1.5, [3], " "],
+     "node_gate_max_hosts is .*whole number of hosts from 0 on, or a percentage")])
+def test_a_wrong_value_is_refused(checked, values, sentence):
+    for value in values:
+        with pytest.raises(BadInput, match="^" + sentence):
+            checked(value)
     assert _rollout.checked_percentage("30%") == _rollout.checked_percentage(30) == 30
 
 
@@ -54,12 +56,6 @@ def test_a_wrong_percentage_is_refused(value):
 def test_when_too_many_hosts_of_a_play_are_lost(value, lost, hosts, exceeds):
     limit = _rollout.checked_limit("node_gate_max_hosts", value)
     assert _rollout.exceeds(["x"] * lost, ["x"] * hosts, limit) is exceeds
-
-
-@pytest.mark.parametrize("value", [-1, "101%", "half", True, False, 1.5, [3], " "])
-def test_a_wrong_limit_of_hosts_is_refused(value):
-    with pytest.raises(BadInput, match="^node_gate_max_hosts is .*whole number of hosts from 0 on, or a percentage"):
-        _rollout.checked_limit("node_gate_max_hosts", value)
 
 
 @cases

@@ -7,6 +7,7 @@ nodes."""
 import random
 
 import pytest
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _scope
 
@@ -32,32 +33,16 @@ def test_everywhere_is_what_was_judged_and_tells_what_was_not():
     assert _scope.scope_text(known) == "on all 2 nodes judged, unknown or waived on 2"
 
 
-@pytest.mark.parametrize("trait, by, words", [
-    ({"kernel": "5.10"}, "kernel", "on all nodes with kernel 5.10 and no other (2 of 4 judged)"),
-    ({"os": "Ubuntu"}, "OS image", "on all nodes with OS image Ubuntu and no other (2 of 4 judged)"),
-    ({"groups": ["edge"]}, "inventory group", "on all nodes in inventory group edge and no other (2 of 4 judged)"),
-])
+@cases
 def test_the_group_that_explains_it(trait, by, words):
     known = scope_of(report("a", "fail", **trait), report("b", "fail", **trait), report("c", "pass"),
                      report("d", "pass"))
     assert (known["kind"], known["by"], _scope.scope_text(known)) == ("group", by, words)
 
 
-@pytest.mark.parametrize("why, reports", [
-    ("two groups fit alike", [report("a", "fail", kernel="5", os="U"), report("b", "fail", kernel="5", os="U"),
-                              report("c", "pass")]),
-    ("a node of the group passes", [report("a", "fail", kernel="5"), report("b", "fail", kernel="5"),
-                                    report("c", "pass", kernel="5")]),
-    ("a node outside fails too", [report("a", "fail", kernel="5"), report("b", "fail", kernel="5"),
-                                  report("c", "fail"), report("d", "pass")]),
-    ("the kernel of one that passes is not known", [report("a", "fail", kernel="5"), report("b", "fail", kernel="5"),
-                                                    report("c", "pass", kernel=None)]),
-    ("the kernel of one that fails is not known", [report("a", "fail", kernel="5"), report("b", "fail", kernel=None),
-                                                   report("c", "pass")]),
-    ("nobody else was judged", [report("a", "fail"), report("b", "unknown"), report("c", "skip")]),
-])
-def test_nothing_is_claimed_where(why, reports):
-    assert scope_of(*reports) is None, why
+@cases
+def test_nothing_is_claimed_where(reports):
+    assert scope_of(*(report(host, status, **traits) for host, status, traits in reports)) is None
 
 
 def test_a_check_that_fails_nowhere_has_no_scope():

@@ -12,23 +12,14 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _selection
 
 ALL = list(_catalogue.catalogue())
+OTHERS = [name for name in ALL if name != "KMOD010"]
 
 
 def ids(**selection):
     return [check.id for check in _selection.chosen_checks(**selection)]
 
 
-@pytest.mark.parametrize("selection, expected", [
-    ({}, ALL),
-    ({"sections": [], "checks": [], "skip": []}, ALL),
-    ({"checks": ["KMOD010"]}, ["KMOD010"]),
-    ({"checks": ["KMOD00?", "KPROXY*"], "skip": ["KMOD00[2-9]", "KPROXY00[3-9]", "KPROXY01*"]},
-     ["KMOD001", "KPROXY001", "KPROXY002"]),
-    ({"checks": ["*001"], "sections": ["KMOD", "HOOK"]}, ["HOOK001", "KMOD001"]),
-    ({"skip": ["KMOD010"]}, [name for name in ALL if name != "KMOD010"]),
-    ({"checks": ["HOOK*"], "sections": ["KMOD"]}, []),
-    ({"checks": ["kmod010"]}, []),
-])
+@cases
 def test_chosen(selection, expected):
     assert ids(**selection) == expected
 

@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a fix writes into the findings it worked on."""
 
-import pytest
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import outcomes
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED, Refusal
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import Refusal
 
 POLICY = _policy.default_policy()
 
@@ -24,11 +24,6 @@ def findings(modules=None):
 def row(check, subject, status="fail", **changes):
     return dict(dict.fromkeys(_finding.KEYS, ""), check=check, subject=subject, status=status, severity="high",
                 reason="Why.", waiver=None, problem="p", outcome=None, **changes)
-
-
-def recorded(tried, after, refusals=(), **others):
-    return {(each["check"], each["subject"]): (each["status"], each["outcome"])
-            for each in outcomes.recorded(tried, after, refusals, **others)}
 
 
 def test_what_was_fixed_stays_as_findings_that_pass():
@@ -57,60 +52,13 @@ def test_a_later_look_keeps_what_was_fixed_while_it_passes():
             if each["subject"] == "nf_conntrack" and each["status"] == "fail"] == [None]
 
 
-@pytest.mark.parametrize("outcome, sentence",
-                         [(FAILED, "The fix was tried and failed: no room"), (REFUSED, "The fix was refused: no room")])
-def test_a_refusal_is_told_with_its_reason(outcome, sentence):
-    rows = outcomes.recorded([row("HOOK001", "/a")], [row("HOOK001", "/a"), row("HOOK001", "/b")],
-                             [Refusal("/a", outcome, "no\nroom")])
-    assert [(each["outcome"], each["reason"]) for each in rows] == [(outcome, "Why. " + sentence), (None, "Why.")]
-
-
-@pytest.mark.parametrize("outcome, sentence",
-                         [(FAILED, "The fix would fail: no room"), (REFUSED, "The fix was refused: no room")])
-def test_check_mode_does_not_say_that_a_fix_was_tried(outcome, sentence):
-    tried = [row("HOOK001", "/a")]
-    rows = outcomes.recorded(tried, tried, [Refusal("/a", outcome, "no room")], check_mode=True)
-    assert [(each["outcome"], each["reason"]) for each in rows] == [(outcome, "Why. " + sentence)]
-
-
-def test_a_failure_outweighs_a_refusal_and_both_reasons_are_told():
-    tried = [row("KMOD003", "ip_vs or ip_vs_rr")]
-    rows = outcomes.recorded(tried, tried,
-                             [Refusal("ip_vs", REFUSED, "blocked"), Refusal("ip_vs_rr", FAILED, "no such file")])
-    assert (rows[0]["outcome"] == "failed"
-            and rows[0]["reason"].endswith("The fix was tried and failed: blocked; no such file"))
-
-
-def test_check_mode_says_what_would_be_fixed_and_adds_nothing():
-    tried = [row("HOOK001", "/a"), row("HOOK001", "/b")]
-    assert recorded(tried, tried, [Refusal("/b", REFUSED, "it stays")], check_mode=True) == {
-        ("HOOK001", "/a"): ("fail", "would fix"), ("HOOK001", "/b"): ("fail", "refused")}
-    assert recorded(tried, [row("HOOK001", "", "pass")], check_mode=True) == {("HOOK001", ""): ("pass", None)}
-
-
-def test_what_still_fails_after_a_change_and_what_nothing_was_changed_for():
-    tried = [row("CTRACK004", "nf_conntrack_max")]
-    assert recorded(tried, tried) == {("CTRACK004", "nf_conntrack_max"): ("fail", "failed")}
-    assert recorded(tried, tried, changed=False) == {("CTRACK004", "nf_conntrack_max"): ("fail", "refused")}
-
-
-def test_what_is_no_longer_judged_is_not_called_fixed():
-    tried = [row("CTRACK004", "nf_conntrack_max"), row("CTRACK004", "and 3 more")]
-    for status in ("unknown", "skip"):
-        assert recorded(tried, [row("CTRACK004", "", status)]) == {("CTRACK004", ""): (status, None)}
-    assert recorded(tried, [row("CTRACK004", "", "pass")]) == {("CTRACK004", "nf_conntrack_max"): ("pass", "fixed")}
-
-
-@pytest.mark.parametrize("others, refusals",
-                         [
-                             ([row("HOOK001", "", "unknown")], []), ([], [Refusal("/a", FAILED, "no room")]),
-                             ([row("HOOK003", "/a")], []), ([row("HOOK002", "/a", "unknown")], []),
-                         ])
-def test_a_subject_is_not_fixed_where_it_is_unknown_refused_or_fails_in_another_check(others, refusals):
-    found = recorded([row("HOOK001", "/a")], [row("HOOK001", "/b"), *others], refusals)
-    assert ("HOOK001", "/a") not in found
-    assert recorded([row("HOOK001", "/a")],
-                    [row("HOOK001", "/b"), row("KMOD003", "/a")])["HOOK001", "/a"] == ("pass", "fixed")
+@cases
+def test_outcomes_and_reasons(tried, after, refusals, others, found):
+    """Rows are check, subject and status, and of what is found the outcome and the reason."""
+    before, now = ([row(*each) for each in rows] for rows in (tried, after))
+    recorded = outcomes.recorded(before, now, [Refusal(*each) for each in refusals], **others)
+    assert [[each[key] for key in ("check", "subject", "status", "outcome", "reason")][:len(wanted)]
+            for each, wanted in zip(recorded, found)] == found and len(recorded) == len(found)
 
 
 def test_a_second_round_adds_nothing_to_a_failure_and_no_sentence_stands_twice():
