@@ -195,7 +195,7 @@ def test_a_file_that_the_user_replaced_stays_as_it_is(module):
 
 @pytest.mark.parametrize("owner, name, value", [
     (sys, "executable", "/nonexistent/python"), (constants, "DEFAULT_LOCAL_TMP", "/nonexistent")])
-def test_where_nothing_can_be_compiled_or_written_sources_are_sent(sources, run_folder, monkeypatch, owner, name, value):
+def test_where_nothing_is_compiled_or_written_sources_are_sent(sources, run_folder, monkeypatch, owner, name, value):
     monkeypatch.setattr(owner, name, value)
     sent = []
     _bytecode.prepare()

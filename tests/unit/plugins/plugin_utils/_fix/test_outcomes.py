@@ -54,7 +54,7 @@ def test_a_later_look_keeps_what_was_fixed_while_it_passes():
 
 @cases
 def test_outcomes_and_reasons(tried, after, refusals, others, found):
-    """Rows are check, subject and status, and of what is found the outcome and the reason."""
+    """Rows are check, subject and status, and of a finding also the outcome and the reason."""
     before, now = ([row(*each) for each in rows] for rows in (tried, after))
     recorded = outcomes.recorded(before, now, [Refusal(*each) for each in refusals], **others)
     assert [[each[key] for key in ("check", "subject", "status", "outcome", "reason")][:len(wanted)]

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a run for spreadsheets and job summaries: what their readers parse, whatever a node wrote into a finding.
+"""The files of a run for spreadsheets and job summaries: what their readers parse, whatever a node wrote.
 test_every_format.py, test_junit.py and test_prometheus.py have the rest."""
 
 import csv
