@@ -16,8 +16,9 @@ MEGABYTE = 1024 * 1024
 
 
 def action(connection):
-    plugin = _calling.CallingAction(task=mock.Mock(async_val=0, action="kubenode.netfilter.fix", args={}), connection=connection, play_context=mock.Mock(),
-                                    loader=mock.Mock(), templar=mock.Mock(), shared_loader_obj=None)
+    task = mock.Mock(async_val=0, action="kubenode.netfilter.fix", args={})
+    plugin = _calling.CallingAction(task=task, connection=connection, play_context=mock.Mock(), loader=mock.Mock(),
+                                    templar=mock.Mock(), shared_loader_obj=None)
     plugin._execute_module = lambda **_options: plugin._connection.exec_command("python3")
     return plugin
 
@@ -48,7 +49,8 @@ def test_a_limit_of_time_is_in_force_in_each_call_and_not_after_it():
 
 @pytest.mark.parametrize("name, arguments, seconds", [
     ("conntrack", {"window_seconds": "x"}, 600), ("conntrack_facts", {"window_seconds": "300"}, 900),
-    ("xtables_lock_facts", {"window_seconds": 10 ** 9}, 600), ("iptables_backend", None, 900), ("node_changes", {}, 600),
+    ("xtables_lock_facts", {"window_seconds": 10 ** 9}, 600), ("iptables_backend", None, 900),
+    ("node_changes", {}, 600),
     ("node_changes", {"changes": [{"module": "conntrack"}, {"module": "iptables_backend", "options": {}}, 7]}, 900),
     ("node_changes", {"changes": [{"module": "conntrack"}], "look": {"timeout": 1000}}, 1600),
     ("node_changes", {"changes": [{"module": "conntrack"}], "look": {"timeout": 0}}, 0)])

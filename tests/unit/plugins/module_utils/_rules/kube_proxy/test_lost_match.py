@@ -139,21 +139,9 @@ def test_a_way_of_external_traffic_that_everybody_takes(rules, told):
 
 @cases
 def test_twenty_thousand_rules_are_gone_through_once(table, name, rule):
-    class Counted(list):
-        passed = 0
-
-        def __iter__(self):
-            for item in list.__iter__(self):
-                Counted.passed += 1
-                yield item
-
-        def __getitem__(self, index):
-            Counted.passed += len(range(*index.indices(len(self)))) if isinstance(index, slice) else 1
-            return list.__getitem__(self, index)
-
     lines = ["-A %s %s" % (name, rule % number if "%d" in rule else rule) for number in range(20000)]
     rule_set = texts.read(texts.small(table, name + " X", lines))
     chain_read = rule_set.tables[table].chains[name]
-    chain_read.rules = Counted(chain_read.rules)
+    chain_read.rules = texts.Counted(chain_read.rules)
     list(ask_lost_match(rule_set, texts.setting(rule_set)))
-    assert 20000 <= Counted.passed <= 10 * 20000
+    assert 20000 <= chain_read.rules.passed <= 10 * 20000

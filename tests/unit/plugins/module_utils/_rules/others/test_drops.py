@@ -123,21 +123,9 @@ def test_a_rule_that_hides_the_virtual_addresses(target, chain, before):
 @pytest.mark.parametrize("name", ["FORWARD", "INPUT", "OUTPUT", "KUBE-FORWARD"])
 @pytest.mark.parametrize("comment", ["", "-m comment --comment %d "])
 def test_twenty_thousand_refusals_are_gone_through_once(name, comment):
-    class Counted(list):
-        passed = 0
-
-        def __iter__(self):
-            for item in list.__iter__(self):
-                Counted.passed += 1
-                yield item
-
-        def __getitem__(self, index):
-            Counted.passed += len(range(*index.indices(len(self)))) if isinstance(index, slice) else 1
-            return list.__getitem__(self, index)
-
     lines = ["-A %s %s-j DROP" % (name, comment % number if comment else "") for number in range(20000)]
     rule_set = texts.read(texts.adding(texts.healthy(), "filter", *lines))
     chain = rule_set.tables["filter"].chains[name]
-    chain.rules = Counted(chain.rules)
+    chain.rules = texts.Counted(chain.rules)
     assert list(ask_drops(rule_set, texts.setting(rule_set))) != []
-    assert 20000 <= Counted.passed <= 10 * 20000
+    assert 20000 <= chain.rules.passed <= 10 * 20000
