@@ -9,8 +9,8 @@ remove lines (whole ones, or all that begin so), `instead` replaces text, `flush
 table, `policy` sets DROP, `cut` ends the text before a piece; the name of a table adds lines at its end, or first
 (`nat first`). `know` lists facts of the node. `found` lists what the question observes: `kind table chain`, then the
 text of the rule where it matters, or a mapping of some keys. A row in `also` goes on from its row, `each` repeats a
-row with $it or with the keys of a mapping, `of` limits the kinds of observations. Names in capitals, like $SVC, are
-those of chain_texts.
+row with $it or with the keys of a mapping, `of` limits the kinds of observations, `notices` is the number of lines that
+cannot be read. Names in capitals, like $SVC, are those of chain_texts.
 """
 
 import itertools
@@ -135,6 +135,7 @@ def test_what_is_observed(row):
     if "ports" in known:
         known["ports"] = {("tcp", port): "the API server" for port in known["ports"]}
     rule_sets = [texts.read(text_of(each)) for each in [row] + row.get("beside", [])]
+    assert len(rule_sets[0].notices) == row.get("notices", len(rule_sets[0].notices))
     if row["ask"] in ONE:
         rows = list(ONE[row["ask"]](rule_sets[0], texts.setting(rule_sets[0], **known)))
     else:
