@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The kernel's own limit, against what kernels were seen to have."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.kernel_default import (default_buckets,
                                                                                                    default_limit,
@@ -14,21 +14,9 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.kern
 MB, GB = 1 << 20, 1 << 30
 
 
-@pytest.mark.parametrize("memory, release, limit, buckets",
-                         [
-                             (24 * GB, "6.18.44", 262144, 262144),  # Seen.
-                             (8 * GB, "5.10.0-28-amd64", 262144, 65536), (8 * GB, "6.1.0-49-amd64", 262144, 262144),
-                             (8 * GB, "5.15.0-91-generic", 262144, None),
-                             (2 * GB, "6.12.9", 65536, 65536), (2 * GB, "5.10.1", 65536, 16384),
-                             (968 * MB, "6.1.0-49-cloud-amd64", 8192, 8192),  # Seen in a machine of 1 GiB.
-                             (700 * MB, "6.12.9", 5632, 5632), (100 * MB, "6.12.9", 1024, 1024),
-                             (700 * MB, "5.10.1", 22528, 5632), (700 * MB, "5.15.0", None, None),
-                             (4 * GB, "6.12.9", None, None), (GB + MB, "6.12.9", None, None),
-                             (None, "6.12.9", None, None), (0, "6.12.9", None, None),
-                             (2 * GB, None, 65536, None), (700 * MB, None, None, None),
-                         ])
-def test_by_memory_and_kernel(memory, release, limit, buckets):
-    assert default_limit(memory, release, None) == limit
+@cases
+def test_by_memory_and_kernel(megabytes, release, limit, buckets):
+    assert default_limit(megabytes and megabytes * MB, release, None) == limit
     assert default_buckets(limit, release) == buckets
 
 

@@ -14,7 +14,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.size
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 
 MB, GB, TB = 1 << 20, 1 << 30, 1 << 40
-DEFAULT = object()
 
 
 def written(cpus):
@@ -22,39 +21,11 @@ def written(cpus):
     return max(131072, 32768 * cpus)
 
 
-# memory, processors, peak, what kube-proxy writes (DEFAULT: by its defaults) -> limit, what bounds it
-TABLE = [
-    (512 * MB, 1, 0, DEFAULT, 131072, None),             # Four times its budget, but kube-proxy writes it anyway.
-    (512 * MB, 1, 0, None, 65536, "memory"),
-    (512 * MB, 1, 78643, DEFAULT, 131072, None),         # 78643 are 60 % of it.
-    (512 * MB, 1, 78644, DEFAULT, 131072, "memory"),
-    (1 * GB, 1, 0, None, 131072, None),
-    (1 * GB, 2, 200000, None, 131072, "memory"),
-    (2 * GB, 2, 100000, DEFAULT, 262144, None),
-    (4 * GB, 4, 0, DEFAULT, 131072, None),
-    (8 * GB, 6, 0, DEFAULT, 196608, None),               # No power of two: any other value would be overwritten.
-    (8 * GB, 6, 0, None, 262144, None),
-    (8 * GB, 8, 400000, DEFAULT, 1048576, None),
-    (16 * GB, 16, 0, DEFAULT, 524288, None),
-    (16 * GB, 16, 629145, None, 1048576, None),          # 629145 need 1048575.
-    (16 * GB, 16, 629146, None, 1048576, "ceiling"),     # 629146 need 1048577.
-    (64 * GB, 32, 0, DEFAULT, 1048576, None),
-    (64 * GB, 64, 0, None, 1048576, None),               # The floor by processors ends at the ceiling.
-    (64 * GB, 64, 0, DEFAULT, 2097152, None),
-    (64 * GB, 64, 0, 1048576, 1048576, None),            # The same from 1.36 on.
-    (256 * GB, 128, 3000000, 1048576, 1048576, "ceiling"),
-    (2 * TB, 512, 0, None, 1048576, None),
-    (2 * TB, 512, 0, DEFAULT, 16777216, None),
-    (2 * TB, 512, 20000000, DEFAULT, 16777216, "ceiling"),
-    (2 * TB, 1, 0, None, 131072, None),
-    (512 * MB, 512, 0, None, 65536, "memory"),
-    (16 * MB, 1, 0, None, 2048, "memory"),
-]
-
-
-@pytest.mark.parametrize("memory, cpus, peak, kube_proxy, limit, limited_by", TABLE)
-def test_the_table(memory, cpus, peak, kube_proxy, limit, limited_by):
-    answer = conntrack_size(memory, cpus, peak, kube_proxy_value=written(cpus) if kube_proxy is DEFAULT else kube_proxy)
+# What kube-proxy writes is a number, `default` (by its own defaults) or nothing.
+@cases
+def test_the_table(megabytes, cpus, peak, kube_proxy, limit, limited_by):
+    value = written(cpus) if kube_proxy == "default" else kube_proxy
+    answer = conntrack_size(megabytes * MB, cpus, peak, kube_proxy_value=value)
     assert (answer["max"], answer["limited_by"]) == (limit, limited_by)
     assert answer["buckets"] == limit and answer["table_bytes"] == limit * 408
 
