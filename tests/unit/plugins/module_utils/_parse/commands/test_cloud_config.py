@@ -5,8 +5,6 @@
 
 import base64
 import gzip
-import pathlib
-import sys
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 
@@ -14,44 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[5] / "fixtures"))
-
 import node_tree
-from case_rows import cases
+from case_rows import cases, tables_of
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.cloud_config import (
     parse_cloud_config, unread_config, written_files)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.embedded import line_in_file
-
-CONFIG = """\
-#cloud-config
-bootcmd:
-  - iptables -F # flush
-  - [cloud-init-per, once, fw, sh, -c, "iptables -X; echo"]
-runcmd:
-- IPT=/sbin/iptables
-- |
-  if true; then
-    $IPT -F
-  fi
-- >-
-  iptables
-  -X
-- - sh
-  - -c
-  - |
-    nft flush ruleset
-- echo "is: a mapping"
-write_files:
-- path: /opt/fw.sh
-  permissions: '0755'
-  content: |
-      #!/bin/sh
-      iptables -F
-- {path: relative, content: x}
-- path: /no/content
-"""
-FILES = [(23, "/opt/fw.sh", "#!/bin/sh\niptables -F\n", True)]
 
 
 def lines(found):
@@ -60,27 +26,18 @@ def lines(found):
                          if text}) for each in found]
 
 
-WANTED = [
-    ("boot", {3: "iptables -F", 4: "cloud-init-per once fw sh -c 'iptables -X; echo'"}),
-    ("first_boot", {6: "IPT=/sbin/iptables", 8: "if true; then", 9: "  $IPT -F", 10: "fi", 12: "iptables -X",
-                    14: "sh -c 'nft flush ruleset", 15: "'"}),
-]
+CONFIG, WANTED = (tables_of(__file__)["what_is_read"][0][name] for name in ("text", "commands"))
 
 
 def moved(wanted, lines_down):
     return [(when, {line + lines_down: text for line, text in texts.items()}) for when, texts in wanted]
 
 
-def test_a_configuration():
-    assert lines(parse_cloud_config(CONFIG, marked=True)) == WANTED
-    assert [tuple(each) for each in written_files(CONFIG)] == FILES
-
-
-def test_user_data_without_its_mark_is_ignored_and_cloud_cfg_is_not():
-    text = CONFIG.replace("#cloud-config", "# nothing")
-    assert lines(parse_cloud_config(text)) == WANTED
-    assert parse_cloud_config(text, marked=True) == [] and written_files(text, marked=True) == []
-    assert parse_cloud_config("iptables -F\n", marked=True) == []
+@cases
+def test_what_is_read(text, marked, commands, files):
+    """Commands are (when, {line of the file: text there}); files are (line, path, text, exact)."""
+    assert lines(parse_cloud_config(text, marked=marked)) == commands
+    assert [tuple(each) for each in written_files(text, marked=marked)] == files
 
 
 @cases
@@ -89,13 +46,6 @@ def test_scripts(text, when, wanted):
     packed = node_tree.compressed(text)
     assert lines(parse_cloud_config(packed, marked=True)) == [
         (when, {1: text.replace("cloud-boothook", "").rstrip().split("\n")[-1]})]
-
-
-def test_a_template_of_jinja():
-    text = ("## template: jinja\n#cloud-config\nruncmd:\n{% if v1.x %}\n  - iptables -F\n{% endif %}\n  - echo {{ "
-            "v1.region }}\n")
-    assert lines(parse_cloud_config(text,
-                                    marked=True)) == [("first_boot", {5: "iptables -F", 7: "echo {{ v1.region }}"})]
 
 
 def test_multipart_data():
@@ -126,14 +76,6 @@ def test_parts_in_base64_and_in_other_parts():
     assert (found.when, found.text) == ("first_boot", "#!/bin/sh\niptables -F\n")
     assert line_in_file(found,
                         2) == found.line == text.split("\n").index(base64.b64encode(found.text.encode()).decode()) + 1
-
-
-def test_an_archive():
-    text = ("#cloud-config-archive\n- type: text/cloud-boothook\n  content: |\n    iptables -F\n- |\n  #!/bin/sh\n  "
-            "iptables -X\n" "- type: text/cloud-config\n  content: |\n    runcmd:\n      - ipset flush\n")
-    assert lines(parse_cloud_config(text, marked=True)) == [
-        ("boot", {4: "iptables -F"}), ("first_boot", {6: "#!/bin/sh", 7: "iptables -X"}),
-        ("first_boot", {11: "ipset flush"})]
 
 
 @pytest.mark.parametrize(
@@ -169,10 +111,6 @@ def test_what_could_not_be_read_of_an_archive_in_another_part():
     text = whole.as_string()
     line = text.split("\n").index("#cloud-config-archive") + 1
     assert unread_config(text, marked=True) == "the part at line %d: line 2: a tag is not known" % line
-
-
-def test_a_key_with_escapes_is_the_key():
-    assert lines(parse_cloud_config('"run\\u0063md": [iptables -F]\n')) == [("first_boot", {1: "iptables -F"})]
 
 
 @given(st.one_of(st.binary(), st.text(), st.text(alphabet="#cloud-config\nruncmd: -'\"[]|>")), st.booleans())

@@ -12,24 +12,15 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_pro
 
 # Rules whose match was lost, and rules that rightly have none.
 
+LOCALNET, UNMARKED, MARKED, INVALID = texts.LOCALNET, texts.UNMARKED, texts.MARKED, texts.INVALID
+
 def ask(text):
     rule_set = texts.read(text)
     return list(ask_lost_match(rule_set, texts.setting(rule_set)))
 
 
 @pytest.mark.parametrize("backend", ["nft", "legacy"])
-@pytest.mark.parametrize(
-    "old, new, chain_name", [
-        (texts.LOCALNET, '-A KUBE-FIREWALL -m comment --comment "block incoming localnet connections" -j DROP',
-         "KUBE-FIREWALL"),
-        (texts.LOCALNET, '-A KUBE-FIREWALL -m comment --comment "-m conntrack --ctstate INVALID -s 127.0.0.0/8" -j '
-                         'DROP', "KUBE-FIREWALL"),
-        (texts.LOCALNET, "-A KUBE-FIREWALL -j DROP", "KUBE-FIREWALL"),
-        (texts.UNMARKED, "-A KUBE-POSTROUTING -j RETURN", "KUBE-POSTROUTING"),
-        (texts.MARKED, '-A KUBE-FORWARD -m comment --comment "kubernetes forwarding rules" -j ACCEPT', "KUBE-FORWARD"),
-        (texts.INVALID, "-A KUBE-FORWARD -j DROP", "KUBE-FORWARD"),
-        ("-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000", "-A KUBE-MARK-MASQ -j MARK", "KUBE-MARK-MASQ"),
-    ])
+@cases
 def test_a_stripped_rule_is_told_alone(backend, old, new, chain_name):
     rows = ask(texts.instead(texts.healthy("ipv4", backend), old, new))
     assert [(row["kind"], row["chain"], row["text"]) for row in rows] == [("lost_match", chain_name, new)]

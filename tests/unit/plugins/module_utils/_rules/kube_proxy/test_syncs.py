@@ -206,32 +206,9 @@ def test_what_was_provoked(directory, snapshot, found):
     assert compared(("failures/" + directory, snapshot)) == found
 
 
-OTHERS = """\
-*nat
-:KUBE-MARK-DROP - [0:0]
-:KUBE-SVC-AAAAAAAAAAAAAAAA - [0:0]
-:OTHER - [0:0]
--A KUBE-MARK-DROP -j MARK --or-mark 0x8000
--A KUBE-SVC-AAAAAAAAAAAAAAAA -j RETURN
--A OTHER -j KUBE-SVC-AAAAAAAAAAAAAAAA
-COMMIT
-*filter
-:KUBE-FIREWALL - [0:0]
-:KUBE-FORWARD - [0:0]
-:KUBE-NWPLCY-AAAAAAAAAAAAAAAA - [0:0]
-:KUBE-ROUTER-INPUT - [0:0]
--A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP
--A KUBE-FIREWALL ! -s 127.0.0.0/8 -d 127.0.0.0/8 -j DROP
--A KUBE-FORWARD -j ACCEPT
--A KUBE-NWPLCY-AAAAAAAAAAAAAAAA -j RETURN
--A KUBE-ROUTER-INPUT -j RETURN
-COMMIT
-"""
-
-
-def test_chains_of_kubelet_and_kube_router_are_not_counted():
-    counts = counted(OTHERS.encode())
-    assert counts == {"nat": (1, 0), "filter": (1, 1)}
+@cases
+def test_chains_of_kubelet_and_kube_router_are_not_counted(text, counts):
+    assert counted(text.encode()) == counts
     # KUBE-FIREWALL belongs to kube-proxy or to kubelet.
     for promised in (1, 2):
         assert compare_rules({"ipv4": {"filter": promised}}, {"ipv4": [counts], "ipv6": [{}]},

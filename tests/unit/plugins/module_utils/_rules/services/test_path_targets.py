@@ -25,15 +25,6 @@ def found(text, **known):
     return [(row["kind"], row["table"], row["chain"], row["text"]) for row in rows]
 
 
-def node(table, *lines, **how):
-    """A healthy node with these lines in one of its tables; the rules come first unless `first=False`."""
-    healthy = texts.healthy(how.get("family", "ipv4"))
-    if table in ("raw", "security"):
-        return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"),
-                           [line for line in lines if line[0] == "-"]) + healthy
-    return texts.adding(healthy, table, *lines, first=how.get("first", True))
-
-
 @REAL
 @cases
 def test_the_rules_of_others_on_real_nodes(table, rule, first, kind, name):
@@ -47,32 +38,32 @@ def test_the_rules_of_others_on_real_nodes(table, rule, first, kind, name):
 
 @cases
 def test_what_else_is_not_tracked(rule):
-    assert found(node("raw", "-A PREROUTING " + rule)) == []
+    assert found(texts.node_with("raw", "-A PREROUTING " + rule)) == []
 
 
 @pytest.mark.parametrize("hook", ["FORWARD", "POSTROUTING"])
 @cases
 def test_a_mark_that_is_cleared(rule, hook):
     rule = "-A %s %s" % (hook, rule)
-    assert found(node("mangle", rule)) == [("mark_cleared", "mangle", hook, rule)]
-    assert [row for row in found(node("mangle", rule), mode="ipvs") if row[0] == "mark_cleared"] == []
+    assert found(texts.node_with("mangle", rule)) == [("mark_cleared", "mangle", hook, rule)]
+    assert [row for row in found(texts.node_with("mangle", rule), mode="ipvs") if row[0] == "mark_cleared"] == []
 
 
 @cases
 def test_a_mark_that_stays(rule):
-    assert found(node("mangle", rule)) == []
+    assert found(texts.node_with("mangle", rule)) == []
 
 
 @cases
 def test_what_else_stands_before_the_masquerade(lines):
-    assert [row for row in found(node("nat", *lines)) if row[0] != "masquerade_missing"] == []
+    assert [row for row in found(texts.node_with("nat", *lines)) if row[0] != "masquerade_missing"] == []
 
 
 @pytest.mark.parametrize("table, rule", [("raw", "-A PREROUTING -j CT --notrack"),
                                          ("mangle", "-A POSTROUTING -j MARK --set-xmark 0x0/0xffffffff"),
                                          ("nat", "-A POSTROUTING -s 10.244.0.0/16 -j ACCEPT")])
 def test_a_table_that_breaks_off(table, rule):
-    text = node(table, rule)
+    text = texts.node_with(table, rule)
     end = text.index("COMMIT", text.index("*%s\n" % table))
     assert [row for row in found(text[:end]) if row[0] in ("untracked", "mark_cleared", "anchor_shadowed")] == []
 
@@ -93,7 +84,7 @@ IPVS = [Service("ipv4", "10.96.0.1", 443, "tcp", "", (("192.0.2.11", 6443, "tcp"
 def ipvs(*lines, **how):
     """The findings on a node in ipvs mode; its chains do not matter."""
     table = how.pop("table", "filter")
-    return refused(node(table, *lines, first=how.pop("first", True)), how.pop("services", IPVS), mode="ipvs")
+    return refused(texts.node_with(table, *lines, first=how.pop("first", True)), how.pop("services", IPVS), mode="ipvs")
 
 
 @cases

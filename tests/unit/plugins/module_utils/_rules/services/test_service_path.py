@@ -18,19 +18,10 @@ def ask(text, services=None, **known):
             for row in ask_drops(rule_set, texts.setting(rule_set, **known), services)]
 
 
-def node(table, *lines, **how):
-    """A healthy node with these lines in one of its tables; the rules come first unless `first=False`."""
-    healthy = texts.healthy(how.get("family", "ipv4"))
-    if table in ("raw", "security"):
-        return texts.small(table, " ".join(line.split()[0][1:] for line in lines if line[0] == ":"),
-                           [line for line in lines if line[0] == "-"]) + healthy
-    return texts.adding(healthy, table, *lines, first=how.get("first", True))
-
-
 def mine(hook, *rules, **how):
     """The findings in a user-defined chain that the built-in chain jumps to."""
     lines = [":MINE - [0:0]", "-A %s %s-j MINE" % (hook, how.pop("by", ""))] + ["-A MINE " + rule for rule in rules]
-    return ask(node(how.pop("table", "filter"), *lines, **how))
+    return ask(texts.node_with(how.pop("table", "filter"), *lines, **how))
 
 
 @cases
@@ -54,14 +45,14 @@ def test_a_refusal_of_something_else(hook, rule):
 def test_what_may_have_been_accepted_before_is_not_told(hook, before):
     lines = [":MINE - [0:0]", ":OTHER - [0:0]", "-A %s -j MINE" % hook, "-A MINE " + before,
              "-A MINE -m conntrack --ctstate NEW -j DROP"]
-    assert ask(node("filter", *lines)) == []
+    assert ask(texts.node_with("filter", *lines)) == []
 
 
 @cases
 @pytest.mark.parametrize("hook", ["FORWARD", "OUTPUT"])
 def test_what_accepts_others_before_changes_nothing(hook, before):
     lines = [":MINE - [0:0]", ":OTHER - [0:0]", "-A %s -j MINE" % hook, "-A MINE " + before, "-A MINE -j REJECT"]
-    assert ask(node("filter", *lines)) == [("filter", "MINE", "-A MINE -j REJECT")]
+    assert ask(texts.node_with("filter", *lines)) == [("filter", "MINE", "-A MINE -j REJECT")]
 
 
 @cases
@@ -72,16 +63,17 @@ def test_who_gets_there_at_all(by, hook, told):
 @cases
 def test_in_other_tables(table, hook, rule, told):
     rule = "-A %s %s" % (hook, rule)
-    assert ask(node(table, rule)) == ([(table, hook, rule)] if told else [])
+    assert ask(texts.node_with(table, rule)) == ([(table, hook, rule)] if told else [])
     in_chain = [":MINE - [0:0]", "-A %s -j MINE" % hook, rule.replace(hook, "MINE")]
-    assert ask(node(table, *in_chain)) == ([(table, "MINE", in_chain[-1])] if told else [])
+    assert ask(texts.node_with(table, *in_chain)) == ([(table, "MINE", in_chain[-1])] if told else [])
 
 
 @cases
 def test_a_policy_of_drop(table, hook, accept, told):
-    text = texts.dropping(node(table, *(["-A %s %s -j ACCEPT" % (hook, accept)] if accept else [])), table, hook)
+    lines = ["-A %s %s -j ACCEPT" % (hook, accept)] if accept else []
+    text = texts.dropping(texts.node_with(table, *lines), table, hook)
     assert ask(text) == ([(table, hook, ":%s DROP" % hook)] if told else [])
-    returned = texts.dropping(node(table, "-A %s -i eth9 -j RETURN" % hook), table, hook)
+    returned = texts.dropping(texts.node_with(table, "-A %s -i eth9 -j RETURN" % hook), table, hook)
     assert ask(returned) == ([]
                              if hook == "INPUT" else [(table, hook, ":%s DROP" % hook)]), "a RETURN leads to the policy"
 
@@ -90,16 +82,16 @@ def test_a_policy_of_drop(table, hook, accept, told):
 def test_what_keeps_packets_from_the_services(rule, told):
     lines = [":MINE - [0:0]", "-A PREROUTING " + rule, "-A MINE -p tcp -j ACCEPT"]
     place = "MINE" if "-j MINE" in rule else "PREROUTING"
-    rule_set = texts.read(node("nat", *lines))
+    rule_set = texts.read(texts.node_with("nat", *lines))
     rows = list(ask_drops(rule_set, texts.setting(rule_set)))
     assert [(row["kind"], row["chain"]) for row in rows] == ([("anchor_shadowed", place)] if told else [])
-    assert ask(node("nat", *lines, first=False)) == [], "behind them it may stand"
+    assert ask(texts.node_with("nat", *lines, first=False)) == [], "behind them it may stand"
 
 
 @cases
 @pytest.mark.parametrize("first", [True, False])
 def test_in_built_in_chains_of_the_node_itself(rule, told, first):
-    assert ask(node("filter", rule, first=first)) == ([("filter", rule.split()[1], rule)] if told else [])
+    assert ask(texts.node_with("filter", rule, first=first)) == ([("filter", rule.split()[1], rule)] if told else [])
 
 
 # Rules of other programs, as on healthy nodes; this collection knows some of the owners, and some it does not.
@@ -125,25 +117,25 @@ def test_long_lists_of_refusals_are_bounded(monkeypatch):
     monkeypatch.setattr(service_path, "list_services", lambda rule_set: tried.append(1) or real(rule_set))
     blocked = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + [
         "-A BLOCKED -s 198.51.%d.%d/32 -j DROP" % (number // 250, number % 250) for number in range(20000)]
-    assert ask(node("filter", *blocked)) == [] and tried == [1]
+    assert ask(texts.node_with("filter", *blocked)) == [] and tried == [1]
     all_hit = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -d 10.244.1.1/32 -p tcp -m tcp --dport %d "
                                                                "-j DROP" % (8081 + number) for number in range(2000)]
-    assert ask(node("filter", *all_hit)) == []
+    assert ask(texts.node_with("filter", *all_hit)) == []
     ports = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -p tcp -m tcp --dport %d -j DROP" % number
                                                              for number in range(20000, 40000)]
     services = [Service("ipv4", "10.96.%d.%d" % (number // 250, number % 250), 40001 + number, "tcp", "", frozenset(
         [("10.244.9.9", 50000 + number % 5000, "tcp")]), True, True) for number in range(10000)]
     looked, meets = [], service_packets.meets
     monkeypatch.setattr(service_packets, "meets", lambda *given: looked.append(1) or meets(*given))
-    assert ask(node("filter", *ports), services) == []
+    assert ask(texts.node_with("filter", *ports), services) == []
     assert 20000 < len(looked) <= service_packets._LOOKED_ALL
     every = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -m comment --comment %d -j DROP" % number
                                                              for number in range(20000)]
-    assert ask(node("filter", *every)) == [("filter", "BLOCKED", "-A BLOCKED -m comment --comment 0 -j DROP")]
+    assert ask(texts.node_with("filter", *every)) == [("filter", "BLOCKED", every[2])]
 
 
 @pytest.mark.parametrize("at", range(0, len(texts.healthy()), 211))
 def test_a_dump_that_ends_anywhere(at):
-    text = node("filter", ":MINE - [0:0]", "-A FORWARD -j MINE", "-A MINE -d 10.244.0.0/16 -j DROP")
+    text = texts.node_with("filter", ":MINE - [0:0]", "-A FORWARD -j MINE", "-A MINE -d 10.244.0.0/16 -j DROP")
     end = text.index("COMMIT", text.index("*filter"))
     assert ask(text[:min(at, end - 1)]) == []
