@@ -6,6 +6,8 @@
 import itertools
 
 import pytest
+from backend_rules import (  # noqa: F401, named in rows
+    CALICO, DROPPING, EMPTY, FLUSHED, FOREIGN, HINT, IPVS, KUBELET, KUBE_ROUTER, POLICY, PROXY)
 
 import kube_cluster
 import kube_dumps
@@ -14,41 +16,6 @@ from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.backends import backend_evidence
 from parsed_texts import parse_save
 
-HINT = "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n"
-EMPTY = "*%s\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
-FOREIGN = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT\nCOMMIT\n"
-DROPPING = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -s 192.0.2.1/32 -j DROP\nCOMMIT\n"
-POLICY = "*filter\n:FORWARD DROP [0:0]\nCOMMIT\n"
-CALICO = ("*filter\n:FORWARD ACCEPT [0:0]\n:cali-FORWARD - [0:0]\n-A FORWARD -j cali-FORWARD\n-A cali-FORWARD -m mark "
-          "--mark 0x10000/0x10000 -j ACCEPT\nCOMMIT\n")
-KUBELET = """\
-*mangle
-:KUBE-IPTABLES-HINT - [0:0]
-:KUBE-KUBELET-CANARY - [0:0]
-COMMIT
-*filter
-:INPUT ACCEPT [0:0]
-:KUBE-FIREWALL - [0:0]
--A INPUT -j KUBE-FIREWALL
--A KUBE-FIREWALL ! -s 127.0.0.0/8 -d 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP
-COMMIT
-"""
-PROXY = """\
-*nat
-:PREROUTING ACCEPT [0:0]
-:KUBE-PROXY-CANARY - [0:0]
-:KUBE-SERVICES - [0:0]
-:KUBE-SVC-ERIFXISQEP7F7OF4 - [0:0]
--A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
--A KUBE-SERVICES -d 10.96.0.10/32 -p tcp -m comment --comment "kube-system/kube-dns:dns-tcp" -m tcp --dport 53 -j KUBE-SVC-ERIFXISQEP7F7OF4
--A KUBE-SVC-ERIFXISQEP7F7OF4 -j ACCEPT
-COMMIT
-"""
-KUBE_ROUTER = ("*filter\n:INPUT ACCEPT [0:0]\n:KUBE-ROUTER-INPUT - [0:0]\n-A INPUT -j KUBE-ROUTER-INPUT\n-A "
-               "KUBE-ROUTER-INPUT -j RETURN\nCOMMIT\n")
-IPVS = PROXY.replace(":KUBE-PROXY-CANARY - [0:0]\n", "")
-FLUSHED = ("*mangle\n:KUBE-PROXY-CANARY - [0:0]\nCOMMIT\n*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\n"
-           "COMMIT\n")
 INCOMPATIBLE = "# Table `nat' is incompatible, use 'nft' tool.\n"
 
 

@@ -6,7 +6,7 @@
 import hook_corpus
 import hypothesis
 import pytest
-from hook_nodes import SNAPSHOT
+from hook_nodes import SNAPSHOT  # noqa: F401, named in rows
 from hypothesis import strategies as st
 from case_rows import cases
 
@@ -21,39 +21,17 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._script.words i
 
 # Scripts of nft: what their statements take from others.
 
-SCRIPT = """\
-#!/usr/sbin/nft -f
-
-# flush ruleset
-flush ruleset
-define t = nat
-include "/etc/nftables.d/*.nft"
-table inet site {
-    # delete table ip nat
-    chain input { type filter hook input priority 0; policy accept; flush ruleset; }
-    comment "flush ruleset; delete table ip nat"
-}
-delete table ip $t; flush chain ip filter FORWARD
-flush \\
-  table filter
-include "one.nft"
-"""
-
-
 def told(text):
     return ["%d %s %s %s %s" % (effect.line, effect.sort, ",".join(effect.families), ",".join(effect.tables),
                                 ",".join(effect.chains)) for effect in read_nft_script(text)]
 
 
-def test_a_script():
-    assert told(SCRIPT) == [
-        "4 ruleset ipv4,ipv6,inet,arp,bridge * *", "12 table ipv4 nat *", "12 flush ipv4 filter FORWARD",
-        "13 table ipv4 filter *"]
-    assert [SCRIPT[slice(*effect.span)] for effect in read_nft_script(SCRIPT)] == [
-        "flush ruleset", "delete table ip $t", "flush chain ip filter FORWARD", "flush \\\n  table filter"]
-    assert read_nft_script(SCRIPT)[3].command == "flush table filter"
-    assert [(run.line, run.path_or_name, run.how) for run in read_nft_includes(SCRIPT)] == [
-        (6, "/etc/nftables.d/*.nft", "source"), (15, "one.nft", "source")]
+@cases
+def test_a_script(text, effects, spans, includes):
+    found = read_nft_script(text)
+    assert told(text) == effects and [text[slice(*effect.span)] for effect in found] == spans
+    assert found[3].command == "flush table filter"
+    assert [(run.line, run.path_or_name, run.how) for run in read_nft_includes(text)] == includes
 
 
 @cases
@@ -91,51 +69,11 @@ def test_everything_else_is_left_to_it(text):
 
 # Saved rule sets: whose rules are in them, and what loading them destroys.
 
-NFT = """#!/usr/sbin/nft -f
-table ip nat {
-    chain KUBE-SERVICES {
-        counter packets 0 bytes 0
-    }
-    chain mine {
-    }
-}
-table ip6 kube-proxy {
-    chain services {
-    }
-}
-"""
-
-
-def test_a_snapshot_of_iptables():
-    saved = read_saved(SNAPSHOT, "ipv4")
-    assert (saved.format, saved.family, saved.tables, saved.rules) == ("iptables", "ipv4", ["nat"], 4)
-    assert saved.owners == {"kube_proxy": 4, "calico": 2, "other": 1} and saved.kubernetes == 6
-
-
-def test_the_site_s_own_rules():
-    saved = read_saved("*filter\n:INPUT DROP [0:0]\n:site - [0:0]\n-A INPUT -j site\n-A site -i lo -j ACCEPT\nCOMMIT\n")
-    assert (saved.kubernetes, saved.tables, saved.owners) == (0, ["filter"], {"other": 3})
-
-
-def test_a_comment_is_nobody_s_chain():
-    saved = read_saved('*filter\n-A INPUT -m comment --comment "was -j KUBE-FIREWALL" -j ACCEPT\nCOMMIT\n')
-    assert saved.kubernetes == 0
-
-
-def test_a_dump_of_nft():
-    saved = read_saved(NFT)
-    assert (saved.format, saved.tables, saved.family) == ("nft", ["kube-proxy", "nat"], None)
-    assert saved.owners == {"kube_proxy": 2, "other": 2} and saved.kubernetes == 2
-    assert read_saved("table ip6 x {\n chain cali-FORWARD {\n }\n}\n").family == "ipv6"
-
-
 @cases
-def test_other_texts(text):
-    assert is_saved(text) is None and read_saved(text) is None
-
-
-def test_dos_line_ends():
-    assert read_saved(SNAPSHOT.replace("\n", "\r\n")).kubernetes == 6
+def test_saved_rules(text, family, saved):
+    found = read_saved(text, family)
+    assert (is_saved(text) is None) == (found is None) == (saved is None)
+    assert found is None or {name: getattr(found, name) for name in saved} == saved
 
 
 @cases
