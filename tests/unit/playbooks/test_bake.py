@@ -7,10 +7,10 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
 import backend_trees
+import fleets
 import hook_nodes
 import node_tree
 import pytest
@@ -18,7 +18,6 @@ from node_manifests import merged, node
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
 OWN = "etc/modules-load.d/kubenode-netfilter.conf"
 CRON = "MAILTO=root\n0 3 * * * root iptables -t nat -F\n5 4 * * * root /usr/bin/true\n"
 KEYS = ("ipv4.ip_forward", "ipv6.conf.all.forwarding", "bridge.bridge-nf-call-iptables",
@@ -41,13 +40,9 @@ def bake(tmp_path, *arguments, **variables):
     given = dict({"node_report_folder": str(tmp_path / "report"), "ansible_python_interpreter": sys.executable,
                   "node_policy_proxy_mode": "iptables", "node_policy_kubernetes_version": "1.33",
                   "node_policy_cni": "none"}, **variables)
-    done = subprocess.run(
-        [sys.executable, "-m", "ansible", "playbook", str(TOP / "playbooks" / "bake.yml"), "-i",
-         str(TOP / "tests/tools/localhost.yml"), "--extra-vars", json.dumps(given)] + list(arguments),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
-        check=False, env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1"))
-    report = tmp_path / "report" / "nodes" / "localhost.json"
-    return done.returncode, done.stdout, json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+    done = fleets.run_playbook(fleets.TOP / "playbooks/bake.yml", "-i", str(fleets.TOP / "tests/tools/localhost.yml"),
+                               "--extra-vars", json.dumps(given), *arguments)
+    return done.returncode, done.stdout, fleets.report_of(tmp_path)
 
 
 def files(root):

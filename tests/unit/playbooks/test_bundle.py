@@ -4,18 +4,14 @@
 """bundle.yml, really run on the controller: table, reports and the exit status of the gate."""
 
 import gzip
-import json
 import os
-import pathlib
-import subprocess
-import sys
 import tempfile
 
 import bundles
+import fleets
 import pytest
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
-SAVE = gzip.decompress((TOP / "tests/fixtures/forms/save.txt.gz").read_bytes()).decode()
+SAVE = gzip.decompress((fleets.TOP / "tests/fixtures/forms/save.txt.gz").read_bytes()).decode()
 JUMP = '-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES\n'
 
 
@@ -23,14 +19,11 @@ def run(tmp_path, *arguments):
     """(exit status, output, the report of the node) of one run, which leaves nothing in the folder for its files."""
     # ansible-core 2.21 opens a socket below TMPDIR, and the address of a socket has at most 108 bytes.
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        done = subprocess.run(
-            [sys.executable, "-m", "ansible", "playbook", str(TOP / "playbooks" / "bundle.yml"), "-e",
-             "node_report_folder=%s" % (tmp_path / "report"), *arguments], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False, cwd=tmp_path,
-            env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1", TMPDIR=folder))
+        done = fleets.run_playbook(fleets.TOP / "playbooks" / "bundle.yml", "-e",
+                                   "node_report_folder=%s" % (tmp_path / "report"), *arguments, cwd=tmp_path,
+                                   TMPDIR=folder)
         assert not [name for name in os.listdir(folder) if name.startswith("kubenode-netfilter-")]
-    report = tmp_path / "report" / "nodes" / "localhost.json"
-    return done.returncode, done.stdout, json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+    return done.returncode, done.stdout, fleets.report_of(tmp_path)
 
 
 def test_a_broken_node_closes_the_gate(tmp_path):

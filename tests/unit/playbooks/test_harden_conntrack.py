@@ -4,28 +4,19 @@
 """The role harden_conntrack, really run on trees: a node that is taken for live has its sysctls in files."""
 
 import json
-import os
 import pathlib
 import re
-import subprocess
 import sys
 
+import fleets
 import node_tree
 import pytest
 from conntrack_changes import OPTIONS, SYSCTL, lines, settled, value
 from conntrack_node import FORWARD, MAX, MAX_LINE, counters, table, tracking
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
 LIMIT = "net/netfilter/nf_conntrack_max"
 # Forwarding is on and holds, so that the tests speak of the table alone.
 HOLDS = {"etc/sysctl.d/10.conf": FORWARD + " = 1\n"}
-PLAY = """
-- hosts: localhost
-  gather_facts: false
-  tasks:
-    - import_role: {name: kubenode.netfilter.harden_conntrack}
-    - import_role: {name: kubenode.netfilter.node_report}
-"""
 
 
 class Node:
@@ -33,7 +24,6 @@ class Node:
 
     def __init__(self, folder, *manifests):
         self.folder, self.tree = folder, pathlib.Path(node_tree.unpack(tracking(HOLDS, *manifests), folder / "tree"))
-        (folder / "play.yml").write_text(PLAY)
 
     def run(self, *arguments, code=0, playbook=None, **variables):
         """(tasks that changed something, output, {check: finding that fails}) of a run that ends with the status
@@ -41,14 +31,11 @@ class Node:
         given = dict({"node_report_folder": str(self.folder / "report"), "ansible_python_interpreter": sys.executable,
                       "node_assess_place": "live", "node_assess_root": str(self.tree),
                       "node_policy_proxy_mode": "iptables", "node_policy_cni": "none"}, **variables)
-        done = subprocess.run(
-            [sys.executable, "-m", "ansible", "playbook", str(playbook or self.folder / "play.yml"), "-i",
-             str(TOP / "tests/tools/localhost.yml"), "--extra-vars", json.dumps(given)] + list(arguments),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
-            check=False, env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(TOP / ".build"), ANSIBLE_NOCOLOR="1"))
+        done = fleets.run_playbook(playbook or fleets.PLAYS / "harden_conntrack.yml", "-i",
+                                   str(fleets.TOP / "tests/tools/localhost.yml"), "--extra-vars", json.dumps(given),
+                                   *arguments)
         assert done.returncode == code, done.stdout
-        report = self.folder / "report" / "nodes" / "localhost.json"
-        self.report = json.loads(report.read_text()) if report.exists() else {}
+        self.report = fleets.report_of(self.folder)
         failing = {row["check"]: row for row in self.report.get("findings", ()) if row["status"] == "fail"}
         return int(re.search(r"^localhost .*changed=(\d+)", done.stdout, re.M).group(1)), done.stdout, failing
 
@@ -71,7 +58,7 @@ def test_the_playbook_undo_prints_which_values_stay(tmp_path):
     node = Node(tmp_path, table(count=125000), counters(drop=9))
     before = settled(node.tree)
     node.run()
-    undo = {"playbook": TOP / "playbooks" / "undo.yml", "undo_subjects": ["conntrack"]}
+    undo = {"playbook": fleets.TOP / "playbooks" / "undo.yml", "undo_subjects": ["conntrack"]}
     stays = "%s is 262144 now and stays, it was 131072 before; run the undo again with lower: true" % MAX
     changed, said, _failing = node.run(**undo)
     assert changed == 1 and stays in " ".join(said.split()) and value(node.tree, LIMIT) == 262144
@@ -115,7 +102,7 @@ def test_what_would_be_undone_at_boot_is_said_until_the_file_may_yield(tmp_path)
     changed, said, _failing = node.run(code=2)
     assert value(node.tree, LIMIT) == 131072 and changed == 1, "the running value was set, and only then the host fails"
     assert "comment_out_conflicts: true" in said and "Report |" not in said
-    changed, said, failing = node.run(code=2, playbook=TOP / "playbooks" / "preflight.yml",
+    changed, said, failing = node.run(code=2, playbook=fleets.TOP / "playbooks" / "preflight.yml",
                                       node_assess_sections=["CTRACK"])
     assert "Gate | Stop" in said and "failed=1" in said
     reason = failing["CTRACK006"]["reason"]

@@ -11,37 +11,6 @@ import fleets
 import pytest
 
 FREE = {"ANSIBLE_STRATEGY": "free"}
-CALLBACK = """
-import json
-from ansible.plugins.callback import CallbackBase
-
-DOCUMENTATION = "name: machine\\ntype: stdout\\nshort_description: x\\ndescription: x\\n"
-
-class CallbackModule(CallbackBase):
-    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, "stdout", "machine"
-
-    def __init__(self):
-        super().__init__()
-        self.texts = []
-
-    def v2_runner_on_ok(self, result):
-        self.texts.append(result._result.get("text", ""))
-
-    def v2_playbook_on_stats(self, stats):
-        self._display.display(json.dumps({"texts": self.texts, "hosts": sorted(stats.processed)}))
-"""
-
-
-KEPT = """
-- hosts: all
-  gather_facts: false
-  roles: [kubenode.netfilter.node_assess]
-  tasks:
-    - kubenode.netfilter.fix: {up_to: guarded}
-    - ansible.builtin.import_role: {name: kubenode.netfilter.node_report}
-    - ansible.builtin.debug: {msg: "kept: {{ item }}"}
-      loop: "{{ ansible_facts.keys() }}"
-"""
 
 
 def recap(done, host):
@@ -71,7 +40,7 @@ def test_a_rollout_ends_with_the_batch_that_has_a_blocked_host_whatever_the_stra
 def test_facts_hold_the_evidence_that_is_asked_for(tmp_path, wanted):
     """Sections that no role reads stay out of the facts, and a report with evidence has them, after a fix too."""
     fleet = fleets.Fleet(tmp_path, "bad1")
-    done = fleet.run(KEPT, preflight_fix="guarded", **wanted)
+    done = fleet.run("keep_facts.yml", preflight_fix="guarded", **wanted)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((tmp_path / "report" / "nodes" / "bad1.json").read_text(encoding="utf-8"))
     assert {row["outcome"] for row in report["findings"] if row["outcome"]} == {"fixed"}
@@ -113,8 +82,7 @@ def test_a_wrong_limit_of_hosts_is_refused_with_every_host(tmp_path):
 
 def test_check_mode_ends_no_rollout_and_a_callback_of_a_program_stays_parseable(tmp_path):
     fleet = fleets.Fleet(tmp_path, "bad1", "good1")
-    (tmp_path / "machine.py").write_text(CALLBACK, encoding="utf-8")
-    done = fleet.run("preflight", "--check", environment={"ANSIBLE_CALLBACK_PLUGINS": str(tmp_path),
+    done = fleet.run("preflight", "--check", environment={"ANSIBLE_CALLBACK_PLUGINS": str(fleets.PLUGINS),
                                                           "ANSIBLE_STDOUT_CALLBACK": "machine"}, preflight_serial=[1])
     shown = json.loads(done.stdout)
     assert (done.returncode, shown["hosts"],
@@ -124,22 +92,7 @@ def test_check_mode_ends_no_rollout_and_a_callback_of_a_program_stays_parseable(
 
 def test_roles_alone_under_a_strategy_without_lockstep(tmp_path):
     fleet = fleets.Fleet(tmp_path, "bad1", "bad2", "good1", "gone")
-    done = fleet.run("""
-- hosts: all
-  gather_facts: false
-  strategy: host_pinned
-  tasks:
-    - import_role: {name: kubenode.netfilter.node_assess}
-    - import_role: {name: kubenode.netfilter.harden_flush_hooks}
-      when: inventory_hostname.startswith('bad')
-    - import_role: {name: kubenode.netfilter.node_report}
-    - import_role: {name: kubenode.netfilter.node_gate}
-- hosts: bad1,bad2
-  gather_facts: false
-  strategy: free
-  tasks:
-    - kubenode.netfilter.turn: {change: restart_kubelet}
-""")
+    done = fleet.run("roles_alone.yml")
     assert fleet.states() == {"bad1": "assessed", "bad2": "assessed", "good1": "assessed",
                               "gone": "not_reached"}, done.stdout + done.stderr
     totals = json.loads((tmp_path / "report/fleet.json").read_text())["totals"]
@@ -151,18 +104,7 @@ def test_roles_alone_under_a_strategy_without_lockstep(tmp_path):
 
 def test_a_lost_host_of_a_role_alone_is_shown_and_fails_where_that_is_asked_for(tmp_path):
     fleet = fleets.Fleet(tmp_path, "gone", "gone2", "good1")
-    done = fleet.run("""
-- hosts: gone,good1
-  gather_facts: false
-  roles: [kubenode.netfilter.node_assess]
-- hosts: gone
-  gather_facts: false
-  roles:
-    - {role: kubenode.netfilter.node_assess, node_assess_unreachable: fail}
-- hosts: gone2
-  gather_facts: false
-  roles: [kubenode.netfilter.harden_flush_hooks]
-""")
+    done = fleet.run("unreachable_hosts.yml")
     assert done.returncode == 2 and recap(done, "good1")["failed"] == 0
     assert "gone was not assessed: unreachable:" in " ".join(done.stderr.split()), done.stderr
     assert recap(done, "gone")["ok"] >= 1 and recap(done, "gone")["failed"] == 1, done.stdout

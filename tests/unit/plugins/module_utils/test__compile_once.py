@@ -5,6 +5,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import zipfile
@@ -16,27 +17,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils import _compile
 PACKAGE = _errors.__name__.rpartition(".")[0]
 FOLDER = PACKAGE.replace(".", "/") + "/"
 SOURCES = os.path.dirname(_errors.__file__)
-
-# Before 3.8 zipimport is written in C and calls no compile() that could be counted.
-SCRIPT = r"""
-import builtins, collections, importlib, json, sys, traceback
-archive, package = sys.argv[1:]
-sys.path.insert(0, archive)
-counts, real = collections.Counter(), compile
-def counting(source, name, *others, **more):
-    counts[str(name).rpartition("/")[2]] += 1
-    return real(source, name, *others, **more)
-importlib.import_module(package + "._errors")
-builtins.compile = counting
-inner = importlib.import_module(package + "._inner.deep")
-answer = {"counts": counts, "file": inner.__file__, "value": inner.VALUE, "package": inner.__package__, "again": importlib.reload(inner) is inner}
-for name in ("._inner.lacking", ".lacking", "._broken"):
-    try:
-        importlib.import_module(package + name)
-    except Exception as error:
-        answer[name] = [type(error).__name__, traceback.format_exc()]
-print(json.dumps(answer))
-"""
+SCRIPT = str(pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "compile_counted.py")
 
 
 @pytest.fixture
@@ -57,14 +38,15 @@ def archive(tmp_path):
 
 @pytest.fixture
 def answer(archive):
-    process = subprocess.run([sys.executable, "-c", SCRIPT, archive, PACKAGE], stdout=subprocess.PIPE,
+    process = subprocess.run([sys.executable, SCRIPT, archive, PACKAGE], stdout=subprocess.PIPE,
                              universal_newlines=True, check=True)
     return json.loads(process.stdout)
 
 
 def test_each_module_is_compiled_once(answer):
     counted = {name: answer["counts"].get(name) for name in ("near.py", "deep.py", "_broken.py")}
-    # deep.py once more, because it was loaded anew on purpose.
+    # deep.py once more, because it was loaded anew on purpose. Before 3.8 zipimport is written in C and calls no
+    # compile() that could be counted.
     assert counted == ({"near.py": 1, "deep.py": 2, "_broken.py": 1}
                        if sys.version_info >= (3, 8) else dict.fromkeys(counted))
 

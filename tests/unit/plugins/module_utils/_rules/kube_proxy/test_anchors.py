@@ -48,10 +48,7 @@ def test_without_a_version_a_chain_that_is_there_needs_its_jumps(jump):
     assert texts.told(ask(texts.without(texts.healthy(), jump), kubernetes=None))[0][0] == "anchor_missing"
 
 
-@pytest.mark.parametrize(
-    "version, newer", [((1, 20), []), ((1, 21), []), ((1, 22), ["KUBE-NODEPORTS"]), ((1, 24), ["KUBE-NODEPORTS"]),
-                       ((1, 25), ["KUBE-NODEPORTS"] + 3 * ["KUBE-PROXY-FIREWALL"]),
-                       ((1, 27), 2 * ["KUBE-FIREWALL"] + ["KUBE-NODEPORTS"] + 3 * ["KUBE-PROXY-FIREWALL"]), (None, [])])
+@cases
 def test_what_came_with_a_version_is_asked_for_from_then_on(version, newer):
     text = texts.without(texts.healthy(), *[line for line in JUMPS if line not in OLDER])
     filter_chains = [":%s - [0:0]" % chain for chain in ("KUBE-FIREWALL", "KUBE-PROXY-FIREWALL")]

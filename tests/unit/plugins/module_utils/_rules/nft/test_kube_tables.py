@@ -174,8 +174,7 @@ def test_a_policy_of_drop(layout):
     assert ask(made, deep=False) == [("unexpected_drop", "ipv6", "filter-forward")]
 
 
-@pytest.mark.parametrize("rule",
-                         ["drop", "reject", "reject with icmp port-unreachable", "counter packets 7 bytes 420 drop"])
+@cases
 def test_a_rule_that_refuses_everything(rule):
     made = tables()
     made[0].chains["filter-forward"][1].append(rule)

@@ -66,8 +66,7 @@ def test_a_plugin_that_was_left_behind(one, other, told):
     assert ask_of_other_cni(one, other) == ask_of_other_cni(other, one) == [("other_cni", told)]
 
 
-@pytest.mark.parametrize("plugins", [("calico",), ("calico", "flannel"), ("flannel", "kube_router"), ("aws", "calico"),
-                                     ("aws", "cilium"), ("calico", "portmap"), ()])
+@cases
 def test_plugins_that_work_together(plugins):
     assert ask_of_other_cni(*plugins) == []
 
@@ -101,9 +100,7 @@ def test_whatever_chain_of_a_service(target, family):
             if row[0] == "foreign_jump"] == [], "nobody writes these chains any more"
 
 
-@pytest.mark.parametrize("rule", ["-A PREROUTING -p tcp -m tcp --dport 8081 -j KUBE-MARK-MASQ",
-                                  "-A OUTPUT -d 10.96.0.1/32 -j KUBE-SERVICES",
-                                  "-A POSTROUTING -d 192.0.2.7/32 -j KUBE-POSTROUTING"])
+@cases
 def test_chains_that_kube_proxy_never_deletes(rule):
     assert [row for row in found(texts.adding(texts.healthy(), "nat", rule)) if row[0] == "foreign_jump"] == []
 

@@ -145,8 +145,7 @@ def test_a_drop_in_is_read_as_it_was_written():
     assert drop_in.read_drop_in("").text() == drop_in.HEADER
 
 
-@pytest.mark.parametrize("name, late", [("zzz.conf", True), ("zz-kubenode-netfilter.conf", False),
-                                        ("override.conf", False), ("50-a.conf", False)])
+@cases
 def test_which_drop_ins_are_read_later(name, late):
     assert drop_in.sorts_behind("/etc/systemd/system/a.service.d/" + name) is late
 
