@@ -166,12 +166,9 @@ def test_only_the_shell_interpreter_imports_in_a_circle():
                                         for name in ("commands", "foreign", "launchers", "streams", "walk")}
 
 
-def test_module_utils_are_rooms():
+def test_module_utils_are_private_rooms():
     loose = [path.stem for path in NODE_FILES if path.parent.name == "module_utils"]
     assert len(loose) <= 6, loose
-
-
-def test_module_utils_are_private():
     assert [key for key in map(key_of, NODE_FILES) if not key.startswith("module_utils/_")] == []
 
 

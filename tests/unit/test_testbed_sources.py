@@ -80,11 +80,7 @@ def test_the_same_source_is_taken_from_what_was_compiled(small_node):
 
 
 def test_another_source_is_compiled_as_ever_and_nothing_is_written(small_node):
+    assert said(small_node, SENT) == "as sent" and not (small_node / sources.PLACE / "code").exists(), "nothing is kept"
     before = compile_all(small_node)
     assert said(small_node, SENT) == "as sent"
     assert sorted(before[0].parent.iterdir()) == before
-
-
-def test_a_node_that_kept_nothing_compiles(small_node):
-    assert said(small_node, SENT) == "as sent"
-    assert not (small_node / sources.PLACE / "code").exists()

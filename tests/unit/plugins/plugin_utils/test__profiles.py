@@ -39,9 +39,7 @@ def test_the_inventory_comes_before_the_profile():
     chosen = policy("strict", node_policy_conntrack_used_percent_fail=95, node_policy_severities={"KMOD005": "low"})
     assert chosen.values["conntrack_used_percent_fail"] == 95 and chosen.values["conntrack_used_percent_warn"] == 60
     assert chosen.severities["KMOD005"] == "low" and chosen.severities["CTRACK006"] == "high"
-
-
-def test_a_variable_without_a_value_leaves_that_of_the_profile():
+    # A variable without a value leaves that of the profile.
     assert policy("nftables_only", node_policy_proxy_mode=None).values["proxy_mode"] == "nftables"
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From findings about hooks to the options of the module flush_hooks."""
 
-import pytest
+from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _policy
@@ -32,32 +32,11 @@ def hooks(*findings):
                 node_assess_summary=dict(known["node_assess_summary"], **_finding.summarise(rows)))
 
 
-def test_hooks_that_failed_are_to_be_fixed():
-    known = hooks(("HOOK001", "/opt/fw.sh", "fail"), ("HOOK004", "iptables.service", "fail"),
-                  ("HOOK001", "/opt/other.sh", "waived"), ("KMOD003", "ip_vs", "fail"))
-    assert to_fix(known, []) == ["/opt/fw.sh", "iptables.service"]
-    assert to_fix(known, ["/etc/cron.d"]) == ["/etc/cron.d"]
-    assert to_fix(hooks(("HOOK001", "", "pass")), []) == []
-    assert to_fix(hooks(), "a.service,/b") == ["a.service", "/b"]
-
-
-def test_more_hooks_than_are_named_mean_all():
-    assert to_fix(hooks(("HOOK001", "/opt/fw.sh", "fail"), ("HOOK001", "and 3 more", "fail")), []) == ["/"]
-
-
-@pytest.mark.parametrize("spared", [{"left_out": ["HOOK003"]}, {"disabled": [{"check": "HOOK003", "reason": "r"}]}])
-def test_more_hooks_than_are_named_mean_no_more_where_some_are_to_stay(spared):
-    found = [("HOOK001", "/opt/fw.sh", "fail"), ("HOOK001", "and 3 more", "fail")]
-    known = hooks(*found)
-    known["node_assess_summary"].update(spared)
-    assert to_fix(known, []) == ["/opt/fw.sh"]
-    assert to_fix(hooks(("HOOK003", "/opt/old.sh", "waived"), *found), []) == ["/opt/fw.sh"]
-
-
-def test_a_safe_fix_leaves_hooks_alone():
-    known = hooks(("HOOK001", "/opt/fw.sh", "fail"))
-    assert to_fix(known, up_to="safe") == to_fix(known, ["/opt/fw.sh"],
-                                                 "safe") == [] and to_fix(known, up_to="guarded") == ["/opt/fw.sh"]
+@cases
+def test_hooks_that_are_to_be_fixed(findings, only, up_to, summary, fixed):
+    known = hooks(*findings)
+    known["node_assess_summary"].update(summary)
+    assert to_fix(known, only, up_to) == fixed
 
 
 def test_what_was_left_is_told_by_file_and_by_unit():
