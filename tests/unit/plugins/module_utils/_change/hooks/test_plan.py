@@ -160,9 +160,7 @@ def test_mode_owner_and_attributes_stay(tmp_path):
         assert {name: os.getxattr(path, name) for name in kept} == kept
 
 
-@pytest.mark.parametrize("triggers, after", [
-    ("@reboot root", "iptables-restore --noflush < /etc/site.rules"), ("*/5 * * * * root", ":"),
-])
+@cases
 def test_a_restore_at_boot_stays_and_one_by_a_timer_goes(tmp_path, triggers, after):
     table = {"etc/cron.d/firewall": "%s iptables-restore < /etc/site.rules\n" % triggers,
              "etc/site.rules": "*filter\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n"}

@@ -6,6 +6,7 @@
 import subprocess
 import sys
 
+from case_rows import cases
 import node_tree
 import pytest
 from fake_tools import ToolNode, script
@@ -32,17 +33,7 @@ def node(folder, cgroup, *manifests, comm="kube-proxy", main=500, code=0, root_u
     return ToolNode(str(tree), root_user)
 
 
-@pytest.mark.parametrize("cgroup, manifests, fields, method, unit, words", [
-    (UNIT, (), {}, "unit", "kube-proxy.service", None),
-    (UNIT, (), {"main": 77}, None, None, "not the main process of kube-proxy.service"),
-    (POD, (KUBELET,), {}, "signal", None, None),
-    (POD, (), {}, None, None, "no kubelet runs here"),
-    ("0::/docker/%s\n" % ("cd" * 32), (KUBELET,), {}, None, None, "belongs to no pod"),
-    ("0::/user.slice/user-0.slice/session-3.scope\n", (KUBELET,), {}, None, None, "neither a unit nor"),
-    ("0::/system.slice/k3s.service\n", (), {"comm": "k3s-server"}, None, None, "run systemctl restart k3s.service"),
-    ("", (), {"comm": "kubelite"}, None, None, "a part of kubelite"),
-    (POD, (KUBELET,), {"root_user": False}, None, None, "run with become"),
-])
+@cases
 def test_what_started_it_decides(cgroup, manifests, fields, method, unit, words, tmp_path):
     plan = plan_of(node(tmp_path, cgroup, *manifests, **fields), "live")
     assert (plan.method, plan.unit) == (method, unit)

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whose file it is."""
 
-import pytest
-
+from case_rows import cases
 import node_tree
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.owner import Owners
@@ -14,15 +13,6 @@ DPKG = {"var/lib/dpkg/info/fw.conffiles": "/etc/fw.conf\nremove-on-upgrade /etc/
 NO_DPKG = {"etc/redhat-release": "x\n"}
 
 
-@pytest.mark.parametrize(
-    "manifest, path, owner", [
-        (DPKG, "/usr/lib/systemd/system/nftables.service", "package"), (DPKG, "/lib/x", "package"),
-        (DPKG, "/usr/local/sbin/fw", "administrator"), (DPKG, "/opt/a/b", "administrator"),
-        (DPKG, "/root/x", "administrator"), (DPKG, "/etc/fw.conf", "package"), (DPKG, "/etc/old.conf", "package"),
-        (DPKG, "/etc/cron.d/mine", "administrator"), (DPKG, "/var/lib/cloud/instances/i/user-data.txt", "unknown"),
-        (DPKG, "/etc/systemd/scripts/iptables.stop", "package"),
-        (NO_DPKG, "/etc/systemd/scripts/iptables.stop", "package"), (NO_DPKG, "/etc/cron.d/mine", "unknown"),
-        (NO_DPKG, "/etc/systemd/system/fw.service", "administrator"), (NO_DPKG, "/srv/fw", "administrator"),
-    ])
+@cases
 def test_owner(manifest, path, owner, tmp_path):
     assert Owners(Host(node_tree.unpack(manifest, tmp_path))).of(path) == owner

@@ -5,6 +5,7 @@
 
 import pytest
 
+from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import ABSENT, OK, Completed
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs import service_sets
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import VirtualServer
@@ -51,9 +52,7 @@ def test_a_service_that_comes_or_goes_between_two_reads_is_not_missing(again):
     assert (found["missing_servers"], found["missing_entries"]) == (0, 0)
 
 
-@pytest.mark.parametrize("kube_proxy, because", [
-    (BUSY, "kube-proxy has not finished a sync yet"),
-    (dict(QUIET, starting="it runs for 2 s"), "kube-proxy has not finished a sync yet")])
+@cases
 def test_a_difference_during_a_sync_is_not_known(kube_proxy, because):
     found, slept = compared(reading(ALL, []), kube_proxy=kube_proxy)
     assert (found["missing_entries"], found["because"], slept) == (None, because, [])

@@ -5,6 +5,7 @@
 
 import pytest
 
+from case_rows import cases
 import node_tree
 from node_manifests import DEBIAN, kernel, merged, node, running
 from node_processes import as_nobody
@@ -61,18 +62,6 @@ def test_what_may_not_be_read_may_say_anything(closed):
     assert found["modules"][0]["blocked_unclear"] == ALL
 
 
-@pytest.mark.parametrize(
-    "command, effect", [
-        ("/bin/true", "blocks"), ("true", "blocks"), ("/usr/bin/false", "blocks"), ("exec /bin/true", "blocks"),
-        ("exit 0", "blocks"), ("echo denied", "blocks"), ("'/bin/true'", "blocks"), ("/dev/null", "blocks"),
-        ("/sbin/modprobe --ignore-install ip_vs", None),
-        ("modprobe nf_conntrack; modprobe -i ip_vs $CMDLINE_OPTS", None),
-        ("/sbin/modprobe -i ip-vs && { modprobe other; :; }", None), ("insmod /x/ip-vs.ko.xz", None),
-        ("/sbin/modprobe ip_vs", "unclear"), ("/bin/true; modprobe -i other", "unclear"),
-        ("/bin/true || modprobe -i ip_vs", "unclear"), ("/bin/true # modprobe -i ip_vs", "blocks"),
-        ("modprobe -n -i ip_vs", "unclear"), ("echo $(modprobe -i ip_vs)", "unclear"),
-        ("echo `modprobe -i ip_vs`", "unclear"), ("/opt/true-ish", "unclear"), ("/bin/truex", "unclear"),
-        ("", "unclear"),
-    ])
+@cases
 def test_what_an_install_command_does(command, effect):
     assert install_effect("ip_vs", command) == effect

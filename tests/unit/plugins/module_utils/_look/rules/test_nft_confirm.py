@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from case_rows import cases
 from node_processes import needs_root, python_path
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy import lost_match
 
@@ -47,14 +48,7 @@ def look(nft, *commands, **changes):
 
 
 @needs_root
-@pytest.mark.parametrize("commands, kept",
-                         [
-                             ([JUMP, "iptables-nft -I INPUT -j DROP"], 2),
-                             ([JUMP, "iptables-nft -I INPUT -m comment --comment 'a b' -j DROP"], 2),
-                             ([JUMP, "nft insert rule ip filter INPUT drop"], 2), ([JUMP, SET], 1),
-                             ([JUMP, "iptables-nft -A INPUT -m mark --mark 0x8000/0x8000 -j DROP"], 1),
-                             ([JUMP, "iptables-nft -A INPUT -p tcp --dport 80 -j DROP"], 1),
-                         ])
+@cases
 def test_only_what_nft_shows_without_a_match_stays(commands, kept):
     assert look("with", *commands) == [kept, []]
 

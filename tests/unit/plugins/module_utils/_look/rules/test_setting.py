@@ -127,9 +127,7 @@ def test_a_canary_alone_proves_no_mode(tmp_path):
                    texts.small("nat", "KUBE-NODEPORTS KUBE-PROXY-CANARY KUBE-SERVICES", []))["mode"] == "iptables"
 
 
-@pytest.mark.parametrize("program, hinted, left",
-                         [("nft", "nft", "legacy"), ("legacy", "nft", "nft"), ("legacy", "", "nft"),
-                          (None, "legacy", "nft"), (None, "", "nft and legacy")])
+@cases
 def test_the_backend_of_the_kube_proxy_that_runs_is_not_the_leftover(program, hinted, left, tmp_path):
     """Both backends hold all rules, as after a restart with the other one; a wrapper that is not run proves nothing."""
     print_dump = 'case $name in iptables-*) cat "${0%/*}/$name.txt";; esac'

@@ -5,6 +5,7 @@
 
 import pytest
 
+from case_rows import cases
 import fake_tools
 import node_processes
 import node_tree
@@ -104,12 +105,7 @@ shift 3
 for unit in "$@"; do case $unit in a.service) echo ActiveState=active;; *) echo ActiveState=inactive;; esac; echo; done"""
 
 
-@pytest.mark.parametrize("script, expected", [
-    (SHOW, {"a.service": "active", "b.service": "inactive"}),
-    ("echo ActiveState=active", {}),
-    ("exit 1", {}),
-    (None, {}),
-])
+@cases
 def test_the_running_systemd_is_asked_once(tmp_path, script, expected):
     node = fake_tools.unpacked(tmp_path, {VENDOR + "a.service": SERVICE, RUN + ".keep": ""},
                                {"usr/bin/systemctl": fake_tools.script(script)} if script else {})
