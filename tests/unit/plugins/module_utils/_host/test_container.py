@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looks into the root of a container: no file in it leads out of the root, blocks the look, or is run."""
+"""Looks into the root of a container: no file in it leads out of the root, blocks the look, or is run; a whole program,
+or where paths are, without opening any."""
 
 import os
 import shutil
@@ -31,11 +32,33 @@ HOSTILE = {
     "usr/bin/ipset": node_tree.link("/etc/folder"),
 }
 FINDS = ("conntrack", "ipset", "iptables", "nft", "none")
+LIMIT = 100000
+PROGRAMS = {
+    "usr/sbin/iptables": node_tree.link("/etc/alternatives/iptables"),
+    "etc/alternatives/iptables": node_tree.link("/usr/sbin/xtables-nft-multi"),
+    "usr/sbin/xtables-nft-multi": b"\x7fELF\0" + bytes(bytearray(range(256))) * 300,
+    "opt/to-the-node": node_tree.link("/etc/passwd"),
+    "opt/climbing": node_tree.link("../../../../../../etc/passwd"),
+    "opt/loop": node_tree.link("loop"),
+    "opt/pipe": node_tree.FIFO,
+    "opt/huge": node_tree.sparse(10 * 1024 ** 3),
+    "opt/full": node_tree.sparse(LIMIT),
+    "opt/too-full": node_tree.sparse(LIMIT + 1),
+    "opt/empty": "",
+    "opt/folder/x": "",
+}
+PATHS = {"run/xtables.lock": "", "var/run": node_tree.link("/run"), "etc/out": node_tree.link("/etc/passwd"),
+        "etc/pipe": node_tree.FIFO, "etc/x": ""}
 
 
 @pytest.fixture
 def root(tmp_path):
     return node_tree.unpack(HOSTILE, tmp_path)
+
+
+@pytest.fixture
+def programs(tmp_path):
+    return node_tree.unpack(PROGRAMS, tmp_path)
 
 
 def text(pid, start_time, path):
@@ -78,28 +101,36 @@ def test_proc_of_the_container_leads_back_into_it(root):
             assert text(process.pid, process.start_time, path)[1] == ""
 
 
+# Each kind of look at a path below `top`, and its result where nothing answers: that of `status`.
+LOOKS = {
+    "texts": (lambda pid, start, top: container.look_into(pid, start, [top + "/config"], ("conntrack",)),
+              lambda top, status: {"status": status, "texts": {top + "/config": [status, ""]},
+                                   "programs": {"conntrack": "unknown"}}),
+    "the first": (lambda pid, start, top: container.read_first(pid, start, [top + "/config", "/opt/conntrack"], LIMIT),
+                  lambda _top, status: ({"status": status, "path": None, "device": 0, "inode": 0}, b"")),
+    "stat": (lambda pid, start, top: container.stat_in(pid, start, [top + "/config"]),
+             lambda top, status: {top + "/config": [status, None, None, None]}),
+}
+
+
 @needs_fuse
-def test_a_mount_that_never_answers(root):
+@pytest.mark.parametrize("kind", sorted(LOOKS))
+def test_a_mount_that_never_answers(kind, root):
+    look, result = LOOKS[kind]
     os.mkdir(root + "/mnt")
     with Sleeper(entering(root, "/mnt")) as process:
         begun = time.monotonic()
-        found = container.look_into(process.pid, process.start_time, ["/mnt/config"], ("nft",))
+        assert look(process.pid, process.start_time, "/mnt") == result("/mnt", "timeout")
         assert time.monotonic() - begun < container.SECONDS + 3
-    assert found == {"status": "timeout", "texts": {"/mnt/config": ["timeout", ""]}, "programs": {"nft": "unknown"}}
 
 
 @needs_root
-def test_a_pid_that_was_reused(root):
+@pytest.mark.parametrize("kind", sorted(LOOKS))
+def test_a_pid_that_was_reused_or_vanished(kind, root):
+    look, result = LOOKS[kind]
     with Sleeper(lambda: enter(root)) as process:
-        found = container.look_into(process.pid, "1", ["/etc/config"], ("conntrack",))
-    assert found == {"status": "absent", "texts": {"/etc/config": ["absent", ""]}, "programs": {"conntrack": "unknown"}}
-
-
-def test_a_pid_that_vanished():
-    with Sleeper(lambda: None) as process:
-        pid, start_time = process.pid, process.start_time
-    found = container.look_into(pid, start_time, ["/etc/passwd"], ("sh",))
-    assert found == {"status": "absent", "texts": {"/etc/passwd": ["absent", ""]}, "programs": {"sh": "unknown"}}
+        assert look(process.pid, "1", "/etc") == result("/etc", "absent")
+    assert look(process.pid, process.start_time, "/etc") == result("/etc", "absent")
 
 
 @needs_root
@@ -108,6 +139,54 @@ def test_a_root_that_went_away(root):
         shutil.rmtree(root)
         found = container.look_into(process.pid, process.start_time, ["/etc/config"], ("nft",))
     assert found["texts"]["/etc/config"][0] == "absent" and found["programs"] == {"nft": "absent"}
+
+
+def first(root, *paths):
+    with Sleeper(lambda: enter(root)) as process:
+        return container.read_first(process.pid, process.start_time, paths, LIMIT)
+
+
+@needs_root
+def test_the_first_program_that_is_there(programs):
+    found, data = first(programs, "/usr/local/sbin/iptables", "/usr/sbin/iptables", "/opt/pipe")
+    about = os.stat(programs + "/usr/sbin/xtables-nft-multi")
+    assert found == {"status": "ok", "path": "/usr/sbin/iptables", "device": about.st_dev, "inode": about.st_ino}
+    assert data == PROGRAMS["usr/sbin/xtables-nft-multi"]
+
+
+@needs_root
+@pytest.mark.parametrize("paths", [(), ("/usr/local/sbin/iptables",),
+                                   ("/opt/to-the-node", "/opt/climbing", "/opt/loop", "/etc/alternatives/iptables/x")])
+def test_no_program_is_there(programs, paths):
+    assert first(programs, *paths) == ({"status": "absent", "path": None, "device": 0, "inode": 0}, b"")
+
+
+@needs_root
+@pytest.mark.parametrize("path", ["/opt/pipe", "/opt/huge", "/opt/too-full", "/opt/folder", "/"])
+def test_what_is_no_file_of_that_size_is_not_passed_over(programs, path):
+    begun = time.monotonic()
+    assert first(programs, path, "/usr/sbin/iptables") == (
+        {"status": "unparsed", "path": path, "device": 0, "inode": 0}, b"")
+    assert time.monotonic() - begun < container.SECONDS
+
+
+@needs_root
+def test_sizes_of_programs_at_the_limit(programs):
+    assert first(programs, "/opt/full")[1] == b"\0" * LIMIT
+    assert first(programs, "/opt/empty")[0]["status"] == "ok" and first(programs, "/opt/empty")[1] == b""
+
+
+@needs_root
+def test_kinds_and_numbers(tmp_path):
+    root = node_tree.unpack(PATHS, tmp_path)
+    lock = os.stat(root + "/run/xtables.lock")
+    with Sleeper(lambda: enter(root)) as process:
+        found = container.stat_in(process.pid, process.start_time, [
+            "/run/xtables.lock", "/var/run/xtables.lock", "/run", "/etc/pipe", "/etc/out", "/none", "/etc/x/y"])
+    own = ["ok", "file", lock.st_dev, lock.st_ino]
+    assert found["/run/xtables.lock"] == found["/var/run/xtables.lock"] == own
+    assert found["/run"][:2] == ["ok", "directory"] and found["/etc/pipe"][:2] == ["ok", "other"]
+    assert found["/etc/out"] == found["/none"] == found["/etc/x/y"] == ["absent", None, None, None]
 
 
 @needs_root

@@ -59,12 +59,6 @@ def test_check_mode_announces_what_the_run_does_and_changes_nothing(tmp_path):
     assert content(tmp_path) == before
 
 
-def test_a_block_stays_unless_it_is_asked_to_go(tmp_path):
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n"}), tmp_path)
-    run(tmp_path, ["ip_vs"])
-    assert (tmp_path / "etc/modprobe.d/a.conf").read_text() == "blacklist ip_vs\n"
-
-
 def test_only_the_lines_that_block_become_comments(tmp_path):
     text = (b"options ip_vs conn_tab_bits=12\r\ninstall ip_vs \\\n /bin/true\r\nblacklist other\nblacklist "
             b"nf_conntrack\ninstall nf_conntrack /bin/false")
@@ -79,9 +73,32 @@ def test_only_the_lines_that_block_become_comments(tmp_path):
     assert not run(tmp_path, ["ip_vs"], unblock=True)["changed"]
 
 
-def test_two_backslashes_do_not_continue_a_line():
-    assert plan._commented("install ip_vs x\\\\\nblacklist other\n",
-                           [1]) == plan.MARK + "install ip_vs x\\\\\nblacklist other\n"
+LOADS = "install ip_vs /bin/true\ninstall ip_vs /sbin/modprobe --ignore-install ip_vs\ninstall ip_vs /bin/false\n"
+
+
+@pytest.mark.parametrize("text, unblock, mark", [
+    ("blacklist ip_vs\n", False, ""), (LOADS, True, plan.MARK),
+    ("blacklist ip_vs \\\\\nblacklist other\n", True, plan.MARK),
+], ids=["it was not asked for", "an install command that loads the module", "two backslashes do not continue a line"])
+def test_how_far_blocks_are_lifted(text, unblock, mark, tmp_path):
+    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": text}), tmp_path)
+    run(tmp_path, ["ip_vs"], unblock=unblock)
+    assert (tmp_path / "etc/modprobe.d/a.conf").read_text() == mark + text
+
+
+@pytest.mark.parametrize("runs, killed", [
+    ([["ip_vs"], ["ip_vs", "xt_comment"]], None), ([["ip_vs"]], 0), ([["ip_vs"], ["ip_vs", "xt_comment"]], 1),
+], ids=["two runs", "killed before its edit", "the second one killed before its edit"])
+def test_runs_are_undone_in_one(runs, killed, tmp_path):
+    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\nblacklist xt_comment\n"}), tmp_path)
+    edited, texts, before = tmp_path / "etc/modprobe.d/a.conf", [], content(tmp_path)
+    for names in runs:
+        texts.append(edited.read_text())
+        run(tmp_path, names, unblock=True)
+    if killed is not None:
+        edited.write_text(texts[killed])
+    assert "failed" not in undo(tmp_path)
+    assert content(tmp_path) == before and not os.path.exists(str(tmp_path / "var/lib/kubenode-netfilter"))
 
 
 def test_a_file_of_a_package_is_hidden_and_never_edited(tmp_path):
@@ -129,16 +146,6 @@ def test_a_list_that_was_there_and_was_edited_behind_us_stays(tmp_path):
     assert (tmp_path / LIST).read_text() == "overlay\nip_vs\n"
 
 
-def test_lifting_in_two_runs_is_undone_in_one(tmp_path):
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\nblacklist xt_comment\n"}), tmp_path)
-    before = content(tmp_path)
-    run(tmp_path, ["ip_vs"], unblock=True)
-    run(tmp_path, ["ip_vs", "xt_comment"], unblock=True)
-    undo(tmp_path)
-    assert content(tmp_path) == before
-    assert not os.path.exists(str(tmp_path / "var/lib/kubenode-netfilter"))
-
-
 def test_a_file_that_was_changed_since_is_not_put_back(tmp_path):
     node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n",
                                     "etc/modprobe.d/b.conf": "blacklist xt_comment\n"}), tmp_path)
@@ -149,15 +156,6 @@ def test_a_file_that_was_changed_since_is_not_put_back(tmp_path):
     assert (tmp_path / "etc/modprobe.d/a.conf").read_text() == "# mine\n"
     assert (tmp_path / "etc/modprobe.d/b.conf").read_text() == "blacklist xt_comment\n"
     assert list(json.loads((tmp_path / RECORD).read_text())["changed"]) == ["/etc/modprobe.d/a.conf"]
-
-
-def test_a_run_that_was_killed_before_the_edit_can_be_undone(tmp_path):
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n"}), tmp_path)
-    before = content(tmp_path)
-    run(tmp_path, ["ip_vs"], unblock=True)
-    (tmp_path / "etc/modprobe.d/a.conf").write_text("blacklist ip_vs\n")
-    assert "failed" not in undo(tmp_path)
-    assert content(tmp_path) == before
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"changed": 3, "folders": []}', '{"changed": {}}',
@@ -243,17 +241,6 @@ def test_a_copy_that_its_owner_edited_stays_after_the_undo(tmp_path):
     assert copy.read_text() == "blacklist ip_vs\nblacklist xt_comment\n# mine\n"
 
 
-def test_a_run_killed_between_its_record_and_a_second_lift_can_be_undone(tmp_path):
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\nblacklist xt_comment\n"}), tmp_path)
-    before = content(tmp_path)
-    run(tmp_path, ["ip_vs"], unblock=True)
-    once = (tmp_path / "etc/modprobe.d/a.conf").read_text()
-    run(tmp_path, ["ip_vs", "xt_comment"], unblock=True)
-    (tmp_path / "etc/modprobe.d/a.conf").write_text(once)
-    assert "failed" not in undo(tmp_path)
-    assert content(tmp_path) == before
-
-
 def test_all_files_that_block_one_module_are_lifted_in_one_run(tmp_path):
     files = {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\n",
              "etc/modprobe.d/b.conf": "blacklist ip_vs\ninstall ip_vs /bin/false\n",
@@ -271,13 +258,6 @@ def test_all_files_that_block_one_module_are_lifted_in_one_run(tmp_path):
     assert not run(tmp_path, ["ip_vs"], unblock=True)["changed"]
     undo(tmp_path)
     assert content(tmp_path) == before
-
-
-def test_an_install_command_that_loads_the_module_ends_the_lifting(tmp_path):
-    text = "install ip_vs /bin/true\ninstall ip_vs /sbin/modprobe --ignore-install ip_vs\ninstall ip_vs /bin/false\n"
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": text}), tmp_path)
-    run(tmp_path, ["ip_vs"], unblock=True)
-    assert (tmp_path / "etc/modprobe.d/a.conf").read_text() == plan.MARK + text
 
 
 def test_directories_that_were_made_go_with_the_undo_and_others_stay(tmp_path):

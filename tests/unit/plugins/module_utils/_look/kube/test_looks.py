@@ -8,9 +8,19 @@ import pytest
 from fake_tools import LIVE, ToolNode
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_process import process_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kubelet import collect_kubelet
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import find_processes
 
-LOOKS = {"live_kubelet": lambda tree, _place: collect_kubelet(ToolNode(tree), LIVE),
+
+def process(tree, _place, alone=True):
+    """A kube-proxy as a process, and the status of each source."""
+    host = ToolNode(tree)
+    statuses, found = process_of(host, find_processes(host, ("kube-proxy",))[1][0], {10249}, alone)
+    return dict(found, statuses=statuses)
+
+
+LOOKS = {"process": process, "live_kubelet": lambda tree, _place: collect_kubelet(ToolNode(tree), LIVE),
          "live_kube_proxy": lambda tree, _place: collect_kube_proxy(ToolNode(tree), LIVE)}
 
 
