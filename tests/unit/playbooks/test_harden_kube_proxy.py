@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import fleets
+import flushed_node
 import live_kube_proxy
 import pytest
 from node_processes import needs_mounts, python_path
@@ -29,7 +30,7 @@ def node(tmp_path):
                       "files": []}, **scene)
         return json.loads(subprocess.run(
             ["unshare", "-npfm", "--mount-proc", "--kill-child", sys.executable,
-             str(fleets.PLAYS.parent / "flushed_node.py"), str(tmp_path), json.dumps(scene)],
+             flushed_node.__file__, str(tmp_path), json.dumps(scene)],
             stdout=subprocess.PIPE, universal_newlines=True, check=True,
             env=dict(os.environ, PYTHONPATH=python_path(), ANSIBLE_COLLECTIONS_PATH=str(fleets.TOP / ".build"),
                      ANSIBLE_NOCOLOR="1", ANSIBLE_HOME=str(tmp_path / "home"),

@@ -5,11 +5,11 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import zipfile
 
+import compile_counted
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _compile_once, _errors
@@ -17,7 +17,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils import _compile
 PACKAGE = _errors.__name__.rpartition(".")[0]
 FOLDER = PACKAGE.replace(".", "/") + "/"
 SOURCES = os.path.dirname(_errors.__file__)
-SCRIPT = str(pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "compile_counted.py")
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def archive(tmp_path):
 
 @pytest.fixture
 def answer(archive):
-    process = subprocess.run([sys.executable, SCRIPT, archive, PACKAGE], stdout=subprocess.PIPE,
+    process = subprocess.run([sys.executable, compile_counted.__file__, archive, PACKAGE], stdout=subprocess.PIPE,
                              universal_newlines=True, check=True)
     return json.loads(process.stdout)
 

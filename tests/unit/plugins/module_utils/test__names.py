@@ -6,6 +6,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _names
 
@@ -28,10 +29,7 @@ def test_names_once_each_in_the_order_given():
     assert _names.checked(["ip-vs", "nf_nat", "ip_vs"]) == ["ip_vs", "nf_nat"]
 
 
-@pytest.mark.parametrize("path, name", [
-    ("kernel/net/ip-tables.ko", "ip_tables"), ("x.ko.gz", "x"), ("x.ko.xz", "x"), ("/a/x.ko.zst", "x"),
-    ("x.ko.bz2", None), (".ko", None), ("x.o", None), ("x.ko/", None), ("", None),
-])
+@cases
 def test_name_of_a_file(path, name):
     assert _names.of_file(path) == name
 
