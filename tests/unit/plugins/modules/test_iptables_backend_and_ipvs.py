@@ -14,7 +14,7 @@ import node_tree
 from documented_return import differences, documented
 from ip_vs import HEADING, four, mark, real
 from iptables_programs import program
-from module_runs import RUNNER
+from module_runs import RUNNER, run_module
 from node_manifests import merged, node
 from node_processes import needs_mounts, python_path
 
@@ -35,23 +35,16 @@ sleep 0.2
 """
 
 
-def run(module, wrapper=None, tree=None, **arguments):
-    command = ["unshare", "-n", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", tree, sys.executable,
-               RUNNER] if wrapper else [
-                   sys.executable, "-c", RUNNER]
-    environment = dict(os.environ, PYTHONPATH=python_path(), XTABLES_LOCKFILE=str(wrapper) if wrapper else "")
-    process = subprocess.Popen(command + [module, json.dumps(arguments)], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env=environment)
-    out, err = process.communicate()
-    assert not err.strip(), err.decode("utf-8")
-    return json.loads(out.decode("utf-8"))
-
-
 @needs_mounts
 def test_iptables_backend_facts_of_a_live_place(tmp_path):
     tree = node_tree.unpack({"usr/sbin/iptables": node_tree.executable(program("nft", "1.8.7"))},
                             tmp_path / "container")
-    result = run("iptables_backend_facts", tmp_path / "lock", tree, place="live")
+    done = subprocess.run(["unshare", "-n", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", tree, sys.executable,
+                           RUNNER, "iptables_backend_facts", json.dumps({"place": "live"})], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=True,
+                          env=dict(os.environ, PYTHONPATH=python_path(), XTABLES_LOCKFILE=str(tmp_path / "lock")))
+    assert not done.stderr.strip(), done.stderr.decode("utf-8")
+    result = json.loads(done.stdout.decode("utf-8"))
     section = result["ansible_facts"]["node_iptables_backend"]
     assert result["changed"] is False and section["mixing"]["verdict"] == "suspicious"
     assert [(row["comm"], row["version"], row["status"])
@@ -67,7 +60,8 @@ IPVS = merged(node(),
 
 
 def test_ipvs_facts(tmp_path):
-    result = run("ipvs_facts", root=node_tree.unpack(IPVS, tmp_path), place="live", _ansible_check_mode=True)
+    _code, result = run_module("ipvs_facts", root=node_tree.unpack(IPVS, tmp_path), place="live",
+                               _ansible_check_mode=True)
     section = result["ansible_facts"]["node_ipvs"]
     assert (result["changed"], section["virtual_servers"], section["without_real_servers_count"]) == (False, 2, 1)
     assert section["dummy_interface"] == {"present": True, "addresses": None, "missing_addresses": 1}
@@ -80,7 +74,7 @@ def test_ipvs_facts(tmp_path):
 @pytest.mark.parametrize("module, section",
                          [("iptables_backend_facts", "node_iptables_backend"), ("ipvs_facts", "node_ipvs")])
 def test_an_image_and_bad_input(module, section, tmp_path):
-    found = run(module, root=node_tree.unpack(IPVS, tmp_path))["ansible_facts"][section]
+    found = run_module(module, root=node_tree.unpack(IPVS, tmp_path))[1]["ansible_facts"][section]
     assert differences(found, documented(module, section)) == []
-    result = run(module, root="/no/such/folder")
+    result = run_module(module, root="/no/such/folder")[1]
     assert result["failed"] is True and "is not a directory" in result["msg"]

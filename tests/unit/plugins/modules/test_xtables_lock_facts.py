@@ -12,19 +12,12 @@ import pytest
 
 import node_tree
 from documented_return import differences, documented
+from module_runs import RUNNER, run_module
 from node_manifests import node
 from node_processes import needs_mounts, python_path
 
 pytest.importorskip("ansible.module_utils.basic", reason="ansible-core is not installed")
 
-RUNNER = """\
-import json, sys
-from ansible.module_utils import basic
-basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": json.loads(sys.argv[1])}).encode("utf-8")
-basic._ANSIBLE_PROFILE = "legacy"
-from ansible_collections.kubenode.netfilter.plugins.modules import xtables_lock_facts
-xtables_lock_facts.main()
-"""
 # A pid namespace with a lock holder, a waiter, an agent and a restore that hangs; all of them end with the namespace.
 SCENE = """\
 lock=$1 python=$2 runner=$3 arguments=$4
@@ -35,22 +28,14 @@ mkfifo $lock.pipe
 sleep 1.5
 flock $lock true &
 sleep 0.5
-"$python" -c "$runner" "$arguments"
+"$python" -c "$runner" xtables_lock_facts "$arguments"
 true
 """
 
 
-def run(wrapper=(), **arguments):
-    process = subprocess.Popen(
-        list(wrapper) + ([json.dumps(arguments)] if wrapper else [sys.executable, "-c", RUNNER, json.dumps(arguments)]),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
-    out, err = process.communicate()
-    assert not err.strip(), err.decode("utf-8")
-    return json.loads(out.decode("utf-8"))
-
-
 def test_an_image_has_no_lock(tmp_path):
-    result = run(root=node_tree.unpack(node(), tmp_path), window_seconds=60, _ansible_check_mode=True)
+    _code, result = run_module("xtables_lock_facts", root=node_tree.unpack(node(), tmp_path), window_seconds=60,
+                               _ansible_check_mode=True)
     section = result["ansible_facts"]["node_xtables_lock"]
     assert result["changed"] is False and set(section["collected"].values()) == {"absent"} and section["sample"] is None
 
@@ -58,9 +43,11 @@ def test_an_image_has_no_lock(tmp_path):
 @needs_mounts
 def test_everything_that_is_returned_is_documented(tmp_path):
     lock = str(tmp_path / "lock")
-    scene = ["unshare", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", lock, sys.executable, RUNNER]
-    section = run(scene, path=lock, hung_after_seconds=1, window_seconds=1,
-                  place="live")["ansible_facts"]["node_xtables_lock"]
+    asked = {"path": lock, "hung_after_seconds": 1, "window_seconds": 1, "place": "live"}
+    done = subprocess.run(["unshare", "-pf", "--mount-proc", "bash", "-c", SCENE, "scene", lock, sys.executable, RUNNER,
+                           json.dumps(asked)], stdout=subprocess.PIPE, check=True,
+                          env=dict(os.environ, PYTHONPATH=python_path()))
+    section = json.loads(done.stdout.decode("utf-8"))["ansible_facts"]["node_xtables_lock"]
     assert (section["holder"] and section["waiters"] and section["hung"] and section["agents"]
             and section["sample"]["holders"])
     described = documented("xtables_lock_facts", "node_xtables_lock")

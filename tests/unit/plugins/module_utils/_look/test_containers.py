@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Names of pods and containers for processes."""
 
+import pytest
+
 import node_tree
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.containers import Containers, who
@@ -18,28 +20,21 @@ def of(cgroup, tmp_path, logs):
     return Containers(Host(node_tree.unpack(manifest, tmp_path)))
 
 
-def test_all_is_known(tmp_path):
-    container = of(GROUP, tmp_path, LOGS).of(7)
-    assert container == {"id": "5eed917563583", "name": "kube-proxy", "pod": "kube-proxy-x", "namespace": "kube-system",
-                         "pod_uid": UID}
-    assert who("kube-proxy", container) == "kube-proxy in pod kube-system/kube-proxy-x"
+KNOWN = {"id": "5eed917563583", "name": "kube-proxy", "pod": "kube-proxy-x", "namespace": "kube-system",
+         "pod_uid": UID}
+NAMELESS = dict.fromkeys(("name", "pod", "namespace", "pod_uid"))
+IN_POD = "x in pod kube-system/kube-proxy-x"
 
 
-def test_no_logs(tmp_path):
-    container = of(GROUP, tmp_path, {}).of(7)
-    assert container == {"id": "5eed917563583", "name": None, "pod": None, "namespace": None, "pod_uid": UID}
-    assert who("x", container) == "x in the pod with UID " + UID
-
-
-def test_a_container_without_a_pod(tmp_path):
-    container = of("1:cpu:/docker/%s\n" % ("9" * 64), tmp_path, LOGS).of(7)
-    assert container == {"id": "9" * 13, "name": None, "pod": None, "namespace": None, "pod_uid": None}
-    assert who("x", container) == "x in container 9999999999999"
-
-
-def test_the_link_of_the_container_alone(tmp_path):
-    links = {path: content for path, content in LOGS.items() if "containers" in path}
-    assert of(GROUP, tmp_path, links).of(7)["pod"] == "kube-proxy-x"
+@pytest.mark.parametrize("cgroup, logs, container, named", [
+    (GROUP, LOGS, KNOWN, IN_POD),
+    (GROUP, {path: content for path, content in LOGS.items() if "containers" in path}, KNOWN, IN_POD),
+    (GROUP, {}, dict(NAMELESS, id="5eed917563583", pod_uid=UID), "x in the pod with UID " + UID),
+    ("1:cpu:/docker/%s\n" % ("9" * 64), LOGS, dict(NAMELESS, id="9" * 13), "x in container 9999999999999"),
+], ids=["all is known", "the link of the container alone", "no logs", "no pod"])
+def test_a_container(cgroup, logs, container, named, tmp_path):
+    found = of(cgroup, tmp_path, logs).of(7)
+    assert found == container and who("x", found) == named
 
 
 def test_no_container(tmp_path):

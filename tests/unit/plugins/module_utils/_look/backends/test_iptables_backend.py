@@ -89,13 +89,6 @@ def section_of(rules, tmp_path):
     return collect_iptables_backend(Host(node_tree.unpack(NODE, tmp_path)), {"place": "live"}, rules)
 
 
-def test_rules_that_were_read(tmp_path):
-    section = section_of(read({"nft_ipv4": "ok", "legacy_ipv4": "absent", "nftables": "denied"}, ("nft", "ipv4", HINT)),
-                         tmp_path)
-    assert section["kubelet_backend"]["ipv4"] == "nft" and section["sets"][0]["hint"] is True
-    assert section["mixing"]["verdict"] == "none" and section["collected"]["rules"] == "ok"
-
-
 @pytest.mark.parametrize("status", ["denied", "timeout", "unparsed"])
 def test_rules_that_were_not_read(status, tmp_path):
     rules = read({"nft_ipv4": "ok", "nft_ipv6": "absent"}, ("nft", "ipv4", HINT))
@@ -105,19 +98,21 @@ def test_rules_that_were_not_read(status, tmp_path):
     assert [row["readable"] for row in section["sets"]] == [True, False]
 
 
-def test_legacy_support_that_is_gone_is_no_error(tmp_path):
+NO_LEGACY = {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent"}
+
+
+@pytest.mark.parametrize("collected, sets, read_rules, kubelet, because", [
+    ({"nft_ipv4": "ok", "legacy_ipv4": "absent", "nftables": "denied"}, [("nft", "ipv4", HINT)], "ok", "nft", None),
     # The file ip_tables_names does not exist.
-    section = section_of(read({"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent"},
-                              ("nft", "ipv4", HINT)), tmp_path)
+    (NO_LEGACY, [("nft", "ipv4", HINT)], "ok", "nft", None),
+    (dict.fromkeys(NO_LEGACY, "absent"), [], "absent", "none", "there are no rules"),
+], ids=["rules of one family", "legacy support is gone", "no rules"])
+def test_rules_that_were_read(collected, sets, read_rules, kubelet, because, tmp_path):
+    section = section_of(read(collected, *sets), tmp_path)
+    assert (section["collected"]["rules"], section["kubelet_backend"]["ipv4"]) == (read_rules, kubelet)
+    assert section["mixing"]["verdict"] == "none" and because in (None, section["mixing"]["because"])
+    assert [row["hint"] for row in section["sets"]] == [True] * len(sets)
     assert section["collected"]["legacy_tables"] == "absent" and section["legacy_tables"] is None
-    assert section["collected"]["rules"] == "ok" and section["mixing"]["verdict"] == "none"
-
-
-def test_kernel_without_any_rules(tmp_path):
-    section = section_of(read(dict.fromkeys(("nft_ipv4", "nft_ipv6", "legacy_ipv4", "legacy_ipv6"), "absent")),
-                         tmp_path)
-    assert section["collected"]["rules"] == "absent" and section["mixing"] == {"verdict": "none",
-                                                                               "because": "there are no rules"}
 
 
 SCRIPT = """\
