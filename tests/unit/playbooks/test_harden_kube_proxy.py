@@ -68,5 +68,5 @@ def test_a_node_that_cannot_be_restarted_is_no_reason_to_leave_others(node):
 @needs_mounts
 def test_the_second_family_of_an_old_kube_proxy_is_waited_for(node):
     code, output, rules, started = node("restart_kube_proxy.yml", late=True, place=OLD,
-                                         flushed=["iptables", "ip6tables"])
+                                        flushed=["iptables", "ip6tables"])
     assert (code, started) == (0, 2) and rules > 0, output

@@ -6,9 +6,8 @@
 import itertools
 
 import pytest
-from backend_rules import (  # noqa: F401, named in rows
-    CALICO, DROPPING, EMPTY, FLUSHED, FOREIGN, HINT, IPVS, KUBELET, KUBE_ROUTER, POLICY, PROXY)
 
+import backend_rules as texts
 import kube_cluster
 import kube_dumps
 from node_processes import needs_root
@@ -16,6 +15,10 @@ from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.backends import backend_evidence
 from parsed_texts import parse_save
 
+DROPPING, FOREIGN, KUBELET, POLICY, PROXY = texts.DROPPING, texts.FOREIGN, texts.KUBELET, texts.POLICY, texts.PROXY
+# These are named in rows.
+CALICO, EMPTY, FLUSHED, HINT = texts.CALICO, texts.EMPTY, texts.FLUSHED, texts.HINT
+IPVS, KUBE_ROUTER = texts.IPVS, texts.KUBE_ROUTER
 INCOMPATIBLE = "# Table `nat' is incompatible, use 'nft' tool.\n"
 
 

@@ -4,9 +4,9 @@
 """Scripts and lines of nft, saved rule sets, and texts worth parsing at all."""
 
 import hook_corpus
+import hook_nodes
 import hypothesis
 import pytest
-from hook_nodes import SNAPSHOT  # noqa: F401, named in rows
 from hypothesis import strategies as st
 from case_rows import cases
 
@@ -17,6 +17,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._script.plain_l
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.saved_rules import (
     family_of, flushing_commands, is_saved, read_saved)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.words import WORDS, folders_started, mentions
+
+SNAPSHOT = hook_nodes.SNAPSHOT  # Named in rows.
 
 
 # Scripts of nft: what their statements take from others.

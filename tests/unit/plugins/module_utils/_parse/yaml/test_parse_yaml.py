@@ -15,6 +15,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml.par
                                                                                                 item, parse_yaml,
                                                                                                 plain_value)
 
+
 def root(text):
     """The first document, whatever is in doubt of it."""
     return parse_yaml(text)[0].root if parse_yaml(text) else NOTHING

@@ -14,6 +14,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_pro
 
 LOCALNET, UNMARKED, MARKED, INVALID = texts.LOCALNET, texts.UNMARKED, texts.MARKED, texts.INVALID
 
+
 def ask(text):
     rule_set = texts.read(text)
     return list(ask_lost_match(rule_set, texts.setting(rule_set)))
