@@ -48,7 +48,7 @@ PROGRAMS = {
     "opt/folder/x": "",
 }
 PATHS = {"run/xtables.lock": "", "var/run": node_tree.link("/run"), "etc/out": node_tree.link("/etc/passwd"),
-        "etc/pipe": node_tree.FIFO, "etc/x": ""}
+         "etc/pipe": node_tree.FIFO, "etc/x": ""}
 
 
 @pytest.fixture
