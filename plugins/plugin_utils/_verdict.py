@@ -74,10 +74,12 @@ def _not_judged(summary, findings):
 
 
 def _not_usable(unusable):
-    """A node that hides a fault could answer so; a node that has one, but not this, gives evidence that fits."""
+    """The sentence about sections that an answer lacks or that do not fit, or None. A node could hide a fault by such an
+    answer."""
     if not unusable:
         return None
-    more = " (and %d more sections)" % (len(unusable) - 1) if len(unusable) > 1 else ""
+    others = len(unusable) - 1
+    more = " (and %d more section%s)" % (others, "s" if others > 1 else "") if others else ""
     return ("%s%s; assess the node again, and if the answer stays so, look on the node for what changes it, or report a "
             "bug of this collection" % (unusable[0]["reason"], more))
 

@@ -144,7 +144,7 @@ def test_an_answer_without_a_key_or_a_section_blocks_until_a_later_look_replaces
     facts = looker.judged((sections, problems, None), _assess.chosen_checks(None), policy, {}, {})
     blocked = judged({}, facts=facts)
     assert blocked["failed"] and blocked["blocking"] == [
-        "the node's answer does not fit the documentation: node_conntrack.max is missing (and 1 more sections); assess "
+        "the node's answer does not fit the documentation: node_conntrack.max is missing (and 1 more section); assess "
         "the node again, and if the answer stays so, look on the node for what changes it, or report a bug of this "
         "collection"]
     assert judged({"unreached": "warn"}, facts=facts)["warned"][0] == blocked["blocking"][0]
