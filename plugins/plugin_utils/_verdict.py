@@ -74,8 +74,8 @@ def _not_judged(summary, findings):
 
 
 def _not_usable(unusable):
-    """The sentence about sections that an answer lacks or that do not fit, or None. A node could hide a fault by such an
-    answer."""
+    """The sentence about sections that an answer lacks or that do not fit, or None. By such an answer a node could hide
+    a fault."""
     if not unusable:
         return None
     others = len(unusable) - 1
