@@ -8,6 +8,7 @@ is detected and not taken from options. In doubt it is an image, where nothing i
 """
 
 from ..._names import BUNDLE_FOLDER
+from ..processes import find_processes, name_of
 
 LIVE = "live"
 IMAGE = "image"
@@ -23,6 +24,10 @@ SYSTEM_FOLDERS = ("/etc", "/proc", "/boot", "/lib/modules", "/usr/lib/modules")
 # the namespace that it is in.
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 _MARKS = ("/run/.containerenv", "/.dockerenv", "/run/systemd/container")
+# A container whose process 1 is one of these and that runs a kubelet is a node: systemd in kind, sysbox and
+# systemd-nspawn, k3s itself or the init of Docker in k3d.
+_INITS = ("systemd", "docker-init", "tini", "k3s", "k3s-server", "k3s-agent")
+_KUBELETS = ("kubelet", "k3s", "k3s-server", "k3s-agent")
 # The root of a container is put together by a union file system; no installed node boots from one of these.
 _CONTAINER_ROOTS = ("overlay", "aufs", "fuse", "fuse.fuse-overlayfs", "tmpfs", "ramfs")
 
@@ -45,6 +50,9 @@ def detect_place(host):
     # Process 2 of the initial pid namespace is kthreadd (kernel init/main.c rest_init); in no other is it visible.
     first = (host.read_link("/proc/self/ns/pid") == FIRST_PID_NAMESPACE
              if hidden else host.read_text("/proc/2/comm").text.strip() == "kthreadd")
+    if not first and not hidden and name_of(host, 1) in _INITS and _runs_a_kubelet(host):
+        return LIVE, "a pid namespace in which process 1 is %s and a kubelet runs: a node in a container" % (
+            name_of(host, 1))
     if not first:
         mark = next((path for path in _MARKS if host.exists(path)), None)
         return CONTAINER, "a pid namespace %s" % ("of its own" if hidden else "without kernel threads") + (
@@ -65,6 +73,12 @@ def detect_place(host):
     return (IMAGE,
             "the root of process 1 could not be read and / is %s: in doubt it is judged as an image"
             % (kind or "not a mount"))
+
+
+def _runs_a_kubelet(host):
+    """Whether a kubelet of this pid namespace has the root directory of process 1 and of this process."""
+    return _same_root(host, "1") is True and any(
+        process.contained is False for process in find_processes(host, _KUBELETS)[1])
 
 
 def _same_root(host, pid):

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which kind of place a tree is, found out in real chroots and namespaces."""
 
+import json
 import os
 import subprocess
 import sys
@@ -140,15 +141,37 @@ json.dump([node["place"], node["place_reason"], host.commands, host.run(["true"]
 """
 
 
+# Process 1 of a pid namespace takes the first name; a child takes the second, in the root directory that is given.
+NAMESPACE = """\
+import os, subprocess, sys, time
+ready, begun = os.pipe()
+child = os.fork()
+if child == 0:
+    open("/proc/self/comm", "w").write(sys.argv[2])
+    os.chroot(sys.argv[3])
+    os.write(begun, b"x")
+    time.sleep(600)
+open("/proc/self/comm", "w").write(sys.argv[1])
+os.read(ready, 1)
+subprocess.check_call(%s)
+os.kill(child, 9)
+"""
+
+
 @needs_root
-def test_a_pid_namespace_without_kernel_threads():
+@pytest.mark.parametrize("init, program, root, answer", [
+    ("systemd", "kubelet", "/", ["live", "a node in a container", True, "ok"]),
+    ("k3s-server", "k3s-agent", "/", ["live", "a node in a container", True, "ok"]),
+    ("systemd", "kubelet", "/usr", ["container", "without kernel threads", False, "denied"]),
+    ("systemd", "sshd", "/", ["container", "without kernel threads", False, "denied"]),
+    ("sh", "kubelet", "/", ["container", "without kernel threads", False, "denied"])])
+def test_a_pid_namespace_without_kernel_threads(init, program, root, answer):
     if not may_mount():
         pytest.skip("a private mount namespace needs root outside of a restricted container")
-    process = subprocess.Popen(["unshare", "-pfm", "--mount-proc", sys.executable, "-c", SCRIPT],
-                               stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
-    said = process.communicate()[0].decode("utf-8")
-    assert (said.startswith('["container", "a pid namespace without kernel threads')
-            and said.endswith('false, "denied"]'))
+    look = [sys.executable, "-c", SCRIPT]
+    command = ["unshare", "-pfm", "--mount-proc", sys.executable, "-c", NAMESPACE % repr(look), init, program, root]
+    said = json.loads(subprocess.check_output(command, env=dict(os.environ, PYTHONPATH=python_path())).decode("utf-8"))
+    assert [said[0], answer[1] in said[1]] + said[2:] == [answer[0], True] + answer[2:]
 
 
 @cases
