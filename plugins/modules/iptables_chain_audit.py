@@ -162,6 +162,35 @@ ansible_facts:
           type: str
           returned: always
           sample: null
+        expected:
+          description:
+            - Rules that must be there because of the pods and agents that run on the node, at most twelve rows. For a
+              pod the evidence is what libcni keeps of its network below C(/var/lib/cni), its lease and its running
+              sandbox, for an agent its process and its settings.
+            - Empty where dumps are judged.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            kind: {description: 'V(pod_masquerade), V(pod_host_ports) or V(agent).', type: str, returned: always,
+                   sample: pod_masquerade}
+            owner: {description: The plugin or agent that wrote the rules., type: str, returned: always, sample: bridge}
+            network: {description: Name of the network of pods; null for an agent., type: str, returned: always,
+                      sample: pods}
+            family: {description: Address family., type: str, returned: always, sample: ipv4}
+            table: {description: Table., type: str, returned: always, sample: nat}
+            chain: {description: The first chain that is missing; null where none is., type: str, returned: always,
+                    sample: null}
+            expected: {description: Number of pods or chains that are expected., type: int, returned: always,
+                       sample: 31}
+            missing: {description: How many of them have no rules., type: int, returned: always, sample: 0}
+            unknown: {description: Of how many this is not known., type: int, returned: always, sample: 0}
+            pods: {description: 'Pods without their rules, at most five.', type: list, elements: str,
+                   returned: always, sample: []}
+            process: {description: The agent and its pod; null for pods., type: str, returned: always, sample: null}
+            restart: {description: Command that lets the agent write its rules again; null for pods., type: str,
+                      returned: always, sample: null}
+            reason: {description: Reason why something is not known., type: str, returned: always, sample: null}
         rule_sets:
           description: Every set of rules that was read.
           type: list

@@ -86,7 +86,14 @@ SECTIONS = {
                                    "nftables": "ok"}, "unread": [], "source": "live", "read_at": "2026-11-21T10:00:00Z",
         "mode": "iptables", "mode_source": "the default: no other value is configured", "kubernetes": "1.33",
         "kubernetes_source": "kubelet --version", "rules": 384, "notices": [], "observations": [], "observed": {},
-        "starting": None, "rule_sets": [], "left_out": {}, "owners": [], "services": 31, "rules_per_service": 12.4,
+        "starting": None, "expected": [
+            {"kind": kind, "owner": owner, "network": network, "family": "ipv4", "table": table, "chain": None,
+             "expected": count, "missing": 0, "unknown": 0, "pods": [], "process": process, "restart": None,
+             "reason": None}
+            for kind, owner, network, table, count, process in (
+                ("pod_masquerade", "bridge", "pods", "nat", 31, None),
+                ("pod_host_ports", "portmap", "pods", "nat", 2, None))],
+        "rule_sets": [], "left_out": {}, "owners": [], "services": 31, "rules_per_service": 12.4,
         "service_rows": [], "service_rows_left_out": 31,
         "digest": {"services": "4f0f6c1a", "endpoints": "9a1c2b3d", "service_count": 31, "endpoint_count": 97,
                    "sketch": None, "read_at": "2026-11-21T10:00:00Z"}, "counters": None,

@@ -19,7 +19,7 @@ from ..._parse.kube.host_local import POD_NETWORKS, addresses_of, is_in, parse_r
 from .files import in_use
 from .sandboxes import sandbox_ids
 
-_DATA_DIRECTORY, _SUBNET_FILE = "/var/lib/cni/networks", "/run/flannel/subnet.env"
+DATA_DIRECTORY, _SUBNET_FILE = "/var/lib/cni/networks", "/run/flannel/subnet.env"
 _SUBNETS = ("FLANNEL_SUBNET", "FLANNEL_IPV6_SUBNET")
 ROWS_LIMIT, EXAMPLES_LIMIT = 8, 5
 # Number of files of one directory, and of files whose content is read: about ten times the pods that a node can have.
@@ -53,9 +53,9 @@ def _networks(host, files, used):
     found = collections.OrderedDict()
     for row in sorted(files, key=lambda each: each not in used):
         for entry in row.config.entries if row.config and row.config.name and not row.problem else []:
-            ipam = _ipam_of(entry)
+            ipam = ipam_of(entry)
             if ipam is not None:
-                folder = _path(ipam.get("dataDir"), _DATA_DIRECTORY)
+                folder = _path(ipam.get("dataDir"), DATA_DIRECTORY)
                 sets = parse_range_sets(ipam, _pod_networks(host))
                 if entry["type"] == "flannel":
                     sets += _flannel_sets(host, _path(entry.get("subnetFile"), _SUBNET_FILE))
@@ -64,7 +64,7 @@ def _networks(host, files, used):
     return list(found.values())
 
 
-def _ipam_of(entry):
+def ipam_of(entry):
     """The settings of host-local in a plugin, or None. flannel-io/cni-plugin uses host-local unless another one is
     named."""
     ipam = entry.get("ipam")

@@ -29,6 +29,16 @@ def sandbox_ids(host, runtime):
     return status, found if status == OK else None
 
 
+def running_ids(host, runtime):
+    """(status, set of names with the IDs of the sandboxes that run, or None unless the status is ok). A boot empties
+    these directories, so a sandbox of before the boot is not among them."""
+    found = [host.list_dir(folder) for folder in _RUNNING.get(runtime.name, lambda *_each: [])(host, runtime)]
+    known = [names for status, names in found if status == OK and names]
+    if known:
+        return OK, set().union(*known)
+    return next((status for status, _names in found if status not in (OK, ABSENT)), ABSENT), None
+
+
 def _of_containerd(host, runtime):
     """containerd: its CRI plugin creates a directory for each sandbox and removes it with the sandbox (sandboxesDir);
     each task has a second directory while it runs."""
@@ -81,4 +91,27 @@ def _is_path(value):
     return isinstance(value, str) and value.startswith("/")
 
 
+def _tasks_of_containerd(host, runtime):
+    """containerd removes the directory of a task when the task ends."""
+    return _of_containerd(host, runtime)[1:]
+
+
+def _run_of_crio(host, runtime):
+    """cri-o: each sandbox has a run directory of containers/storage until it is removed, also without an infra
+    container (drop_infra_ctr)."""
+    folders = _of_crio(host, runtime)
+    process = next(iter(find_processes(host, ("crio",))[1]), None)
+    root = process and (process.option("runroot") or crio_keys(host)[1].get(("crio", "runroot"))
+                        or (read_keys(host, _STORAGE_CONFIG)[1] or {}).get(("storage", "runroot"))
+                        or "/run/containers/storage")
+    return ["%s/%s" % (root, folders[0].rpartition("/")[2])] if folders and _is_path(root) else []
+
+
+def _tasks_of_docker(_host, _runtime):
+    """dockerd uses the containerd of the node, or one that it starts (moby libcontainerd/supervisor)."""
+    return ["%s/io.containerd.runtime.v2.task/moby" % state for state in ("/run/containerd",
+                                                                        "/run/docker/containerd/daemon")]
+
+
 _FOLDERS = {"containerd": _of_containerd, "cri-o": _of_crio, "cri-dockerd": _of_cri_dockerd}
+_RUNNING = {"containerd": _tasks_of_containerd, "cri-o": _run_of_crio, "cri-dockerd": _tasks_of_docker}

@@ -42,6 +42,7 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
         rules.miss("files", None,
                    "none of them lists the tables of kube-proxy's nftables mode; add what nft list ruleset prints")
     section = dict(_section(rules, situation), **_answers(host, rules, situation, options))
+    section["expected"] = _expected(host, node, rules)
     section["starting"] = _put_off(section, (kube_proxy or {}).get("starting"))
     section["counters"] = _sampled(host, rules, options["window_seconds"]) if options["window_seconds"] else None
     return fitted_chains(section, size_limit(options))
@@ -56,6 +57,13 @@ def _put_off(section, starting):
     for key in ("observed", "left_out"):
         section[key] = {kind: count for kind, count in section[key].items() if kind not in _OF_FIRST_SYNC}
     return starting
+
+
+def _expected(host, node, rules):
+    if rules.source != "live":
+        return []
+    from .expected import expected_rows
+    return expected_rows(host, node, rules)
 
 
 def _sampled(host, rules, seconds):

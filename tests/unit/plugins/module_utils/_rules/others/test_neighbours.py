@@ -3,15 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules of others: whose chain is whose, plugins beside each other, jumps to Services, masqueraded traffic."""
 
+import ipaddress
+
 import chain_texts as texts
 import kube_audit
 import pytest
 from case_rows import cases
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.cni_result import CniResult
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.masquerade import ask_masquerade
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.other_cni import ask_other_cni
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.owners import count_owners, owner_of
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.pod_chains import rules_of_pod
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 
 
@@ -132,3 +136,12 @@ def test_a_flush_of_nat_is_told_beside_what_kube_proxy_lost():
 @pytest.mark.parametrize("at", range(0, 6000, 171))
 def test_a_dump_that_ends_anywhere_lost_nothing(at):
     assert masqueraded(dump("FLANNEL-POSTRTG", *FLANNEL)[:at], source="bundle.txt") == []
+
+
+# Rules of single pods: the names that tests of containernetworking/plugins have.
+
+@cases
+def test_names_of_the_rules_of_a_pod(network, sandbox, entry, chain, sign):
+    result = CniResult(sandbox, network, "eth0", [], [ipaddress.ip_address("192.0.2.1")], {"ipv4": 1}, "shop/web")
+    found, = rules_of_pod(result, [entry])
+    assert (found.chain, found.nft[3]) == (chain, sign)
