@@ -92,7 +92,8 @@ SECTIONS = {
              "reason": None}
             for kind, owner, network, table, count, process in (
                 ("pod_masquerade", "bridge", "pods", "nat", 31, None),
-                ("pod_host_ports", "portmap", "pods", "nat", 2, None))],
+                ("pod_host_ports", "portmap", "pods", "nat", 2, None),
+                ("agent", "ip-masq-agent", None, "nat", 1, "ip-masq-agent in pod kube-system/ip-masq-agent-x7k2p"))],
         "rule_sets": [], "left_out": {}, "owners": [], "services": 31, "rules_per_service": 12.4,
         "service_rows": [], "service_rows_left_out": 31,
         "digest": {"services": "4f0f6c1a", "endpoints": "9a1c2b3d", "service_count": 31, "endpoint_count": 97,

@@ -77,7 +77,9 @@ def expected_rows(host, node, rules):
     """[row] of the rules that must be there; [] where the rules are not those of this node."""
     if rules.source != "live":
         return []
-    return _of_pods(host, node, rules, KnownRules(host, rules))[:ROWS_LIMIT]
+    from .expected_agents import rows_of_agents
+    known = KnownRules(host, rules)
+    return (_of_pods(host, node, rules, known) + rows_of_agents(host, known))[:ROWS_LIMIT]
 
 
 def _of_pods(host, node, rules, known):
