@@ -45,7 +45,7 @@ def _read(host, path, before):
         return None
     from ..._parse.kube.cni_result import parse_cni_result
     result = parse_cni_result(text.text)
-    if result is None:
+    if result is None or "-%s-" % result.sandbox not in path:
         return None
     return Attached(path, result, [_delegate(host, entry, result) or entry for entry in result.entries])
 

@@ -7,9 +7,12 @@ A flush removes rules of network plugins as well, and no chain is left that coul
 from other evidence than the rules, which is read after them: rules that are written while this runs are not missed.
 """
 
+import calendar
 import collections
+import time
 
 from ..._host.host import ABSENT, OK
+from ..._rules.others.pod_chains import WORKS, rules_of_pod
 from ..._rules.tables import chains_of, table_of
 from ..cni.attached import attached_pods, is_still_attached
 
@@ -32,12 +35,17 @@ class KnownRules:
         """The rule sets of a family."""
         return [found for found in self._rules.rule_sets if found.family == family]
 
-    def chain(self, family, table, name):
-        """True, False, or None where not all chains of the family are known."""
-        sets = self.sets(family)
-        if any(table_of(found, table) is not None and name in found.tables[table].chains for found in sets):
+    def whole(self, family, table):
+        """Whether every chain of a table is known, in both backends."""
+        return family not in self._unread and all(chains_of(found, table) is not None for found in self.sets(family))
+
+    def chain(self, family, table, name, works):
+        """True, False, or None where not all chains of the family are known. `works(chains, name)`: whether the chain
+        does its work; a chain that does not is one of a flush that kept the chains."""
+        tables = [found.tables[table].chains for found in self.sets(family) if table_of(found, table) is not None]
+        whole = self.whole(family, table)
+        if any(name in chains and (not whole or works(chains, name)) for chains in tables):
             return True
-        whole = family not in self._unread and all(chains_of(found, table) is not None for found in sets)
         return False if whole else None
 
     def lines(self, family, table, chains):
@@ -83,10 +91,10 @@ def expected_rows(host, node, rules):
 
 
 def _of_pods(host, node, rules, known):
-    pods, running_known = attached_pods(host, node, rules.begun - YOUNG_SECONDS)
+    begun = calendar.timegm(time.strptime(rules.read_at, "%Y-%m-%dT%H:%M:%SZ"))
+    pods, running_known = attached_pods(host, node, begun - YOUNG_SECONDS)
     groups = collections.OrderedDict()
     for pod in pods:
-        from ..._rules.others.pod_chains import rules_of_pod
         for wanted in rules_of_pod(pod.result, pod.entries):
             groups.setdefault(wanted[:4], []).append((pod, wanted))
     rows = [_row_of_pods(host, key, groups[key], known, running_known) for key in sorted(groups)]
@@ -113,7 +121,7 @@ def _row_of_pods(host, key, group, known, running_known):
 
 def _state(known, wanted):
     """True where the rules of a pod exist, None where that is not known."""
-    there = known.chain(wanted.family, "nat", wanted.chain)
+    there = known.chain(wanted.family, "nat", wanted.chain, WORKS[wanted.kind])
     if there or wanted.backend == "iptables":
         return there
     lines = known.lines(*wanted.nft[:3])

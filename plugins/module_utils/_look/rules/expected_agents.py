@@ -87,13 +87,13 @@ def _is_written(agent, wanted, known):
     pattern = re.compile(re.escape(wanted.chain) + r"\Z" if wanted.chain else agent.chains)
     for found in known.sets(wanted.family):
         for name, table in readable(found):
-            if name in agent.tables and any(map(pattern.match, table.chains)):
+            if name in agent.tables and any(pattern.match(chain) and (table.chains[chain].rules or not agent.filled)
+                                            for chain in table.chains):
                 return True
             if wanted.rule and any(wanted.rule in rule.text for chain in table.chains.values() if chain.policy
                                    for rule in chain.rules):
                 return True
-    names = [known.chain(wanted.family, name, _shown(agent, wanted)) for name in agent.tables]
-    return False if all(name is False for name in names) else None
+    return False if all(known.whole(wanted.family, name) for name in agent.tables) else None
 
 
 def _of_flannel(host, process):
@@ -137,7 +137,7 @@ def _of_calico(host, process):
     if values.get("FELIX_BPFENABLED") in _TRUE or host.exists("/sys/class/net/bpfin.cali"):
         return []
     # In nftables mode, which Felix has from its resource, it keeps its chains in the table calico.
-    return [Wanted("ipv4", rule="cali:", nft=("ip", "calico", ("filter-FORWARD", "nat-POSTROUTING"), "cali"))]
+    return [Wanted("ipv4", rule="cali:", nft=("ip", "calico", ("filter-FORWARD",), "cali"))]
 
 
 def _of_kube_router(_host, process):

@@ -38,12 +38,11 @@ class Rules:
     queried; `nftables`: KubeTables of kube-proxy's nftables mode (nftables.py), None until they were read; `native`
     {(family, name): [text]} of listed native nft tables (nft_native.py); `listings` [source] without a table of
     iptables or kube-proxy; `of_tree`: True where the files around the dumps are of the same node; `commands` {source:
-    argv} that gave rules; `begun`: when the reading began."""
+    argv} that gave rules."""
 
     def __init__(self, source):
         self.source = source
-        self.begun = time.time()
-        self.read_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.begun))
+        self.read_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.collected = {}
         self.rule_sets = []
         self.unread = []

@@ -17,16 +17,19 @@ dockerd       moby daemon/libnetwork/drivers/bridge (at the start, or when firew
 import collections
 
 # `owner`; `names` of its processes; `argument`: one that the process of the first name must have, or None; `tables`:
-# where one of them has a chain that `chains` (a pattern) matches, the rules are there; `shown`: the chain for readers.
-Agent = collections.namedtuple("Agent", "owner names argument tables chains shown")
+# where one of them has a chain that `chains` (a pattern) matches, the rules are there; `shown`: the chain for readers;
+# `filled`: whether a chain without rules counts as missing, because no other check reports it.
+Agent = collections.namedtuple("Agent", "owner names argument tables chains shown filled")
 
 AGENTS = (
-    Agent("aws-node", ("aws-k8s-agent",), None, ("nat",), r"AWS-SNAT-CHAIN-0\Z", "AWS-SNAT-CHAIN-0"),
+    Agent("aws-node", ("aws-k8s-agent",), None, ("nat",), r"AWS-SNAT-CHAIN-0\Z", "AWS-SNAT-CHAIN-0", True),
     Agent("calico-node", ("calico-node", "calico-felix"), "-felix", ("filter", "nat", "mangle", "raw"), r"cali-",
-          "cali-*"),
-    Agent("cilium-agent", ("cilium-agent",), None, ("nat",), r"(OLD_)?CILIUM_POST", "CILIUM_POST_nat"),
-    Agent("dockerd", ("dockerd",), None, ("nat",), r"DOCKER\Z", "DOCKER"),
-    Agent("flannel", ("flanneld", "k3s-server", "k3s-agent"), None, ("nat",), r"FLANNEL-POSTRTG\Z", "FLANNEL-POSTRTG"),
-    Agent("ip-masq-agent", ("ip-masq-agent",), None, ("nat",), r"IP-MASQ-AGENT\Z", "IP-MASQ-AGENT"),
-    Agent("kube-router", ("kube-router",), None, ("filter",), r"KUBE-(ROUTER|POD-FW|NWPLCY)-", "KUBE-ROUTER-FORWARD"),
+          "cali-*", True),
+    Agent("cilium-agent", ("cilium-agent",), None, ("nat",), r"(OLD_)?CILIUM_POST", "CILIUM_POST_nat", True),
+    Agent("dockerd", ("dockerd",), None, ("nat",), r"DOCKER\Z", "DOCKER", False),
+    Agent("flannel", ("flanneld", "k3s-server", "k3s-agent"), None, ("nat",), r"FLANNEL-POSTRTG\Z", "FLANNEL-POSTRTG",
+          False),
+    Agent("ip-masq-agent", ("ip-masq-agent",), None, ("nat",), r"IP-MASQ-AGENT\Z", "IP-MASQ-AGENT", False),
+    Agent("kube-router", ("kube-router",), None, ("filter",), r"KUBE-(ROUTER|POD-FW|NWPLCY)-", "KUBE-ROUTER-FORWARD",
+          True),
 )

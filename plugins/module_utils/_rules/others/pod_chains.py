@@ -14,6 +14,7 @@ import hashlib
 MASQUERADE, HOST_PORTS = "pod_masquerade", "pod_host_ports"
 _CHAIN_LENGTH = 28
 _MASQUERADING = ("bridge", "ptp")
+_ALL_PORTS = "CNI-HOSTPORT-DNAT"
 _NFT_FAMILIES = {"ipv4": "ip", "ipv6": "ip6"}
 
 # What one plugin wrote for one pod in one family: `chain` of table nat of iptables; `nft`: (family, table, chains, text
@@ -62,6 +63,24 @@ def chain_name(prefix, result):
 
 def _digits(text):
     return hashlib.sha512(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _exists(_chains, _name):
+    """masquerade.py reports chains that masquerade nothing."""
+    return True
+
+
+def _forwards(chains, name):
+    """Whether packets to the node reach the rules of the chain."""
+    return bool(chains[name].rules) and _jumps(chains, _ALL_PORTS, name) and _jumps(chains, "PREROUTING", _ALL_PORTS)
+
+
+def _jumps(chains, name, target):
+    return name in chains and any(rule.target == target for rule in chains[name].rules)
+
+
+# Whether a chain that is there does its work, by the kind of its rules.
+WORKS = {MASQUERADE: _exists, HOST_PORTS: _forwards}
 
 
 def _backend(entry, option):

@@ -6,6 +6,7 @@ rules."""
 
 import gc
 import json
+import os
 
 from case_rows import cases
 import chain_texts as texts
@@ -18,6 +19,7 @@ import node_tree
 from fake_tools import LIVE, LOADED, NO_RULES, script, tools, unpacked
 from node_manifests import merged
 from node_processes import needs_root
+from pod_networks import masquerading, pods
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.fit import SIZE_LIMIT
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
@@ -259,3 +261,12 @@ def test_what_is_not_named_is_counted_wherever_it_was_cut(tmp_path):
     assert told[:3] == [("nat", "-A OUTPUT -j KUBE-SERVICES"), ("nat", "-A PREROUTING -j KUBE-SERVICES"),
                         ("nat", "-A POSTROUTING -j KUBE-POSTROUTING")]
     assert section["left_out"]["anchor_missing"] == len(jumps) - len(told)
+
+
+def test_rules_that_pods_lost(tmp_path):
+    host = unpacked(tmp_path, pods([2]), masquerading([]))
+    for path in tmp_path.glob("var/lib/cni/results/*"):
+        os.utime(str(path), (1e9, 1e9))
+    section = collect_iptables_chains(host, LIVE, None, NO_KUBE_PROXY, KUBELET)
+    assert [(row["kind"], row["missing"], row["pods"]) for row in section["expected"]] == [
+        ("pod_masquerade", 1, ["shop/web-2"])]
