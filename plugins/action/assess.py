@@ -44,6 +44,14 @@ def _is_shown_later(task_vars):
     return not chosen <= _ONLY_ASSESS and not (skipped & _REPORT and skipped & _GATE)
 
 
+def _is_starting(evidence):
+    """Whether kube-proxy or kubelet has not had the time to write its rules: what is missing may still come."""
+    families = ((evidence.get("node_kubelet") or {}).get("initialisation") or {}).get("families") or ()
+    return bool((evidence.get("node_iptables_chains") or {}).get("starting")
+                or (evidence.get("node_kube_proxy") or {}).get("starting")
+                or any(row["state"] == "starting" for row in families))
+
+
 class ActionModule(LookingAction):
     """Validates, connects once, judges. Only a mistake of the user fails the task, and before anything connects."""
 
@@ -108,11 +116,11 @@ class ActionModule(LookingAction):
                 "ansible_facts": self.facts_of_task(facts, task_vars, arguments.get("evidence", False))}
 
     def _settled(self, arguments, checks, task_vars):
-        """What `look` returns, again while kube-proxy is starting and `settle` seconds are not over."""
+        """What `look` returns, again while kube-proxy or kubelet is starting and `settle` seconds are not over."""
         until = time.monotonic() + arguments.get("settle", 0)
         while True:
             found = self.look(arguments, checks, self._policy, task_vars)
             left = until - time.monotonic()
-            if left <= 0 or not (found[0].get("node_iptables_chains") or {}).get("starting"):
+            if left <= 0 or not _is_starting(found[0]):
                 return found
             time.sleep(min(left, SETTLE_PAUSE))

@@ -48,6 +48,7 @@ def _has_synced(kube_proxy):
     unknown for two minutes."""
     families = [row["family"] for row in kube_proxy["sync"]]
     return (kube_proxy["running"] and kube_proxy["starting"] is None
+            and not any(row["never_synced"] for row in kube_proxy["sync"])
             and ("all" not in families or (kube_proxy["started_seconds_ago"] or 0) > 120))
 
 

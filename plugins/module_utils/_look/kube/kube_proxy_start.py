@@ -19,6 +19,9 @@ def starting(age, metrics):
     parse_kube_proxy_metrics() returns them."""
     if age is None or age >= SETTLED_SECONDS:
         return None
+    if metrics and any(row["synced"] is None and (row["restore_failures"] or row["nftables_failures"])
+                       for row in metrics["families"].values()):
+        return None  # It has tried and failed, so it is not starting but failing.
     if metrics and all(row["synced"] is not None for row in metrics["families"].values()):
         one = metrics["families"].get("all")
         if not one or not one["duration"] or one["duration"].count != 1:

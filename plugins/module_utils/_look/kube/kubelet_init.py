@@ -86,7 +86,8 @@ def judge_marks(marks, hints, failed, age):
     whole = marks.canary is True and (marks.hint is not False or not hints)
     if age is None:
         return "unknown", "the start time of kubelet is not known"
-    if age < SETTLED_SECONDS and not (whole and failed is False):
+    # Its log shows a failure at once, and kubelet does not try again.
+    if age < SETTLED_SECONDS and not failed and not (whole and failed is False):
         # Chains outlive the kubelet that created them: the present chains may be an earlier kubelet's.
         return "starting", "kubelet has run for only %d seconds" % age
     if marks.canary:

@@ -94,6 +94,20 @@ def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
     assert _status(run({"settle": 12}), "CHAIN001") == "unknown" and run.node.call_count == 4 and clock[0] == 1022.0
 
 
+@pytest.mark.parametrize("section, fields", [
+    ("node_kube_proxy", {"starting": "kube-proxy has run for only 4 seconds"}),
+    ("node_kubelet", {"initialisation": dict(EVIDENCE["node_kubelet"]["initialisation"], families=[
+        dict(EVIDENCE["node_kubelet"]["initialisation"]["families"][0], state="starting")])})])
+def test_a_first_minute_is_waited_for(section, fields, run, monkeypatch):
+    clock = [1000.0]
+    monkeypatch.setattr(assess, "time", mock.Mock(monotonic=lambda: clock[0],
+                                                  sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
+    fresh = {"ansible_facts": dict(EVIDENCE, **{section: dict(EVIDENCE[section], **fields)}), "changed": False}
+    run.node.side_effect = [fresh, _starting(None)]
+    run({"settle": 60})
+    assert run.node.call_count == 2
+
+
 def test_nobody_waits_unasked(run, monkeypatch):
     monkeypatch.setattr(assess.time, "sleep", mock.Mock(side_effect=AssertionError))
     run.node.return_value = _starting("kube-proxy has run for only 4 seconds and has not written its rules yet")

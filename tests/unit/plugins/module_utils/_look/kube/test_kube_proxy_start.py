@@ -52,6 +52,8 @@ def looked(tmp_path, port, rules=CANARIES, **fields):
                                      "so far"),
         (SYNCED + DURATION % (2, 2), None),
         (BOTH % "1.795329629561939e+09", None),
+        # Its first sync failed: it is not starting but failing.
+        (FRESH + "kubeproxy_sync_proxy_rules_iptables_restore_failures_total 1\n", None),
         ("# nothing\n", "kube-proxy has run for only 75 seconds, and its metrics do not show whether it has written "
                         "its rules")])
 def test_its_metrics_tell_whether_it_has_synced(metrics, why, tmp_path):
