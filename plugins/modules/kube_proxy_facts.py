@@ -251,12 +251,57 @@ ansible_facts:
             established: {description: Connections that are established., type: int, returned: always, sample: 1}
             connecting: {description: Connections without an answer yet., type: int, returned: always, sample: 0}
             other: {description: Connections that are being closed., type: int, returned: always, sample: 0}
+            connecting_to:
+              {description: Where the connections without an answer lead to., type: list, elements: str,
+               returned: always, sample: []}
+            readings:
+              {description: How often they were read; more than once only where none was established., type: int,
+               returned: always, sample: 1}
+            seconds:
+              {description: Time from the first to the last reading., type: float, returned: always, sample: 0.0}
+        api_server:
+          description: Why it has no connection to the API server; null where it has one.
+          returned: always
+          type: dict
+          contains:
+            addresses:
+              {description: The addresses of the API server., type: list, elements: str, returned: always,
+               sample: ['10.77.0.1:6443']}
+            source:
+              {description: Where the addresses come from., type: str, returned: always,
+               sample: the server of its kubeconfig}
+            because:
+              description: What stops its packets, or that nothing on this node does.
+              type: str
+              returned: always
+              sample: 'the route blackhole 10.77.0.1 (ip -4 route) stops its packets to 10.77.0.1:6443'
+            blocked_by:
+              description: Rules and routes of this node that stop its packets, at most five.
+              returned: always
+              type: list
+              elements: dict
+              contains:
+                kind: {description: 'V(rule), V(policy) or V(route).', type: str, returned: always, sample: route}
+                place:
+                  {description: Its rule set and chain., type: str, returned: always, sample: ip -4 route}
+                text: {description: The rule or route., type: str, returned: always, sample: blackhole 10.77.0.1}
+                address:
+                  {description: The address whose packets it stops., type: str, returned: always,
+                   sample: '10.77.0.1:6443'}
+                certain:
+                  {description: Whether it certainly applies to kube-proxy., type: bool, returned: always,
+                   sample: true}
+                undo:
+                  {description: The command that removes it; null where there is no single command., type: str,
+                   returned: always, sample: ip -4 route del blackhole 10.77.0.1}
         api_watch:
           description: State of its watch of the API server; null where no kube-proxy runs.
           returned: always
           type: dict
           contains:
-            state: {description: 'V(working), V(failing) or V(unknown).', type: str, returned: always, sample: working}
+            state:
+              {description: 'V(working), V(failing), V(disconnected) (no connection is established) or V(unknown).',
+               type: str, returned: always, sample: working}
             because:
               {description: The evidence for it., type: str, returned: always,
                sample: 3 requests were answered and 0 failed in 60 s; 1 connections to the API server are established}

@@ -146,7 +146,8 @@ SECTIONS = {
                   "restore_failures": 0, "partial_restore_failures": 0, "nftables_failures": 0,
                   "nftables_cleanup_failures": 0, "no_local_endpoints": {"external": 2, "internal": 1}}
                  for family in ("ipv4", "ipv6")], "pending": {"services": 0, "endpoints": 0},
-        "api_requests": {"200": 412}, "api_sockets": {"established": 1, "connecting": 0, "other": 0}, "window": None,
+        "api_requests": {"200": 412}, "window": None, "api_server": None, "api_sockets": {
+            "established": 1, "connecting": 0, "other": 0, "connecting_to": [], "readings": 1, "seconds": 0.0},
         "api_watch": {"state": "working", "because": "3 requests were answered and 0 failed in 60 s"},
         "rules": [{"family": family, "table": table, "promised": count, "in_kernel": count, "state": "equal",
                    "because": ""} for family, table, count in (

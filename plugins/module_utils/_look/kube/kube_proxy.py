@@ -24,9 +24,9 @@ _OF_RUNNING = ("cgroup", "configz", "healthz", "livez", "metrics", "proxy_mode",
 # Further keys of a section without a running kube-proxy.
 _NOT_RUNNING = {
     "pid": None, "program": None, "state": None, "found_by": None, "container": None, "restarts": None,
-    "resources": None, "children": [], "ports_off": [], "api_sockets": None, "effective_mode": None,
-    "sync_period_seconds": None, "health": None, "sync": [], "pending": None, "api_requests": {}, "api_watch": None,
-    "window": None, "modes": [], "advice": None, "rules": [], "rules_because": "no kube-proxy was asked"}
+    "resources": None, "children": [], "ports_off": [], "api_sockets": None, "api_server": None,
+    "effective_mode": None, "sync_period_seconds": None, "health": None, "sync": [], "pending": None,
+    "api_requests": {}, "api_watch": None, "window": None, "modes": [], "advice": None, "rules": [], "rules_because": "no kube-proxy was asked"}
 
 
 def collect_kube_proxy(host, node, window_seconds=0):

@@ -5,9 +5,10 @@
 PRIVATE to the collection."""
 
 import re
+import time
 
-from ..._host.host import ABSENT, OK
-from ..._parse.proc.net_tcp import parse_net_tcp
+from ..._host.host import ABSENT, OK, UNPARSED
+from ..._parse.proc.net_tcp import parse_attempts, parse_net_tcp
 from ..._parse.shell.command_line import masked_command
 from ..cgroup import resources_of
 from ..containers import Containers
@@ -15,7 +16,10 @@ from ..lock.hung_restores import is_restore
 from ..processes import Process, name_of, uptime_seconds
 from ..restarts import restarts_of
 
-_CHILDREN_LIMIT, _LINKS_LIMIT, _TABLE_LIMIT = 5, 2000, 1024 * 1024
+_CHILDREN_LIMIT, _LINKS_LIMIT, _FDS_LIMIT, _TABLE_LIMIT = 5, 2000, 20000, 16 * 1024 * 1024
+_SOCKET = "socket:["
+# The first reading without a connection and the last one are so far apart.
+APART_SECONDS, _PAUSE = 6.0, 1.0
 _TOOL = re.compile(r"(?:ip6?tables|xtables|ipset|nft|conntrack|modprobe)(?![a-z0-9])")
 
 
@@ -25,7 +29,7 @@ def process_of(host, process, own_ports, alone):
     restarts = restarts_of(host, container)[0]
     status, resources = resources_of(host, process, restarts)
     # A program that contains kube-proxy has other connections as well.
-    sockets_status, sockets = _api_sockets(host, process.pid, own_ports) if alone else (ABSENT, None)
+    sockets_status, sockets = api_sockets(host, process.pid, own_ports) if alone else (ABSENT, None)
     return {"cgroup": status, "sockets": sockets_status}, {
         "pid": process.pid, "program": process.name, "state": process.state, "container": container,
         "restarts": restarts, "resources": resources, "children": _children(host, process, alone),
@@ -55,21 +59,45 @@ def _is_tool(child):
     return any(_TOOL.match(name.rpartition("/")[2]) for name in [child.name] + child.arguments[:2])
 
 
-def _api_sockets(host, pid, own_ports):
-    """(status, {"established", "connecting", "other"}) of its outgoing TCP connections: all of them lead to the API
-    server, because kube-proxy has no other connections."""
+def api_sockets(host, pid, own_ports):
+    """(status, {"established", "connecting", "other", "connecting_to", "readings", "seconds"}) of its outgoing TCP
+    connections: all of them lead to the API server, because kube-proxy has no other connections."""
     with host.noting():
         status, links = host.list_dir("/proc/%d/fd" % pid)
         if status != OK:
             return status, None
-        inodes = {host.read_link("/proc/%d/fd/%s" % (pid, link)) for link in links[:_LINKS_LIMIT]}
+        if len(links) > _FDS_LIMIT:
+            return UNPARSED, None  # A connection among the others would not be seen.
+        inodes = {host.read_link("/proc/%d/fd/%s" % (pid, link)) for link in links}
+        numbers = {link[len(_SOCKET):-1] for link in inodes if link and link.startswith(_SOCKET)}
         counts = {"established": 0, "connecting": 0, "other": 0}
+        attempts = []
         for name in ("tcp", "tcp6"):
             chunks = []
             read = host.stream_file("/proc/%d/net/%s" % (pid, name), chunks.append, _TABLE_LIMIT, packed=False)
             if read not in (OK, ABSENT):
                 return read, None
-            for row in parse_net_tcp(b"".join(chunks).decode("ascii", "replace")):
-                if row.state != "LISTEN" and row.port not in own_ports and "socket:[%d]" % row.inode in inodes:
+            text = b"".join(chunks).decode("ascii", "replace")
+            for row in parse_net_tcp(text, numbers):
+                if row.state != "LISTEN" and row.port not in own_ports:
                     counts[{"ESTABLISHED": "established", "SYN_SENT": "connecting"}.get(row.state, "other")] += 1
-    return OK, counts
+            attempts += parse_attempts(text, numbers) if counts["connecting"] else []
+    attempts = [("[%s]:%d" if ":" in address else "%s:%d") % (address, port) for address, port in attempts]
+    return OK, dict(counts, connecting_to=attempts[:_CHILDREN_LIMIT], readings=1, seconds=0.0)
+
+
+def is_disconnected(sockets):
+    """Whether no reading of its connections, of several, shows one that is established."""
+    return bool(sockets) and not sockets["established"] and sockets["readings"] > 1
+
+
+def api_sockets_again(host, pid, own_ports, first):
+    """What api_sockets() returns, read again for APART_SECONDS until a connection is established: kube-proxy connects
+    again by itself after a restart of the API server. None where the process is gone."""
+    begun, readings = time.monotonic(), first["readings"]
+    while True:
+        time.sleep(_PAUSE)
+        found, readings = api_sockets(host, pid, own_ports)[1], readings + 1
+        seconds = time.monotonic() - begun
+        if found is None or found["established"] or seconds >= APART_SECONDS:
+            return found and dict(found, readings=readings, seconds=round(seconds, 1))

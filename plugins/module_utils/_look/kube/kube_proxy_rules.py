@@ -11,13 +11,17 @@ from ..._host.host import ABSENT, OK
 from ..._rules.kube_proxy.promised import compare_rules, own_rules, own_rules_in_use
 from ..rules.rule_sets import FAMILIES, rules_of
 from .kube_proxy_health import is_waiting
+from .kube_proxy_process import is_disconnected
 from .kube_proxy_running import KEPT
 
 _BACKENDS = ("nft", "legacy")
 
 
 def compare_with_kernel(host, node, section):
-    """Fills in `rules` and `rules_because` of a section node_kube_proxy."""
+    """Fills in `rules`, `rules_because` and `api_server` of a section node_kube_proxy."""
+    if is_disconnected(section["api_sockets"]):
+        from .kube_proxy_api import api_server_of
+        section["api_server"] = api_server_of(host, node, section)
     metrics, again = host.kept.get(KEPT, (None, None))
     if not section["sync"] or metrics is None:
         section["rules_because"] = "no metrics of kube-proxy could be read"

@@ -10,7 +10,7 @@ from ..._parse.kube.kube_proxy_metrics import parse_kube_proxy_metrics
 from .kube_proxy_asked import ask_all, ask_metrics
 from .kube_proxy_health import failed_requests, health_of, window_of
 from .kube_proxy_modes import modes_of
-from .kube_proxy_process import process_of
+from .kube_proxy_process import api_sockets_again, is_disconnected, process_of
 from .kube_proxy_start import starting
 
 KEPT = "kube-proxy"
@@ -43,15 +43,23 @@ def fill_running(host, node, found, bound, section, window_seconds):
         after = again() or again()
         section["window"] = window_of(metrics, after, time.monotonic() - asked) if after else None
         metrics = after or metrics
+    sockets = section["api_sockets"]
+    # A kube-proxy that starts connects first; a process that answers on no port may not be kube-proxy.
+    if (sockets and not sockets["established"] and not section["starting"]
+            and OK in (statuses["metrics"], statuses["healthz"])):
+        section["api_sockets"] = api_sockets_again(host, found.process.pid, frozenset(found.listening), sockets)
     section["api_watch"] = watch_of(section["window"], section["api_sockets"], bool(window_seconds and metrics))
     host.kept[KEPT] = metrics, again
 
 
 def watch_of(window, sockets, twice=False):
-    """`{"state", "because"}` of the watch of the API server: working, failing or unknown; `twice`: two readings were
-    requested. A working watch sends no request for minutes; a watch without a server sends one at least every 30 s
-    (client-go reflector)."""
+    """`{"state", "because"}` of the watch of the API server: working, failing, disconnected (no reading of its sockets
+    shows a connection) or unknown; `twice`: two readings of its metrics were requested. A working watch sends no
+    request for minutes; a watch without a server sends one at least every 30 s (client-go reflector)."""
     connected = None if sockets is None else "%d connections to the API server are established" % sockets["established"]
+    if window is None and is_disconnected(sockets):
+        return {"state": "disconnected", "because": "none of %d readings within %d s shows an established connection to "
+                                                    "the API server" % (sockets["readings"], sockets["seconds"])}
     if window is None:
         because = ("the second reading of its metrics got no answer" if twice else
                    "one reading does not show requests over time; run kube_proxy_facts with window_seconds")

@@ -15,23 +15,44 @@ import struct
 
 # `state` is ESTABLISHED, SYN_SENT, LISTEN or OTHER.
 Socket = collections.namedtuple("Socket", "address port state inode")
+_INODE = 9
 
 _STATES = {"01": "ESTABLISHED", "02": "SYN_SENT", "0A": "LISTEN"}
 
 
-def parse_net_tcp(text):
-    """[Socket] of the complete lines of a text; other lines are skipped."""
+def parse_net_tcp(text, inodes=None):
+    """[Socket] of the complete lines of a text, or only of those with one of the `inodes`, which are texts; other lines
+    are skipped."""
     found = []
     for line in text.split("\n")[1:-1]:
         fields = line.split()
-        if len(fields) < 10 or not fields[9].isdigit():
+        if len(fields) <= _INODE or not fields[_INODE].isdigit() or (inodes is not None
+                                                                     and fields[_INODE] not in inodes):
             continue
-        address, _colon, port = fields[1].partition(":")
         try:
-            found.append(Socket(_address(address), int(port, 16), _STATES.get(fields[3], "OTHER"), int(fields[9])))
+            found.append(Socket(*(_end(fields[1]) + (_STATES.get(fields[3], "OTHER"), int(fields[_INODE])))))
         except (ValueError, struct.error):
             continue
     return found
+
+
+def parse_attempts(text, inodes):
+    """[(address, port)] to which the sockets with these inodes try to connect, sorted."""
+    found = set()
+    for line in text.split("\n")[1:-1]:
+        fields = line.split()
+        if len(fields) > _INODE and fields[_INODE] in inodes and _STATES.get(fields[3]) == "SYN_SENT":
+            try:
+                found.add(_end(fields[2]))
+            except (ValueError, struct.error):
+                continue
+    return sorted(found)
+
+
+def _end(text):
+    """(address, port) of one end of a connection."""
+    address, _colon, port = text.partition(":")
+    return _address(address), int(port, 16)
 
 
 def _address(text):

@@ -15,10 +15,14 @@ from ..kube_proxy.mark_values import has_bits
 
 # source and destination: an address, or None if it is not known. states: the conntrack states that fit, None before
 # conntrack sees the packet. original and original_port: the virtual address, before and behind DNAT. from_node: whether
-# the node itself sends it. mark: kube-proxy's mark on a packet that it masquerades, None on any other packet.
-Packet = collections.namedtuple("Packet",
-                                "source destination protocol port states original original_port from_node mark")
-Packet.__new__.__defaults__ = (None,)
+# the node itself sends it. mark: kube-proxy's mark on a packet that it masquerades, None on any other packet. sender:
+# the Sender, None where it is not known.
+Packet = collections.namedtuple(
+    "Packet", "source destination protocol port states original original_port from_node mark sender")
+Packet.__new__.__defaults__ = (None, None)
+# cgroup: the path of its cgroup (version 2); each is None where it is not known. otherwise: the answer for a match of
+# its cgroup or owner that cannot be decided.
+Sender = collections.namedtuple("Sender", "uid gid cgroup otherwise")
 
 # No pods are behind these interfaces. A virtual address is never routed to lo, and in OUTPUT the first routing counts
 # (Linux nf_hook_slow()).
@@ -27,6 +31,7 @@ _NUMBERS = {"6": "tcp", "17": "udp", "132": "sctp"}
 _PORT = re.compile(r"(\d{1,5})(?::(\d{0,5}))?\Z")
 # kube-proxy's mark: packets of a pod to a ClusterIP do not get it.
 _MASQUERADE = ("0x4000/0x4000", "0x4000")
+_OWNERS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?\Z")
 _FIRST_SEGMENT = ["FIN,SYN,RST,ACK", "SYN"]
 
 
@@ -77,6 +82,9 @@ def _of_match(match, option, values, packet):
         return _of_address(option, values, packet)
     if match == "tcp" and option == "--tcp-flags":
         return values == _FIRST_SEGMENT or None
+    if match in ("cgroup", "owner") and packet.sender is not None:
+        answer = _of_sender(option, values[0] if values else "", packet.sender)
+        return packet.sender.otherwise if answer is None else answer
     return _of_mark(packet.mark, values) if match == "mark" and option == "--mark" else None
 
 
@@ -111,3 +119,15 @@ def _port_in(port, values):
         return None
     return any(int(one.group(1)) <= port <= int(one.group(1) if one.group(2) is None else one.group(2) or 65535)
                for one in found)
+
+
+def _of_sender(option, value, sender):
+    """A path holds for the cgroups below it as well (Linux net/netfilter/xt_cgroup.c)."""
+    if option == "--path" and sender.cgroup is not None:
+        path = value.strip("/")
+        return not path or (sender.cgroup.strip("/") + "/").startswith(path + "/")
+    owned = {"--uid-owner": sender.uid, "--gid-owner": sender.gid}.get(option)
+    found = _OWNERS.match(value)
+    if owned is None or not found:
+        return True if option == "--socket-exists" else None
+    return int(found.group(1)) <= owned <= int(found.group(2) or found.group(1))
