@@ -39,7 +39,7 @@ def programs(tree, _place):
 
 
 def expected(tree, place, young=False):
-    for path in () if young else pathlib.Path(tree, "var/lib/cni").glob("results/*"):
+    for path in () if young else pathlib.Path(tree, "var/lib/cni").rglob("pods-*"):
         os.utime(str(path), (1e9, 1e9))
     host, node = ToolNode(tree), dict(LIVE, place=place)
     return expected_rows(host, node, read_live(host, node))
