@@ -38,8 +38,8 @@ class Check:
     """One entry. `problem` describes the fault of an offender; without it the title is printed. `needs` names evidence
     sections, or single sources of a section as `section.source`, that must have been read; `left_out` is an expression
     for the number of offenders that the node did not name; `opt_in` is the policy value without which the check is
-    skipped. `file` is not a key of an entry: it is the user's file that contains the check, None for a check of the
-    collection."""
+    skipped; `note` is the text of an offender that needs no fix: the check then passes with it. `file` is not a key of
+    an entry: it is the user's file that contains the check, None for a check of the collection."""
 
     id: str
     title: str
@@ -57,6 +57,7 @@ class Check:
     unknown: str = None
     left_out: str = None
     opt_in: str = None
+    note: str = None
     subject: str = "{subject}"
     observed: str = "{value}"
     expected: str = "{want}"

@@ -62,13 +62,26 @@ def _evaluate(check, evidence, policy):
     offenders, problem = _judge(check, evidence, policy)
     if offenders is None:
         return [_unknown(check, problem, evidence)]
-    found = _failures(check, offenders, evidence, policy)
+    noted = _is_noted(check)
+    found = [] if noted else _failures(check, offenders, evidence, policy)
     unread = _unread(check, evidence)
     if doubts:
         found.append(_doubtful(check, doubts, policy, evidence))
     elif unread:
         found.append(_unknown(check, unread, evidence))
-    return found or [_finding.finding(check, _finding.PASS, expected=check.title)]
+    return found or [_finding.finding(check, _finding.PASS, expected=check.title,
+                                      observed=_notes(check, offenders, policy) if noted else "")]
+
+
+def _is_noted(check):
+    """Whether offenders are no failures; a policy that raises the severity of the check makes them failures."""
+    return check.note is not None and check.severity == _finding.SEVERITIES[0]
+
+
+def _notes(check, offenders, policy):
+    texts = list(dict.fromkeys(_text(check.note, row) for row in offenders))
+    limit = policy.values["max_offenders"]
+    return "; ".join(texts[:limit] + (["and %d more" % (len(texts) - limit)] if len(texts) > limit else []))
 
 
 def _judge(check, evidence, policy):

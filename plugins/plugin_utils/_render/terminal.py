@@ -56,6 +56,8 @@ def render_node(report: dict, width: int, color: bool, elsewhere: Container[Bloc
         lines += _rendered(block, width, paint, id_width)
     notes = _outcomes(report["findings"]) + ["disabled: %s (%s)" % (row["check"], row["reason"])
                                              for row in summary.get("disabled", ())]
+    notes += ["%s, no fix needed: %s" % (row["check"], row["observed"]) for row in report["findings"]
+              if row["status"] == _finding.PASS and row["observed"]]
     if alone:
         notes += ["%s matched nothing" % _waivers.name_of(row) for row in summary.get("waivers", ())
                   if row["matched"] is False]

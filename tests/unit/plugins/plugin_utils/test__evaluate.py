@@ -73,6 +73,17 @@ def test_at_most_so_many_subjects_and_one_that_counts_the_rest():
     assert len(found) == 21 and found[-1]["subject"] == "and 5 more" and found[-1]["observed"] == "25 in all"
 
 
+def test_what_needs_no_fix_is_noted_with_the_pass():
+    limit, note = _policy.default_policy().values["max_offenders"], {"severity": "info", "note": "{name} is idle"}
+    found = judge(section(rows=[{"name": "a\x1b"}, {"name": "b"}, {"name": "b"}]), **note)
+    assert [(row["status"], row["observed"]) for row in found] == [("pass", "a\\x1b is idle; b is idle")]
+    assert [row["observed"] for row in judge(section(rows=[]), **note)] == [""]
+    found = judge(section(rows=[{"name": str(number)} for number in range(limit + 3)]), **note)
+    assert found[0]["observed"].endswith("; and 3 more")
+    assert judge(section(rows=[{"name": "a"}], collected={"file": "denied"}), **note)[0]["status"] == "unknown"
+    assert judge(section(rows=[{"name": "a"}]), **dict(note, severity="low"))[0]["status"] == "fail"
+
+
 def test_an_immutable_node_is_told_so():
     evidence = dict(section(rows=[{"name": "a"}]), node_host={"immutable": True, "immutable_by": "talos"})
     row = judge(evidence, fix=dict(BASE["fix"], role="harden_kernel_modules", part="modules", **{"class": "safe"}))[0]
