@@ -365,6 +365,23 @@ ansible_facts:
       contains:
         run: {description: Id of the run., type: str, returned: always, sample: 20261121T100000Z-4711}
         peak: {description: The highest known number of connections., type: int, returned: always, sample: 20480}
+        losses:
+          description: The counted losses of the conntrack table for the next run; null where the boot is not known.
+          type: dict
+          returned: always
+          contains:
+            boot_id: {description: The boot that they belong to., type: str, returned: always,
+                      sample: e7a253d2-85a0-4000-9bbe-14594b2bea2b}
+            limit: {description: nf_conntrack_max; null where it is not known., type: int, returned: always,
+                    sample: 262144}
+            counted: {description: 'Losses since the boot: packets, connections, lines of the kernel log.', type: dict,
+                      returned: always, sample: {dropped: 3333, evicted: 0, lines: 2}}
+            changed_at: {description: The run that first saw these numbers., type: str, returned: always,
+                         sample: '2026-11-21T10:00:00+00:00'}
+            settled: {description: Those whose cause is gone., type: dict, returned: always,
+                      sample: {dropped: 0, evicted: 0, lines: 0}}
+            settled_at: {description: The run that first saw that it is gone; null without one., type: str,
+                         returned: always, sample: null}
         options:
           description: Policy and peak for the size of the table; null where the conntrack section is not known.
           type: dict

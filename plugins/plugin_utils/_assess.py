@@ -37,13 +37,13 @@ def subsets_of(checks, policy, sections=None):
     return [subset for subset in SUBSETS if subset == "host" or "node_" + subset in needed]
 
 
-def judged(evidence, policy, checks, not_reached=None, earlier_peak=0, problems=None):
+def judged(evidence, policy, checks, not_reached=None, earlier=None, problems=None):
     """(findings, requirements) of one host; `evidence` and `problems` are the result of checked_sections() for its
-    answer, `earlier_peak` is as in resolve()."""
+    answer, `earlier` is as in resolve()."""
     known = dict(evidence)
     requirements = None
     if not not_reached:
-        requirements = known["requirements"] = _requirements.resolve(known, policy, earlier_peak)
+        requirements = known["requirements"] = _requirements.resolve(known, policy, earlier)
     tuned = [dataclasses.replace(check, severity=policy.severities[check.id])
              if check.id in policy.severities else check for check in checks]
     findings = _evaluate.evaluate([check for check in tuned if check.id not in policy.disabled], known, policy,
@@ -57,12 +57,12 @@ def _disabled(check, policy):
                             reason="disabled by node_policy_disabled_checks: %s" % policy.disabled[check.id])
 
 
-def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier_peak=0, problems=None,
+def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier=None, problems=None,
              with_evidence=False, numbers=None):
     """The `ansible_facts` of one host. `before` are the findings that this run made earlier; findings of other checks
     stay. `with_evidence` keeps all sections, `numbers` are the numbers of an earlier look of this run."""
     try:
-        findings, requirements = judged(evidence, policy, checks, not_reached, earlier_peak, problems)
+        findings, requirements = judged(evidence, policy, checks, not_reached, earlier, problems)
     except Exception as error:
         # No known evidence raises an error here. If some does, this host still gets findings and the other hosts their
         # reports.
@@ -92,7 +92,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     users = _described.rows_of(policy.checks, findings)
     if users:
         facts[_described.FACT] = users
-    conntrack = _conntrack_fact(requirements, earlier_peak)
+    conntrack = _conntrack_fact(requirements, earlier or {})
     # A look at other sections only keeps the result of an earlier look.
     if before and not all(section in evidence for section in _requirements.SECTIONS):
         del facts["node_assess_required_modules"]
@@ -125,11 +125,13 @@ def _kept(evidence, required, with_evidence):
                 node_kernel_modules=dict(section, modules=[row for row in section["modules"] if row["name"] in useful]))
 
 
-def _conntrack_fact(requirements, earlier_peak):
-    """The options from which a fix computes the table size, and the peak that the report keeps."""
-    known = (requirements or {}).get("conntrack") or {"size": None, "options": None}
+def _conntrack_fact(requirements, earlier):
+    """The options from which a fix computes the table size, and what the report keeps: the peak and the losses."""
+    known = (requirements or {}).get("conntrack") or {"size": None, "options": None,
+                                                            "losses_state": earlier.get("losses")}
     peak = (known["size"] or {}).get("peak") or 0
-    return {"run": _run.ID, "peak": max(peak, earlier_peak), "options": known["options"]}
+    return {"run": _run.ID, "peak": max(peak, earlier.get("peak", 0)), "losses": known["losses_state"],
+            "options": known["options"]}
 
 
 def _with_attempt(row, attempts):

@@ -10,7 +10,8 @@ from ..module_utils._conntrack.keys import BRIDGE, BRIDGE_6, FORWARD, FORWARD_6,
 from ..module_utils._conntrack.need import need_of, was_full
 from ..module_utils._conntrack.size import checked, conntrack_size
 from ..module_utils._errors import BadInput
-from . import _options
+from . import _options, _run
+from ._conntrack_losses import open_losses
 
 # Policy value -> option of conntrack_size().
 _OPTIONS = {"conntrack_used_percent": "used_percent", "conntrack_memory_percent": "memory_percent",
@@ -69,19 +70,24 @@ def _wish(given, cpus):
     return proxy.limit_wish([version] if version else [], cpus, settings, "kube-proxy")
 
 
-def conntrack_of(evidence, values, facts, earlier=0):
-    """`{"size", "options", "fill", "was_full", "settings"}` of one host, None where the section was not collected.
+def conntrack_of(evidence, values, facts, earlier):
+    """`{"size", "options", "fill", "was_full", "losses", "losses_state", "settings"}` of one host, None where the
+    section was not collected.
 
-    `earlier` is the peak in an earlier report. `size` is the result of need_of() with `options`, `fill` is room,
-    filling or full, `was_full` is whether connections found no room, `settings` are rows of the sysctls that must be 1.
-    A value that is not known becomes None.
+    `earlier` is the result of earlier_conntrack(). `size` is the result of need_of() with `options`, `fill` is room,
+    filling or full, `was_full` is whether connections found no room and the cause is not gone, `losses` and
+    `losses_state` are the result of open_losses(), `settings` are rows of the sysctls that must be 1. A value that is
+    not known becomes None.
     """
     section = evidence.get("node_conntrack")
     if section is None:
         return None
-    options = dict({option: values[name] for name, option in _OPTIONS.items()}, earlier=earlier)
+    options = dict({option: values[name] for name, option in _OPTIONS.items()}, earlier=earlier.get("peak", 0))
+    losses, state = open_losses(section, evidence.get("node_host"), earlier.get("losses"), _run.STARTED)
+    full = was_full(section) and any(losses[name] for name in ("dropped", "evicted", "lines"))
     return {"size": need_of(section, **options), "options": options, "fill": _fill(section, values),
-            "was_full": was_full(section), "settings": _settings(section, evidence, values, facts)}
+            "was_full": full, "losses": losses, "losses_state": state,
+            "settings": _settings(section, evidence, values, facts)}
 
 
 def is_outdated(section, modules):

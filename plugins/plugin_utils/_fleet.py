@@ -25,6 +25,8 @@ def node_report(name, facts, evidence=False, groups=()):
         "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
         # The next run reads this from the report: the most connections seen so far.
         "conntrack_peak": (_run.part_of(facts, "node_assess_conntrack") or {}).get("peak") or 0,
+        # And when the losses of the conntrack table were counted.
+        "conntrack_losses": (_run.part_of(facts, "node_assess_conntrack") or {}).get("losses"),
         "numbers": _run.part_of(facts, "node_assess_numbers") or _numbers.numbers_of({}),
         "digest": _run.part_of(facts, "node_assess_digest"),
         "items": {kind.name: _items.items_of(_run.part_of(facts, kind.fact)) for kind in _items.KINDS},

@@ -63,7 +63,7 @@ class LookingAction(CallingAction):
         earlier = {row["section"]: row["reason"] for row in (_run.summary_of(known) or {}).get("unusable", ())}
         problems = dict({name: earlier[name] for name in earlier if name not in evidence}, **problems)
         before = _run.findings_of(known)
-        return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_peak(task_vars),
+        return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_conntrack(task_vars),
                                 problems, self._keeps_all(with_evidence, task_vars),
                                 _run.part_of(known, "node_assess_numbers") if before else None)
 
@@ -98,14 +98,14 @@ class LookingAction(CallingAction):
         """Whether all sections stay in the facts, from which the report takes its content."""
         return with_evidence or _policy.role_settings("node_report", task_vars, templating(self._templar))["evidence"]
 
-    def _earlier_peak(self, task_vars):
-        """The peak of connections in the report of an earlier run on the controller. An unusable report folder gives 0
+    def _earlier_conntrack(self, task_vars):
+        """The result of earlier_conntrack() for the report folder of the controller. An unusable report folder gives {}
         here; node_report refuses it."""
         folder = task_vars.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
         with contextlib.suppress(BadInput, TypeError, ValueError):
-            return _store.earlier_peak(templating(self._templar)("node_report_folder", folder),
-                                       plain(task_vars.get("inventory_hostname")))
-        return 0
+            return _store.earlier_conntrack(templating(self._templar)("node_report_folder", folder),
+                                            plain(task_vars.get("inventory_hostname")))
+        return {}
 
 
 def options_of_look(arguments, checks, policy):

@@ -21,9 +21,9 @@ SECTIONS = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_k
 _NOT_THE_NODE = ("file_missing", "tree_gone", "no_tree", "index_missing")
 
 
-def resolve(evidence, policy, earlier_peak=0):
-    """The derived section `requirements` for one host; everything in it is plain data. `earlier_peak` is the peak of
-    connections in an earlier report."""
+def resolve(evidence, policy, earlier=None):
+    """The derived section `requirements` for one host; everything in it is plain data. `earlier` is what an earlier
+    report has about the conntrack table, see earlier_conntrack()."""
     facts = _resolve.facts_of(evidence, policy)
     rows = joined(evidence.get("node_kernel_modules"))
     mode, because, judged = _mode(evidence, policy, facts, rows)
@@ -33,7 +33,7 @@ def resolve(evidence, policy, earlier_peak=0):
         "advice": "" if possible and mode in policy.values["mode_candidates"]
         else _advice(mode, policy, facts, _can_run(evidence, policy, facts, rows)), "modules": modules,
         "tools": _tools(evidence, policy, facts, mode),
-        "conntrack": _conntrack_need.conntrack_of(evidence, policy.values, facts, earlier_peak),
+        "conntrack": _conntrack_need.conntrack_of(evidence, policy.values, facts, earlier or {}),
         "ranges": _cluster_ranges.ranges_of(evidence, policy.values, facts),
     }
     host = evidence.get("node_host") or {}

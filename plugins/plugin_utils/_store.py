@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from ..module_utils._conntrack.size import MOST
 from ..module_utils._errors import BadInput
-from . import _history, _pseudonyms, _run
+from . import _conntrack_losses, _history, _pseudonyms, _run
 from ._history import FLEET
 from ._render.files import FILES, LIMIT
 
@@ -66,17 +66,20 @@ def node_path(folder: str, host: str) -> str:
     return os.path.join(os.path.abspath(os.path.expanduser(folder)), _NODES, file_name(host))
 
 
-def earlier_peak(folder: str, host: str) -> int:
-    """The peak of connections in an earlier report of a host; 0 if there is no report, or if its value is not valid."""
+def earlier_conntrack(folder: str, host: str) -> dict:
+    """`{"peak", "losses"}` in an earlier report of a host: the peak of connections, 0 if there is no report or if its
+    value is not valid, and the state of open_losses(), or None."""
     try:
         handle = os.open(node_path(folder, host), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as stream:
             found = os.fstat(handle)
             text = stream.read(_READ_LIMIT) if stat.S_ISREG(found.st_mode) and found.st_size <= _READ_LIMIT else b""
-        peak = json.loads(text)["conntrack_peak"]
+        report = json.loads(text)
+        peak, losses = report["conntrack_peak"], report.get("conntrack_losses")
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return 0
-    return peak if isinstance(peak, int) and not isinstance(peak, bool) and 0 <= peak <= MOST else 0
+        return {"peak": 0, "losses": None}
+    valid = isinstance(peak, int) and not isinstance(peak, bool) and 0 <= peak <= MOST
+    return {"peak": peak if valid else 0, "losses": losses if _conntrack_losses.is_state(losses) else None}
 
 
 @contextlib.contextmanager

@@ -140,7 +140,7 @@ def test_an_answer_without_a_key_or_a_section_blocks_until_a_later_look_replaces
     del evidence["node_conntrack"]["max"], evidence["node_ipvs"]
     sections, problems, _reason = sections_of({"ansible_facts": evidence}, ["conntrack", "ipvs", "host"])
     looker = LookingAction.__new__(LookingAction)
-    looker._earlier_peak, looker._keeps_all = lambda _variables: 0, lambda *_arguments: False
+    looker._earlier_conntrack, looker._keeps_all = lambda _variables: {}, lambda *_arguments: False
     facts = looker.judged((sections, problems, None), _assess.chosen_checks(None), policy, {}, {})
     blocked = judged({}, facts=facts)
     assert blocked["failed"] and blocked["blocking"] == [

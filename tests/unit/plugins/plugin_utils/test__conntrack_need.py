@@ -4,6 +4,8 @@
 """The policy compared with the evidence of the conntrack table, and the size formula as a filter."""
 
 import copy
+import datetime
+import json
 
 import pytest
 from case_rows import cases
@@ -14,13 +16,14 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _conntrack_need, _policy, _requirements
 
 GB = 1 << 30
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 BRIDGE, BRIDGE_6 = "net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"
 FORWARD, FORWARD_6 = "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"
 
 
-def resolved(changes=None, **overrides):
+def resolved(changes=None, earlier=None, **overrides):
     policy = _policy.policy_of({"node_policy_" + name: value for name, value in overrides.items()})
-    return _requirements.resolve(healthy(policy.module_names, None, changes), policy)["conntrack"]
+    return _requirements.resolve(healthy(policy.module_names, None, changes), policy, earlier)["conntrack"]
 
 
 def wanted(changes=None, **overrides):
@@ -54,6 +57,28 @@ def test_a_table_that_is_raised_once_is_large_enough_the_next_time():
     raised = {"node_conntrack": {"max": first["max"],
                                  "lost": {"dropped": 0, "evicted": 0, "since": "the limit was raised"}}}
     assert resolved(raised)["size"]["enough"] is True
+
+
+@cases
+def test_losses_until_their_cause_is_gone(monkeypatch, looks):
+    """The looks of one boot, each with the report of the one before; hours, limit and counts of a look, and whether the
+    check fails."""
+    state = None
+    for hours, limit, evicted, full in looks:
+        monkeypatch.setattr(_conntrack_need._run, "STARTED", START + datetime.timedelta(hours=hours))
+        found = resolved({"node_conntrack": {"max": limit, "lost": {"evicted": evicted}}}, {"losses": state})
+        assert (hours, found["was_full"]) == (hours, full)
+        state = json.loads(json.dumps(found["losses_state"]))
+
+
+def test_losses_of_another_boot_and_of_a_node_without_one():
+    lost = {"node_conntrack": {"lost": {"evicted": 5}}}
+    state = dict(resolved(lost)["losses_state"], limit=1)
+    assert resolved(lost, {"losses": state})["was_full"] is False
+    assert resolved(lost, {"losses": dict(state, boot_id="other")})["was_full"] is True
+    assert resolved(dict(lost, node_host={"=boot_id": None}), {"losses": state})["losses_state"] is None
+    for wrong in ({}, [], 7, dict(state, counted={}), dict(state, changed_at="x"), dict(state, limit="1")):
+        assert resolved(lost, {"losses": wrong})["was_full"] is True
 
 
 @pytest.mark.parametrize("used, fill", [(None, None), (0.0, "room"), (80.0, "room"), (80.1, "filling"),

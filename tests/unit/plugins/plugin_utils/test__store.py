@@ -132,7 +132,7 @@ def test_a_file_that_is_a_link_is_replaced_not_followed(tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / "nodes" / "x.json").symlink_to(victim)
-    assert _store.earlier_peak(str(tmp_path), "x") == 0
+    assert _store.earlier_conntrack(str(tmp_path), "x")["peak"] == 0
     path = pathlib.Path(write(tmp_path, "x", "text"))
     assert victim.read_text() == "precious" and path.read_text() == "text" and not path.is_symlink()
 
@@ -169,14 +169,14 @@ def test_a_long_name_is_not_the_name_of_another_host():
 @pytest.mark.parametrize("host", ["\u4e16" * 300, "x" * 5000, "a/../b", "\0", "..", "\udcff"])
 def test_any_name_has_a_file(tmp_path, host):
     write(tmp_path, host, '{"conntrack_peak": 7}')
-    assert _store.earlier_peak(str(tmp_path), host) == 7
+    assert _store.earlier_conntrack(str(tmp_path), host)["peak"] == 7
     assert len(os.listdir(str(tmp_path / "nodes"))) == 1
 
 
 def test_what_an_earlier_report_knew(tmp_path):
-    assert _store.earlier_peak(str(tmp_path), "a/b") == 0
+    assert _store.earlier_conntrack(str(tmp_path), "a/b")["peak"] == 0
     write(tmp_path, "a/b", '{"conntrack_peak": 70000, "findings": []}')
-    assert _store.earlier_peak(str(tmp_path), "a/b") == 70000
+    assert _store.earlier_conntrack(str(tmp_path), "a/b")["peak"] == 70000
 
 
 @cases
@@ -184,11 +184,11 @@ def test_a_report_that_says_anything_else_says_nothing(tmp_path, text):
     (tmp_path / "nodes").mkdir()
     with open(_store.node_path(str(tmp_path), "a"), "wb") as stream:
         stream.write(text.encode("latin-1"))
-    assert _store.earlier_peak(str(tmp_path), "a") == 0
+    assert _store.earlier_conntrack(str(tmp_path), "a")["peak"] == 0
 
 
 def test_a_report_that_is_no_file(tmp_path):
     (tmp_path / "nodes").mkdir()
     os.mkfifo(_store.node_path(str(tmp_path), "pipe"))
     os.mkdir(_store.node_path(str(tmp_path), "folder"))
-    assert [_store.earlier_peak(str(tmp_path), name) for name in ("pipe", "folder")] == [0, 0]
+    assert [_store.earlier_conntrack(str(tmp_path), name)["peak"] for name in ("pipe", "folder")] == [0, 0]

@@ -23,7 +23,7 @@ LATE = {"assigned": 524288, "assigned_by": "/etc/sysctl.d/90.conf:1", "late": Tr
 def facts(changes=None, earlier=0, **policy):
     policy = _policy.policy_of({"node_policy_" + name: value for name, value in policy.items()})
     evidence = healthy(policy.module_names, None, changes)
-    return _assess.exported(evidence, policy, _assess.chosen_checks(["CTRACK"]), None, earlier_peak=earlier)
+    return _assess.exported(evidence, policy, _assess.chosen_checks(["CTRACK"]), None, earlier={"peak": earlier})
 
 
 def asked(known, given=None):
