@@ -165,7 +165,7 @@ def _effect(chances):
         return "some connections find no endpoint"
     if left > _TOLERANCE:
         return "%.0f %% of connections find no endpoint" % (100 * left)
-    return "no connection is lost, one endpoint gets %.0f %%" % (100 * largest)
+    return "one endpoint gets %.0f %% of connections" % (100 * largest)
 
 
 def addressed_jumps(nat):
