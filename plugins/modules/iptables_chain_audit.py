@@ -263,6 +263,12 @@ ansible_facts:
             count: {description: Number of rules or chains that this row stands for., type: int, returned: always,
                     sample: 1}
             detail: {description: Its fault., type: str, returned: always, sample: the rule has lost its match}
+            repair:
+              description: The command that deletes the rule or sets the policy, without characters that a shell reads;
+                or how to delete the rule by its number. Null where no single command repairs it.
+              type: str
+              returned: always
+              sample: iptables-nft -w 5 -t filter -D KUBE-FIREWALL -j DROP
         observed: {description: Number of offenders of each kind., type: dict, returned: always,
                    sample: {lost_match: 1}}
         left_out:

@@ -14,6 +14,7 @@ from ..._rules.observation import merged
 from ..._rules.others.leftovers import in_use
 from ..._rules.others.owners import count_owners
 from ..._rules.questions import ask
+from ..._rules.repair import with_repair
 from ..._rules.services.networks import networks_of
 from ..._rules.services.services import digest, list_services, rules_per_service
 from .nft_confirm import confirmed
@@ -45,7 +46,8 @@ def answer(host, rules, situation, options):
             examples.append(row)
     if examples:
         from ..._rules.services.service_names import with_names
-        examples = with_names(examples, rules.rule_sets)
+        programs = _programs(rules.commands)
+        examples = with_names([with_repair(row, programs) for row in examples], rules.rule_sets)
     limit = options["max_offenders"]
     left_out = {kind: counts[kind] - limit for kind in counts if counts[kind] > limit}
     for place, count in more.items():
@@ -55,6 +57,13 @@ def answer(host, rules, situation, options):
     services = elsewhere if situation.mode == "nftables" else _listed(rules, situation)
     return dict(_services(rules, situation, options, services), observations=examples, observed=observed,
                 left_out=left_out, owners=owners)
+
+
+def _programs(commands):
+    """{(family, backend): the iptables beside the program that printed these rules}."""
+    names = {source: command[-1].rsplit("/", 1)[-1] for source, command in commands.items() if len(command) == 1}
+    return {tuple(reversed(source.split("_", 1))): name[:-len("-save")] for source, name in names.items()
+            if name.endswith("tables-save") or name.endswith(("-nft-save", "-legacy-save"))}
 
 
 def _elsewhere(host, rules, mode):

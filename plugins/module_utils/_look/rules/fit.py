@@ -101,6 +101,8 @@ def _with_few_rows(section):
 def _with_tiny_texts(section):
     _cut(section["observations"], "text", 40)
     _cut(section["observations"], "detail", 60)
+    for row in section["observations"]:
+        row["repair"] = None
     section["notices"], section["unread"] = section["notices"][:2], section["unread"][:2]
     for row in section["rule_sets"]:
         row["tables"], row["unreadable"] = row["tables"][:5], row["unreadable"][:5]

@@ -24,6 +24,9 @@ _NEVER_SERVICES = ("127.", "168.63.129.16/", "169.254.", "224.", "239.", "240.",
                    "ff0")
 # Built-in chains that packets of Services pass.
 _PASSED = ("PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING")
+# Programs that set the policy of FORWARD to DROP (moby libnetwork, ufw DEFAULT_FORWARD_POLICY, firewalld while it
+# starts).
+_SETTERS = (("docker", "Docker"), ("ufw", "ufw"), ("firewalld", "firewalld"))
 
 
 def ask_drops(rule_set, setting, services=None):
@@ -241,6 +244,15 @@ def _policy(rule_set, table):
             or any(ends_chain(rule) for rule in chain.rules)):
         return
     yield observe("forward_drop", rule_set, "filter", "FORWARD", ":FORWARD DROP",
-                  detail="packets that no rule accepts are dropped%s, and no rule accepts pod traffic; Docker and ufw "
-                         "set this policy" % (
-                             " (%d packets so far)" % chain.packets if chain.packets else ""))
+                  detail="packets that no rule accepts are dropped%s, and no rule accepts pod traffic; %s" % (
+                      " (%d packets so far)" % chain.packets if chain.packets else "", _setter(table)))
+
+
+def _setter(table):
+    """Which program sets the policy of FORWARD, as far as the chains of the table show."""
+    owners = {owner_of(chain, "filter") for chain in table.chains}
+    names = [name for owner, name in _SETTERS if owner in owners]
+    if not names:
+        return "no chain of Docker, ufw or firewalld, which set this policy, is in the table"
+    return "chains of %s, which set%s this policy, are in the table" % (
+        " and ".join(names), "" if names[1:] else "s")

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One observation, small questions asked of one rule, and whose chains go."""
 
+import shlex
+
 import chain_texts as texts
 import pytest
 from hypothesis import given, strategies as st
@@ -12,6 +14,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import r
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import (
     KINDS, PLACES_LIMIT, ROWS_LIMIT, TEXT_LIMIT, Tally, cut, merged, observe, place_of)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.own_chains import MARKS, is_own
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.repair import with_repair
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import since
 
 
@@ -91,6 +94,25 @@ def test_of_very_many_chains_what_sort_they_are_is_told():
                   for number in range(ROWS_LIMIT + PLACES_LIMIT + 500))
     assert len(tally.more) == PLACES_LIMIT + 1 and sum(tally.more.values()) == PLACES_LIMIT + 500
     assert tally.more[place_of(observe("dangling_jump", RULES, "nat", "KUBE-SVC-"))] == 500
+
+
+# The command that repairs it: exact, and safe to paste.
+
+@cases
+def test_repairs(row, repair):
+    row = dict({"kind": "lost_match", "family": "ipv4", "backend": "nft", "table": "filter", "chain": "KUBE-FIREWALL",
+                "text": "-A KUBE-FIREWALL -j DROP", "count": 1, "detail": ""}, **row)
+    assert with_repair(row, {("ipv6", "legacy"): "ip6tables"})["repair"] == repair
+
+
+@given(st.text(alphabet=st.sampled_from("aZ0 -!\"'$`\\;&|<>()*?[]{}~#=\n\tü"), max_size=30))
+def test_a_shell_passes_on_each_word_of_a_repair(comment):
+    text = '-A KUBE-FIREWALL -m comment --comment "%s" -j DROP' % comment
+    repair = with_repair(observe("lost_match", RULES, "filter", "KUBE-FIREWALL", text), {})["repair"]
+    built = repair.startswith("iptables-nft -w 5 -t filter -D")
+    if set(comment) <= set("aZ0 -="):
+        assert built and shlex.split(repair)[6:] == ["KUBE-FIREWALL", "-m", "comment", "--comment", comment, "-j", "DROP"]
+    assert not built or set(comment) <= set('aZ0 -="')
 
 
 # Small questions asked of one rule, and which tables may be judged.

@@ -67,6 +67,14 @@ UFW = [":ufw-before-forward - [0:0]", "-A FORWARD -j ufw-before-forward",
 BOTH = DOCKER + FLANNEL
 
 
+@pytest.mark.parametrize("lines, who", [(DOCKER, "chains of Docker, which sets"), ([], "no chain of Docker, ufw or"),
+                                        (DOCKER + UFW, "chains of Docker and ufw, which set ")])
+def test_who_sets_the_policy(lines, who):
+    rule_set = texts.read(texts.dropping(texts.adding(texts.healthy("ipv4"), "filter", *lines), "filter", "FORWARD"))
+    assert [who in row["detail"] for row in ask_drops(rule_set, texts.setting(rule_set))
+            if row["kind"] == "forward_drop"] == [True]
+
+
 @cases
 def test_a_policy_that_drops_what_nobody_accepted(lines):
     assert policy(*lines) == FORWARD_DROP

@@ -1,0 +1,48 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command that repairs an observation, for people to run. PRIVATE to the collection.
+
+A user of the cluster writes texts of rules, such as the name of a Service. A command is built only of words that a
+shell passes on unchanged; the rule is otherwise deleted by its number.
+"""
+
+import re
+
+from .._parse.iptables.save_rule import tokens
+from .observation import TEXT_LIMIT
+
+# Kinds whose fault is one rule that its owner does not delete, or that has no owner in Kubernetes.
+_OF_ONE_RULE = ("lost_match", "untracked", "mark_cleared", "foreign_jump")
+# Neither $, ` and \ nor what bash reads in double quotes (!), nor = and ~, which zsh expands at the start of a word.
+_SAFE = re.compile(r'(?:[A-Za-z0-9_./:,+@%-]+|!|"[A-Za-z0-9_./:,+@%= -]*")\Z')
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*\Z")
+_TABLE = re.compile(r"(?:ip|ip6|inet) [A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+
+
+def with_repair(row, programs):
+    """The observation with `repair`: a command, or how to delete the rule by its number; null for a kind that no single
+    command repairs. `programs`: {(family, backend): the iptables of this backend}."""
+    return dict(row, repair=_repair(row, programs))
+
+
+def _repair(row, programs):
+    kind, table, chain = row["kind"], row["table"], row["chain"]
+    known = bool(_NAME.match(chain))
+    if kind in _OF_ONE_RULE and _TABLE.match(table):
+        return ("nft -a list chain %s %s shows the handle of the rule, and nft delete rule %s %s handle HANDLE deletes "
+                "it" % (table, chain, table, chain)) if known else None
+    program = programs.get((row["family"], row["backend"])) or _program(row["family"], row["backend"])
+    if kind == "forward_drop":
+        return "%s -w 5 -P FORWARD ACCEPT" % program
+    if kind not in _OF_ONE_RULE or not known or not _NAME.match(table):
+        return None
+    words = tokens(row["text"]) if len(row["text"]) < TEXT_LIMIT else None
+    if words and words[:2] == ["-A", chain] and all(map(_SAFE.match, words)):
+        return "%s -w 5 -t %s -D %s" % (program, table, " ".join(words[1:]))
+    return ("%s -w 5 -t %s -L %s -n --line-numbers shows the number of the rule, and %s -w 5 -t %s -D %s NUMBER "
+            "deletes it" % (program, table, chain, program, table, chain))
+
+
+def _program(family, backend):
+    return "%stables%s" % ("ip6" if family == "ipv6" else "ip", "-" + backend if backend in ("nft", "legacy") else "")
