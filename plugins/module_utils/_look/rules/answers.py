@@ -61,9 +61,9 @@ def answer(host, rules, situation, options):
 
 def _programs(commands):
     """{(family, backend): the iptables beside the program that printed these rules}."""
-    names = {source: command[-1].rsplit("/", 1)[-1] for source, command in commands.items() if len(command) == 1}
+    names = {source: command[0].rsplit("/", 1)[-1] for source, command in commands.items() if len(command) == 1}
     return {tuple(reversed(source.split("_", 1))): name[:-len("-save")] for source, name in names.items()
-            if name.endswith("tables-save") or name.endswith(("-nft-save", "-legacy-save"))}
+            if name.endswith("-save")}
 
 
 def _elsewhere(host, rules, mode):

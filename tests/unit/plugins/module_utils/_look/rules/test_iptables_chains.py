@@ -21,6 +21,7 @@ from node_manifests import merged
 from node_processes import needs_root
 from pod_networks import masquerading, pods
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import answers
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.fit import SIZE_LIMIT
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
     DEFAULTS, collect_iptables_chains)
@@ -92,6 +93,16 @@ def test_damage_is_told_and_examples_are_limited(tmp_path):
     section = judge(tmp_path, {"v4": damaged}, max_offenders=2)
     assert section["observed"]["lost_match"] == 1 and section["observed"]["empty_service_chain"] == EMPTY_CHAINS
     assert [row["kind"] for row in section["observations"]].count("empty_service_chain") == 2
+    repairs = {row["kind"]: row["repair"] for row in section["observations"]}
+    assert repairs["lost_match"].endswith(" -w 5 -t nat -D KUBE-POSTROUTING -j RETURN")
+    assert repairs["empty_service_chain"] is None
+
+
+def test_a_repair_has_the_program_beside_the_one_that_printed_the_rules():
+    assert answers._programs({
+        "nft_ipv6": ["/usr/sbin/ip6tables-save"], "legacy_ipv6": ["/usr/sbin/ip6tables-legacy-save"],
+        "legacy_ipv4": ["/usr/sbin/xtables-multi", "iptables-save"]}) == {
+            ("ipv6", "nft"): "ip6tables", ("ipv6", "legacy"): "ip6tables-legacy"}
 
 
 @cases
