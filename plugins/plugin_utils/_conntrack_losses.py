@@ -47,12 +47,23 @@ def open_losses(section, host, earlier, now):
                 since=since), state
 
 
+def unsettled(section, state):
+    """The section without settled losses: these are no reason for a larger table. Losses that the limit of the earlier
+    report explains are settled here at once, since that report has its limit as the peak."""
+    if not state or not any(state["settled"].values()):
+        return section
+    left = {name: state["counted"][name] - state["settled"][name] for name in _COUNTS}
+    lost = section["lost"] and dict(section["lost"], dropped=left["dropped"], evicted=left["evicted"])
+    return dict(section, lost=lost, kernel_log=dict(section["kernel_log"], table_full=left["lines"]))
+
+
 def is_state(value):
     """Whether a value of a report is a state that open_losses() returned."""
     try:
         numbers = [value[key][name] for key in ("counted", "settled") for name in _COUNTS]
         times = [value["changed_at"]] + [value["settled_at"]] * (value["settled_at"] is not None)
-        return (isinstance(value["boot_id"], str) and all(type(number) is int and number >= 0 for number in numbers)
+        return (isinstance(value["boot_id"], str) and bool(times[1:] or not any(value["settled"].values()))
+                and all(type(number) is int and number >= 0 for number in numbers)
                 and (value["limit"] is None or type(value["limit"]) is int)
                 and all(datetime.datetime.fromisoformat(time).utcoffset() == datetime.timedelta(0) for time in times))
     except (TypeError, KeyError, ValueError):

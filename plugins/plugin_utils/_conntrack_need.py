@@ -11,7 +11,7 @@ from ..module_utils._conntrack.need import need_of, was_full
 from ..module_utils._conntrack.size import checked, conntrack_size
 from ..module_utils._errors import BadInput
 from . import _options, _run
-from ._conntrack_losses import open_losses
+from ._conntrack_losses import open_losses, unsettled
 
 # Policy value -> option of conntrack_size().
 _OPTIONS = {"conntrack_used_percent": "used_percent", "conntrack_memory_percent": "memory_percent",
@@ -85,7 +85,7 @@ def conntrack_of(evidence, values, facts, earlier):
     options = dict({option: values[name] for name, option in _OPTIONS.items()}, earlier=earlier.get("peak", 0))
     losses, state = open_losses(section, evidence.get("node_host"), earlier.get("losses"), _run.STARTED)
     full = was_full(section) and any(losses[name] for name in ("dropped", "evicted", "lines"))
-    return {"size": need_of(section, **options), "options": options, "fill": _fill(section, values),
+    return {"size": need_of(unsettled(section, state), **options), "options": options, "fill": _fill(section, values),
             "was_full": full, "losses": losses, "losses_state": state,
             "settings": _settings(section, evidence, values, facts)}
 

@@ -8,6 +8,7 @@ from ...module_utils._conntrack.need import need_of
 from ...module_utils._conntrack.size import MOST
 from ...module_utils._errors import BadInput
 from .. import _catalogue, _conntrack_need, _finding, _run
+from .._conntrack_losses import unsettled
 from .._select import fixable
 from .work import FAILED, NOTHING, Refusal, Work, of_message
 
@@ -65,7 +66,7 @@ def _size(facts, section, peak):
     if not section or known.get("run") != _run.ID or not known.get("options"):
         return None
     try:
-        return need_of(section, **dict(known["options"], peak=max(peak, known["options"]["peak"] or 0)))
+        return need_of(unsettled(section, known.get("losses")), **dict(known["options"], peak=max(peak, known["options"]["peak"] or 0)))
     except BadInput:
         return None  # The policy was validated, so these facts were changed since assess set them.
 

@@ -71,6 +71,13 @@ def test_losses_until_their_cause_is_gone(monkeypatch, looks):
         state = json.loads(json.dumps(found["losses_state"]))
 
 
+def test_a_limit_that_was_raised_by_hand_is_large_enough_the_next_time():
+    first = resolved({"node_conntrack": {"max": 131072, "lost": {"evicted": 5}}})
+    earlier = {"peak": first["size"]["peak"], "losses": first["losses_state"]}
+    raised = resolved({"node_conntrack": {"max": first["size"]["max"], "lost": {"evicted": 9}}}, earlier)
+    assert (first["size"]["max"], raised["was_full"], raised["size"]["enough"]) == (262144, True, True)
+
+
 def test_losses_of_another_boot_and_of_a_node_without_one():
     lost = {"node_conntrack": {"lost": {"evicted": 5}}}
     state = dict(resolved(lost)["losses_state"], limit=1)
