@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules that must be there because of the pods and agents that run on this node. PRIVATE to the collection.
 
-A flush removes rules of network plugins as well, and no chain is left that could look damaged. What is expected comes
-from other evidence than the rules, which is read after them: rules that are written while this runs are not missed.
+A flush removes rules of network plugins as well, and no chain is left that could look damaged. The expected rules come
+from other evidence, which is read after the rules: rules that are written while this runs are not missed.
 """
 
 import calendar
@@ -103,7 +103,7 @@ def _of_pods(host, node, rules, known):
 
 def _row_of_pods(host, key, group, known, running_known):
     states = [(_state(known, wanted), pod, wanted) for pod, wanted in group]
-    # Only what is missing needs the proof that the pod is not being removed.
+    # Only a pod without its rules needs the proof that it is not being removed.
     states = [(state, pod, wanted) for state, pod, wanted in states
               if state or is_still_attached(host, pod, wanted.family)]
     if not states:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rules that a running agent has written, whatever else it does. PRIVATE to the collection.
+"""The rules that a running agent has written. PRIVATE to the collection.
 
 Only rules are listed without which pods lose traffic or their policies. Chains changed their names between versions, so
 any chain of the agent counts, where it has several. Sources:
