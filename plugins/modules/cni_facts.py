@@ -148,6 +148,43 @@ ansible_facts:
                                   type: bool, returned: always, sample: false}
             memory_limit_bytes: {description: Limit of its memory; null for none., type: int, returned: always,
                                  sample: null}
+            outage:
+              description:
+                - As RV(kubenode.netfilter.kube_proxy_facts#module:ansible_facts.node_kube_proxy.outage), of the agent's
+                  container.
+              returned: always
+              type: dict
+              contains:
+                state:
+                  {description: 'V(missing), V(short), V(restarting) or V(unknown).', type: str, returned: always,
+                   sample: missing}
+                seconds:
+                  {description: For how long at least it does not run; null where that is not known., type: float,
+                   returned: always, sample: 310.5}
+                because:
+                  {description: The evidence for it., type: str, returned: always,
+                   sample: 'its last container in pod kube-system/calico-node-hx7cw: ended 310 s ago'}
+                container:
+                  description: Its last container that ended; null where no log of it is on the node.
+                  returned: always
+                  type: dict
+                  contains:
+                    id: {description: First digits of its ID., type: str, returned: always, sample: 5eed917563583}
+                    name: {description: Its name in the pod., type: str, returned: always, sample: calico-node}
+                    pod: {description: Name of the pod., type: str, returned: always, sample: calico-node-hx7cw}
+                    namespace: {description: Namespace of the pod., type: str, returned: always, sample: kube-system}
+                    restarts: {description: Restarts in that pod., type: int, returned: always, sample: 12}
+                    exit_code: {description: Its exit code., type: int, returned: always, sample: 1}
+                    reason: {description: Why it ended., type: str, returned: always, sample: Error}
+                    message: {description: What the runtime reports of it., type: str, returned: always, sample: null}
+                    started_seconds_ago: {description: When it started., type: float, returned: always, sample: 311.2}
+                    ended_seconds_ago: {description: When it ended., type: float, returned: always, sample: 310.5}
+                    previous_started_seconds_ago:
+                      {description: When the container before the newest one started., type: float, returned: always,
+                       sample: 480.1}
+                    log:
+                      {description: Its last lines without secrets., type: list, elements: str, returned: always,
+                       sample: [Failed to connect to the datastore]}
             contact: {description: File or socket by which the plugin finds the agent., type: str, returned: always,
                       sample: /run/flannel/subnet.env}
             contact_state:

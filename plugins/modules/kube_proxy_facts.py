@@ -93,8 +93,58 @@ ansible_facts:
         found_by:
           {description: How it was found., type: str, returned: always, sample: the process that listens on port 10249}
         replaced_by:
-          {description: 'Another program that listens on the ports of kube-proxy, where no kube-proxy runs.', type: str,
-           returned: always, sample: null}
+          description:
+            - Another program that does the work of kube-proxy where no kube-proxy runs. It listens on the ports of
+              kube-proxy, or its settings show it (Cilium, Calico, kube-router, OVN-Kubernetes, Antrea).
+          type: str
+          returned: always
+          sample: null
+        outage:
+          description:
+            - What is known of a kube-proxy that does not run, or whose container restarts again and again; null where
+              one runs well, where another program does its work, and outside of a live node.
+            - It is read from files of kubelet, systemd and the container runtime; the runtime is not queried.
+          returned: always
+          type: dict
+          contains:
+            state:
+              description:
+                - V(missing) for more than two minutes, V(short) for less, V(restarting) again and again, V(disabled) by
+                  a setting of k3s, or V(unknown).
+              type: str
+              returned: always
+              sample: restarting
+            seconds:
+              {description: For how long at least no kube-proxy has run; null where that is not known., type: float,
+               returned: always, sample: 75.2}
+            because:
+              {description: The evidence for it., type: str, returned: always,
+               sample: 'its last container in pod kube-system/kube-proxy-hx7cw: ended 75 s ago, exit code 1 (Error)'}
+            container:
+              description: Its last container that ended; null where no log of it is on the node.
+              returned: always
+              type: dict
+              contains:
+                id: {description: First digits of its ID., type: str, returned: always, sample: 5eed917563583}
+                name: {description: Its name in the pod., type: str, returned: always, sample: kube-proxy}
+                pod: {description: Name of the pod., type: str, returned: always, sample: kube-proxy-hx7cw}
+                namespace: {description: Namespace of the pod., type: str, returned: always, sample: kube-system}
+                restarts:
+                  {description: 'Restarts in that pod, by the number of the newest log file.', type: int,
+                   returned: always, sample: 12}
+                exit_code: {description: Its exit code., type: int, returned: always, sample: 1}
+                reason:
+                  {description: 'Why it ended, such as V(Error) or V(OOMKilled).', type: str, returned: always,
+                   sample: Error}
+                message: {description: What the runtime reports of it., type: str, returned: always, sample: null}
+                started_seconds_ago: {description: When it started., type: float, returned: always, sample: 76.0}
+                ended_seconds_ago: {description: When it ended., type: float, returned: always, sample: 75.2}
+                previous_started_seconds_ago:
+                  {description: When the container before the newest one started., type: float, returned: always,
+                   sample: 230.1}
+                log:
+                  {description: Its last lines without secrets., type: list, elements: str, returned: always,
+                   sample: ['Error running ProxyServer err="iptables is not available on this host"']}
         container:
           description: The container that it runs in; null where it runs in none.
           returned: always
@@ -151,6 +201,19 @@ ansible_facts:
         tools:
           {description: 'For each program V(present), V(absent) or V(unknown), in the root kube-proxy runs in.',
            type: dict, returned: always, sample: {conntrack: absent, iptables: present}}
+        files:
+          {description: 'For each file that its programs need V(present), V(absent) or V(unknown), in the same root.',
+           type: dict, returned: always, sample: {/etc/protocols: present, libm.so.6: present}}
+        lacks:
+          description: The absent files that its mode needs.
+          returned: always
+          type: list
+          elements: dict
+          contains:
+            name: {description: The file., type: str, returned: always, sample: libm.so.6}
+            effect:
+              {description: What happens without it., type: str, returned: always,
+               sample: iptables cannot load this match}
         started_seconds_ago:
           {description: For how long it runs; null where it does not., type: float, returned: always, sample: 8640.2}
         starting:

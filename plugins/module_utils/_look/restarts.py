@@ -3,15 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How often kubelet has restarted a container, and since when. PRIVATE to the collection."""
 
-import calendar
 import re
-import time
 
+from .._parse.kube.container_state import seconds_of
 from .containers import POD_LOGS
 
 _LOG = re.compile(r"([0-9]{1,6})\.log\Z")
-# The first word of each line of a CRI log (kubernetes pkg/kubelet/kuberuntime/logs): 2026-11-23T08:40:02.123+01:00.
-_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|([+-])(\d\d):(\d\d)) ")
 
 
 def restarts_of(host, container, now=None):
@@ -36,13 +33,6 @@ def restarts_of(host, container, now=None):
 def _first_time(host, path):
     chunks = []
     host.stream_file(path, chunks.append, 64, packed=False)
-    found = _TIME.match(b"".join(chunks).decode("ascii", "replace"))
-    if not found:
-        return None
-    text, sign, hours, minutes = found.groups()
-    try:
-        seconds = calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
-    except ValueError:
-        return None
-    offset = int(hours) * 3600 + int(minutes) * 60 if sign else 0
-    return seconds + offset if sign == "-" else seconds - offset
+    # The first word of each line of a CRI log (kubernetes pkg/kubelet/kuberuntime/logs): 2026-11-23T08:40:02.123+01:00.
+    time, blank, _rest = b"".join(chunks).decode("ascii", "replace").partition(" ")
+    return seconds_of(time) if blank else None

@@ -17,6 +17,12 @@ AGENTS = {
     "cilium": ("cilium-agent",), "weave": ("weaver",), "aws": ("aws-k8s-agent",), "antrea": ("antrea-agent",),
     "kube-router": ("kube-router",), "ovn": ("ovnkube",),
 }
+# Network -> the names of the agent's container in the manifests of its project.
+_CONTAINERS = {
+    "flannel": ("kube-flannel",), "calico": ("calico-node",), "cilium": ("cilium-agent",), "weave": ("weave",),
+    "aws": ("aws-node",), "antrea": ("antrea-agent",), "kube-router": ("kube-router",),
+    "ovn": ("ovnkube-controller", "ovnkube-node"),
+}
 # Where a plugin finds its agent: flannel-io/cni-plugin flannel.go, projectcalico/calico cni-plugin utils.go
 # (nodename_file), cilium pkg/defaults (SockPath), antrea pkg/cni (AntreaCNISocketAddr). Network -> the option of its
 # plugin for the file, and its default.
@@ -31,7 +37,7 @@ _UNIX_LIMIT = 8 * 1024 * 1024
 _LISTENS = "00010000"
 
 
-def agent_of(host, name, entries, now):
+def agent_of(host, node, name, entries, now):
     """(status of looking for processes, the evidence dict); None for a network without an agent known here. `entries`
     are the settings of its plugins."""
     if name not in AGENTS:
@@ -42,16 +48,25 @@ def agent_of(host, name, entries, now):
            "process": None, "started_seconds_ago": None, "contact": _contact(name, entries),
            "contact_state": None, "backend": None, "backend_source": None, "restarts": None,
            "previous_started_seconds_ago": None, "oom_kills": None, "oom_killed_recently": None,
-           "memory_limit_bytes": None}
+           "memory_limit_bytes": None, "outage": None}
     if processes:
         process, container = processes[0], Containers(host).of(processes[0].pid)
         restarts, previous = restarts_of(host, container, now)
         backend, source = backend_of(host, process, name)
         resources = resources_of(host, process, restarts)[1] or {}
+        if restarts:
+            from ..last_container import with_last_kill
+            from ..outage import outage_of_running
+            resources = with_last_kill(host, node, container, resources, now)
+            row["outage"] = outage_of_running(host, node, container, restarts,
+                                              process.age_seconds(uptime_seconds(host)))
         row.update({key: resources.get(key) for key in _RESOURCES}, name=process.name, pid=process.pid,
                    started_seconds_ago=process.age_seconds(uptime_seconds(host)), restarts=restarts,
                    previous_started_seconds_ago=previous, process=who(process.name, container),
                    backend=backend, backend_source=source)
+    elif row["running"] is False:
+        from ..outage import outage_of_pods
+        row["outage"] = outage_of_pods(host, node, _CONTAINERS[name], now)
     if row["contact"]:
         found = host.presence(row["contact"]) if name in _FILES else _listens(host, row["contact"])
         row["contact_state"] = _state(found, row["started_seconds_ago"])

@@ -39,6 +39,17 @@ def running_ids(host, runtime):
     return next((status for status, _names in found if status not in (OK, ABSENT)), ABSENT), None
 
 
+def container_state(host, runtime, container_id):
+    """The path of the file in which the runtime keeps the state of a container, or None."""
+    folder = next(iter(_FOLDERS.get(runtime.name, lambda *_each: [])(host, runtime)), None)
+    if folder is None:
+        return None
+    if runtime.name == "containerd":  # internal/cri/store/container/status.go, beside the directories of sandboxes.
+        return "%s/containers/%s/status" % (folder.rpartition("/")[0], container_id)
+    # CRI-O: internal/oci/container.go, StatePath; Docker: its checkpoint.
+    return "%s/%s/%s" % (folder, container_id, "userdata/state.json" if runtime.name == "cri-o" else "config.v2.json")
+
+
 def _of_containerd(host, runtime):
     """containerd: its CRI plugin creates a directory for each sandbox and removes it with the sandbox (sandboxesDir);
     each task has a second directory while it runs."""

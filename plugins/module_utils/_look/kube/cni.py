@@ -50,7 +50,7 @@ def collect_cni(host, node):
         from ..cni.mtu import mtu_of
         now = time.time()
         entries = chosen[0].config.entries if chosen[0].config else []
-        section["collected"]["processes"], section["agent"] = agent_of(host, section["name"], entries, now)
+        section["collected"]["processes"], section["agent"] = agent_of(host, node, section["name"], entries, now)
         section["collected"]["sandboxes"], section["host_local"] = host_local_of(host, files, used, runtime, now)
         section["mtu"] = mtu_of(host, files, used)
     return section

@@ -26,7 +26,8 @@ _NOT_RUNNING = {
     "pid": None, "program": None, "state": None, "found_by": None, "container": None, "restarts": None,
     "resources": None, "children": [], "ports_off": [], "api_sockets": None, "api_server": None,
     "effective_mode": None, "sync_period_seconds": None, "health": None, "sync": [], "pending": None,
-    "api_requests": {}, "api_watch": None, "window": None, "modes": [], "advice": None, "rules": [], "rules_because": "no kube-proxy was asked"}
+    "api_requests": {}, "api_watch": None, "window": None, "modes": [], "advice": None, "rules": [],
+    "rules_because": "no kube-proxy was asked", "outage": None, "files": {}, "lacks": []}
 
 
 def collect_kube_proxy(host, node, window_seconds=0):
@@ -58,6 +59,11 @@ def collect_kube_proxy(host, node, window_seconds=0):
         fill_running(host, node, found, bound, section, window_seconds)
     elif node["place"] == "bundle":
         _of_bundle(host, section)
+    elif section["running"] is False and section["replaced_by"] is None:
+        from .kube_proxy_outage import outage_of, replacement_of, switched_off_outage
+        section["replaced_by"], doubt = replacement_of(host)
+        if section["replaced_by"] is None:
+            section["outage"] = switched_off_outage(found.process) if off else outage_of(host, node, doubt)
     return section
 
 

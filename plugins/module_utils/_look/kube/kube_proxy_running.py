@@ -9,6 +9,7 @@ from ..._host.host import OK, UNPARSED
 from ..._parse.kube.kube_proxy_metrics import parse_kube_proxy_metrics
 from .kube_proxy_asked import ask_all, ask_metrics
 from .kube_proxy_health import failed_requests, health_of, window_of
+from .kube_proxy_image import files_of, lacks_of
 from .kube_proxy_modes import modes_of
 from .kube_proxy_process import api_sockets_again, is_disconnected, process_of
 from .kube_proxy_start import starting
@@ -30,6 +31,16 @@ def fill_running(host, node, found, bound, section, window_seconds):
     section["version"] = version
     section["collected"]["version"] = OK if version else UNPARSED if statuses["metrics"] == OK else statuses["metrics"]
     section["starting"] = starting(section["started_seconds_ago"], metrics)
+    if not found.embedded and found.process.status == OK:
+        section["files"] = files_of(host, found.process)
+        section["lacks"] = lacks_of(section["files"], section["effective_mode"] or section["mode"], version,
+                                    any(not row["never_synced"] for row in section["sync"]))
+    if section["restarts"]:
+        from ..last_container import with_last_kill
+        section["resources"] = with_last_kill(host, node, section["container"], section["resources"], time.time())
+        from ..outage import outage_of_running
+        section["outage"] = outage_of_running(host, node, section["container"], section["restarts"],
+                                              section["started_seconds_ago"])
     section["modes"], section["advice"] = modes_of(host, node.get("kernel_release"), section["tools"], version)
 
     def again():

@@ -159,8 +159,7 @@ def of_file(host, path, left, most):
     real = host.tree_path(path)
     if real is None:
         return host.presence(path), [], 0, False
-    if path.startswith(PODS + "/") and not real.startswith(_folders_behind(host, _PODS_LEAD_TO)):
-        # A pod may mount /var/log and create links there; their targets are not logs.
+    if not is_log(host, path, real):
         return UNPARSED, [], 0, False
     if real.endswith(_PACKED):
         return UNPARSED, [], 0, False
@@ -174,6 +173,12 @@ def of_file(host, path, left, most):
     found = FromEnd(most)
     status, size, skipped = stream_back(host, real, found.feed, left)
     return status, found.newest(), size, skipped > 0
+
+
+def is_log(host, path, real):
+    """Whether the real path of `path` is that of a log: a pod may mount /var/log and create links there, whose targets
+    are not logs."""
+    return not path.startswith(PODS + "/") or real.startswith(_folders_behind(host, _PODS_LEAD_TO))
 
 
 def _unpacked_size(host, path):

@@ -6,6 +6,7 @@
 import time
 
 from ..._host.host import ABSENT, DENIED, OK
+from ..._parse.kube.pod_log_names import SYSTEM_NAMESPACES
 from . import lines as log_lines
 
 # The log checks judge only lines that are at most this old.
@@ -13,9 +14,6 @@ RECENT_SECONDS = 15 * 60
 MOST_ROWS = 40
 MOST_CHARACTERS = 8 * 1024
 _ROWS_OF_SOURCE = 20
-# Namespaces in which only administrators create pods: a finding can stop a rollout, and any user who may create a pod
-# may give its container the name of an agent.
-_NAMESPACES = ("kube-", "openshift-", "calico-system_", "cilium_", "tigera-operator_")
 # systemd-journald.service(8); without one journalctl prints nothing and succeeds.
 _JOURNALS = ("/run/log/journal", "/var/log/journal")
 # Bytes that are read from each log: more than kube-proxy writes in 15 minutes in which each sync fails.
@@ -47,14 +45,14 @@ def collect_node_logs(host, node, now=None):
     if status == OK:
         section.update(read=[log_lines.JOURNAL], cut=cut)
         found += [(log_lines.JOURNAL, text) for text in texts[:_ROWS_OF_SOURCE]]
-        for source, (seen, texts, _size, cut) in log_lines.agent_journals(host, _NAMESPACES, since):
+        for source, (seen, texts, _size, cut) in log_lines.agent_journals(host, SYSTEM_NAMESPACES, since):
             if seen != OK:
                 section["collected"]["journal"] = seen
             section["read"].append(source)
             section["cut"] = section["cut"] or cut
             found += [(source, text) for text in texts[:_ROWS_OF_SOURCE]]
     with host.noting() as notes:
-        paths = log_lines.agent_logs(host, _NAMESPACES) + log_lines.own_logs(host)
+        paths = log_lines.agent_logs(host, SYSTEM_NAMESPACES) + log_lines.own_logs(host)
         paths += [] if status == OK else log_lines.system_logs(host)
         paths = [path for path in paths if not path.endswith(".gz")]
         section["read"] += paths

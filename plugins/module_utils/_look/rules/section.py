@@ -43,13 +43,22 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
                    "none of them lists the tables of kube-proxy's nftables mode; add what nft list ruleset prints")
     section = dict(_section(rules, situation), **_answers(host, rules, situation, options))
     section["expected"] = _expected(host, node, rules)
-    section["starting"] = _put_off(section, (kube_proxy or {}).get("starting"))
+    section["starting"] = _put_off(section, (kube_proxy or {}).get("starting") or _never_wrote(kube_proxy or {}))
     section["counters"] = _sampled(host, rules, options["window_seconds"]) if options["window_seconds"] else None
     return fitted_chains(section, size_limit(options))
 
 
+def _never_wrote(kube_proxy):
+    """Why chains of kube-proxy do not exist although none was lost, or None."""
+    rows = kube_proxy.get("sync") or []
+    failures = sum((row["restore_failures"] or 0) + (row["nftables_failures"] or 0) for row in rows)
+    if not failures or not all(row["never_synced"] for row in rows):
+        return None
+    return "kube-proxy has never written its rules since its start: each of %d syncs failed" % failures
+
+
 def _put_off(section, starting):
-    """`starting`, why chains of kube-proxy may not exist yet, if any of them is missing, otherwise None. Observations
+    """`starting`, why chains of kube-proxy may not exist, if any of them is missing, otherwise None. Observations
     about missing chains are removed then."""
     if not starting or not any(kind in section["observed"] for kind in _OF_FIRST_SYNC):
         return None
