@@ -101,7 +101,7 @@ ansible_facts:
           sample: null
         outage:
           description:
-            - What is known of a kube-proxy that does not run, or whose container restarts again and again; null where
+            - The evidence of a kube-proxy that does not run, or whose container restarts again and again; null where
               one runs well, where another program does its work, and outside of a live node.
             - It is read from files of kubelet, systemd and the container runtime; the runtime is not queried.
           returned: always
@@ -202,8 +202,11 @@ ansible_facts:
           {description: 'For each program V(present), V(absent) or V(unknown), in the root kube-proxy runs in.',
            type: dict, returned: always, sample: {conntrack: absent, iptables: present}}
         files:
-          {description: 'For each file that its programs need V(present), V(absent) or V(unknown), in the same root.',
-           type: dict, returned: always, sample: {/etc/protocols: present, libm.so.6: present}}
+          description:
+            - For each file that its programs need V(present), V(absent), V(unneeded) or V(unknown), in the same root.
+          type: dict
+          returned: always
+          sample: {/etc/protocols: present, libm.so.6: present}
         lacks:
           description: The absent files that its mode needs.
           returned: always

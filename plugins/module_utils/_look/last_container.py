@@ -47,8 +47,8 @@ def pods_of(host, names):
 
 
 def last_container(host, node, container, now, runs=False):
-    """The evidence of the last container that ended, of those that `container` names; null in a field that is not
-    known. `runs`: a newer one runs."""
+    """The evidence of the last container that ended, of the pod and the name in `container`; None in a field that is
+    not known. `runs`: a newer one runs."""
     restarts, previous = restarts_of(host, container, now)
     row = {"id": None, "name": container["name"], "pod": container["pod"], "namespace": container["namespace"],
            "restarts": restarts, "exit_code": None, "reason": None, "message": None, "started_seconds_ago": None,

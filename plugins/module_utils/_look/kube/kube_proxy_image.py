@@ -27,7 +27,8 @@ _OWN_FOLDER = "XTABLES_LIBDIR="
 
 
 def files_of(host, process):
-    """{file: present, absent or unknown} in the root of a kube-proxy of its own; empty where that root is not known."""
+    """{file: present, absent, unneeded or unknown} in the root of a kube-proxy of its own; empty where that root is not
+    known."""
     folders = ["%s/%s" % (folder, triple) for triple in [_TRIPLES.get(host.machine())] if triple
                for folder in ("/lib", "/usr/lib")] + list(_PLAIN)
     wanted = {PROTOCOLS: [PROTOCOLS], _FOLDER: ["%s/%s" % (folder, _FOLDER) for folder in folders]}
@@ -43,11 +44,15 @@ def files_of(host, process):
         return {}
     states = {name: _state([statuses[path] for path in found]) for name, found in wanted.items()}
     environment = host.read_text("/proc/%d/environ" % process.pid)
-    # Without its folder, or with another one, iptables may be linked with all matches.
-    if states.pop(_FOLDER) != "present" or not environment.ok or _OWN_FOLDER in environment.text:
-        states.update((name, "unknown") for name in MATCHES if states[name] == "absent")
-    if states.pop(LIBC) != "present":
-        states.update((name, "unknown") for name in (LIBM, PROTOCOLS) if states[name] == "absent")
+    # iptables without its folder, or with another one, may be linked with all matches; musl replaces the C library.
+    folder, libc = states.pop(_FOLDER), states.pop(LIBC)
+    linked = "unknown" if "unknown" in (folder, libc) or environment.status not in (OK, ABSENT) else (
+        "unneeded" if folder == "absent" or _OWN_FOLDER in environment.text else None)
+    if linked:
+        states.update((name, linked) for name in MATCHES if states[name] == "absent")
+    if libc != "present":
+        states.update((name, "unneeded" if libc == "absent" else libc) for name in (LIBM, PROTOCOLS)
+                      if states[name] == "absent")
     return states
 
 
