@@ -26,6 +26,8 @@ def open_losses(section, host, earlier, now):
         return dict(counts, since=since), None
     counted = {name: counts[name] or 0 for name in _COUNTS}
     before = earlier if is_state(earlier) and earlier["boot_id"] == boot else None
+    if before and before["limit"] and section["max"] and section["max"] < before["limit"]:
+        before = None  # With a lower limit the cause is back.
     settled, settled_at, changed_at = dict.fromkeys(_COUNTS, 0), None, now.isoformat()
     after = settled, settled_at
     if before:

@@ -120,9 +120,10 @@ def _wanted(evidence, values, facts):
     forward = "pods on this node need it to reach other nodes"
     wanted = [(FORWARD, forward)] if "ipv4" in families else []
     # Whether pods have IPv6 addresses is not known on the node before the first pod has one.
-    if values["ip_families"] != "auto" and "ipv6" in families:
-        wanted.append((FORWARD_6, forward))
     cni = evidence.get("node_cni") or {}
+    leased = any(row["used"] and row["family"] == "ipv6" and row["leased"] for row in cni.get("host_local") or [])
+    if "ipv6" in families and (values["ip_families"] != "auto" or leased):
+        wanted.append((FORWARD_6, forward))
     plugin = next((name for name in cni.get("plugins") or [] if name in _BRIDGING), None)
     if facts["cni"] == "flannel" and values["flannel_nftables"]:
         return wanted

@@ -79,7 +79,7 @@ def schema():
         "required_modules": facts["node_assess_required_modules"],
         "conntrack_peak": {"type": "integer", "minimum": 0,
                            "description": "Highest number of conntrack entries in this run and earlier reports."},
-        "conntrack_losses": facts["node_assess_conntrack"]["properties"]["losses"],
+        "conntrack_losses": dict(facts["node_assess_conntrack"]["properties"]["losses"], type=["object", "null"]),
         "numbers": facts["node_assess_numbers"],
         "digest": dict(digest, type=["object", "null"]),
         "items": {"type": "object", "required": ["modules", "sysctls", "hooks", "cni_files"],
