@@ -47,8 +47,12 @@ def _is_shown_later(task_vars):
 def _is_starting(evidence):
     """Whether kube-proxy or kubelet has not had the time to write its rules: what is missing may still come."""
     families = ((evidence.get("node_kubelet") or {}).get("initialisation") or {}).get("families") or ()
-    return bool((evidence.get("node_iptables_chains") or {}).get("starting")
-                or (evidence.get("node_kube_proxy") or {}).get("starting")
+    proxy = evidence.get("node_kube_proxy") or {}
+    # The chains name this reason also for a kube-proxy whose syncs all fail, which nothing is gained by waiting for.
+    fails = any(row["never_synced"] and (row["restore_failures"] or row["nftables_failures"])
+                for row in proxy.get("sync") or ())
+    return bool((evidence.get("node_iptables_chains") or {}).get("starting") and not fails
+                or proxy.get("starting")
                 or any(row["state"] == "starting" for row in families))
 
 

@@ -157,8 +157,8 @@ ansible_facts:
         starting:
           description:
             - Why missing jumps and chains of kube-proxy are not reported (C(anchor_missing), C(canary_missing)),
-              because it has just started.
-            - Null where it has not, or nothing of that is missing.
+              because it has just started, or because all its syncs have failed since its start.
+            - Null where neither is so, or nothing of that is missing.
           type: str
           returned: always
           sample: null

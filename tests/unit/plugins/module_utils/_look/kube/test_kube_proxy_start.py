@@ -52,8 +52,6 @@ def looked(tmp_path, port, rules=CANARIES, **fields):
                                      "so far"),
         (SYNCED + DURATION % (2, 2), None),
         (BOTH % "1.795329629561939e+09", None),
-        # Its first sync failed: it is not starting but failing.
-        (FRESH + "kubeproxy_sync_proxy_rules_iptables_restore_failures_total 1\n", None),
         ("# nothing\n", "kube-proxy has run for only 75 seconds, and its metrics do not show whether it has written "
                         "its rules")])
 def test_its_metrics_tell_whether_it_has_synced(metrics, why, tmp_path):
@@ -62,6 +60,17 @@ def test_its_metrics_tell_whether_it_has_synced(metrics, why, tmp_path):
     assert (proxy["starting"], proxy["started_seconds_ago"], chains["starting"]) == (why, 75.0, why)
     assert ("anchor_missing" in chains["observed"]) == (why is None)
     assert any(row["kind"] == "anchor_missing" for row in chains["observations"]) == (why is None)
+
+
+@pytest.mark.parametrize("metrics, lost", [(FRESH, False), (SYNCED, True)])
+def test_one_that_never_wrote_its_rules_has_lost_none(metrics, lost, tmp_path):
+    """Its first syncs failed: it is not starting but failing."""
+    failed = metrics + "kubeproxy_sync_proxy_rules_iptables_restore_failures_total 3\n"
+    with loopback.serving("HTTP/1.0 200 OK\r\n\r\n", failed) as server:
+        proxy, chains = looked(tmp_path, server.port)
+    assert proxy["starting"] is None and ("anchor_missing" in chains["observed"]) == lost
+    assert chains["starting"] == (None if lost else "kube-proxy has never written its rules since its start: each of 3 "
+                                                    "syncs failed")
 
 
 def test_it_does_not_listen_before_it_has_reached_the_api_server(tmp_path):
