@@ -66,7 +66,8 @@ def _size(facts, section, peak):
     if not section or known.get("run") != _run.ID or not known.get("options"):
         return None
     try:
-        return need_of(unsettled(section, known.get("losses")), **dict(known["options"], peak=max(peak, known["options"]["peak"] or 0)))
+        options = dict(known["options"], peak=max(peak, known["options"]["peak"] or 0))
+        return need_of(unsettled(section, known.get("losses")), **options)
     except BadInput:
         return None  # The policy was validated, so these facts were changed since assess set them.
 

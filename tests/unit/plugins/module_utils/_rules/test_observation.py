@@ -111,7 +111,8 @@ def test_a_shell_passes_on_each_word_of_a_repair(comment):
     repair = with_repair(observe("lost_match", RULES, "filter", "KUBE-FIREWALL", text), {})["repair"]
     built = repair.startswith("iptables-nft -w 5 -t filter -D")
     if set(comment) <= set("aZ0 -="):
-        assert built and shlex.split(repair)[6:] == ["KUBE-FIREWALL", "-m", "comment", "--comment", comment, "-j", "DROP"]
+        assert built and shlex.split(repair)[6:] == ["KUBE-FIREWALL", "-m", "comment", "--comment", comment, "-j",
+                                                     "DROP"]
     assert not built or set(comment) <= set('aZ0 -="')
 
 
