@@ -45,7 +45,7 @@ def _is_shown_later(task_vars):
 
 
 def _is_starting(evidence):
-    """Whether kube-proxy or kubelet has not had the time to write its rules: what is missing may still come."""
+    """Whether kube-proxy or kubelet has not had the time to write its rules: missing ones may still come."""
     families = ((evidence.get("node_kubelet") or {}).get("initialisation") or {}).get("families") or ()
     proxy = evidence.get("node_kube_proxy") or {}
     # The chains name this reason also for a kube-proxy whose syncs all fail, which nothing is gained by waiting for.

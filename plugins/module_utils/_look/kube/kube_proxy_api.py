@@ -32,6 +32,7 @@ _HOOKS = (("raw", "OUTPUT", False), ("mangle", "OUTPUT", False), ("filter", "OUT
           ("security", "INPUT", True))
 _REJECTING = re.compile(r"(blackhole|unreachable|prohibit) (default|[0-9a-f.:/]+)(?: .*?\btable (\S+))?")
 _OF_OUTPUT = re.compile(r"\(hook (?:output|postrouting),")
+_USER, _CGROUP = r"\bskuid (\d{1,10})(?![\d-])", r"\bcgroupv2 level (\d{1,3}) \"([^\"]*)\""
 _BY_SENDER = re.compile(r"whether the rule \"(.*\b(?:cgroupv2|cgroup|skuid|skgid)\b.*)\" of chain (\S+) ")
 
 
@@ -45,20 +46,21 @@ def api_server_of(host, node, section):
     sender = _sender(host, process.pid)
     rows = [row for target in targets for row in _blocks(host, rules, target, sender)]
     places = [_text(target) for target in targets]
+    unread = [name for name, status in sorted(rules.collected.items()) if status not in (OK, ABSENT)]
+    unread += [] if host.find_binary("ip") else ["routes"]
     return {"addresses": places, "source": source, "blocked_by": rows[:_BLOCKS_LIMIT],
-            "because": _because(rows, places, source, rules)}
+            "because": _because(rows, places, source, unread)}
 
 
-def _because(rows, places, source, rules):
+def _because(rows, places, source, unread):
     if rows:
         return "the %s %s (%s) %s its packets to %s" % (
             rows[0]["kind"], rows[0]["text"], rows[0]["place"], "stops" if rows[0]["certain"] else "may stop",
             rows[0]["address"])
     if not places:
         return "the address of the API server is not known: %s" % source
-    unread = any(status not in (OK, ABSENT) for status in rules.collected.values())
     return "no rule and no route of this node stops its packets to %s (%s)%s" % (
-        " and ".join(places), source, ", as far as the rules could be read" if unread else "")
+        " and ".join(places), source, "; not all could be read: %s" % ", ".join(unread) if unread else "")
 
 
 def _targets(host, attempts, process, services):
@@ -146,7 +148,8 @@ def _blocks(host, rules, target, sender):
         if found.family == family:
             rows += _of_rule_set(found, target, sender, len(backends) > 1)
     service = Service(family, target[0], target[1], "tcp", _API_SERVER, [(target[0], target[1], "tcp")], True, True)
-    rows += [_native(row, target) for row in native_rows(host, rules, lambda: ([service], True)) if _is_native(row)]
+    rows += [_native(row, target) for row in native_rows(host, rules, lambda: ([service], True))
+             if _is_native(row, sender)]
     return sorted(rows, key=lambda row: not row["certain"])
 
 
@@ -177,10 +180,18 @@ def _of_rule_set(found, target, sender, by_backend):
     return rows
 
 
-def _is_native(row):
+def _is_native(row, sender):
+    """Whether a row is about packets that the node itself sends, and about this sender where the rule names one."""
     if row["kind"] == "unexpected_drop":
         return bool(_OF_OUTPUT.search(row["detail"]))
-    return row["kind"] == "unjudged_table" and bool(_BY_SENDER.search(row["detail"]))
+    doubted = _BY_SENDER.search(row["detail"]) if row["kind"] == "unjudged_table" else None
+    user, group = (re.search(pattern, doubted.group(1)) if doubted else None for pattern in (_USER, _CGROUP))
+    if user and sender.uid is not None and int(user.group(1)) != sender.uid:
+        return False
+    if group and sender.cgroup is not None:
+        folders = sender.cgroup.strip("/").split("/")[:int(group.group(1))]
+        return "/".join(folders) == group.group(2).strip("/")
+    return bool(doubted)
 
 
 def _native(row, target):

@@ -20,8 +20,8 @@ from ..kube_proxy.mark_values import has_bits
 Packet = collections.namedtuple(
     "Packet", "source destination protocol port states original original_port from_node mark sender")
 Packet.__new__.__defaults__ = (None, None)
-# cgroup: the path of its cgroup (version 2); each is None where it is not known. otherwise: the answer for a match of
-# its cgroup or owner that cannot be decided.
+# cgroup: the path of its cgroup (version 2). Each of the first three is null where it is not known. otherwise: the
+# answer for a match of its cgroup or owner that cannot be decided.
 Sender = collections.namedtuple("Sender", "uid gid cgroup otherwise")
 
 # No pods are behind these interfaces. A virtual address is never routed to lo, and in OUTPUT the first routing counts
