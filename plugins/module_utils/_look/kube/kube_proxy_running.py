@@ -69,8 +69,8 @@ def watch_of(window, sockets, twice=False):
     request for minutes; a watch without a server sends one at least every 30 s (client-go reflector)."""
     connected = None if sockets is None else "%d connections to the API server are established" % sockets["established"]
     if window is None and is_disconnected(sockets):
-        return {"state": "disconnected", "because": "none of %d readings within %d s shows an established connection to "
-                                                    "the API server" % (sockets["readings"], sockets["seconds"])}
+        return {"state": "disconnected", "because": "none of %d readings within %d s shows an established connection "
+                                                    "to the API server" % (sockets["readings"], sockets["seconds"])}
     if window is None:
         because = ("the second reading of its metrics got no answer" if twice else
                    "one reading does not show requests over time; run kube_proxy_facts with window_seconds")
