@@ -151,7 +151,7 @@ ansible_facts:
             outage:
               description:
                 - As RV(kubenode.netfilter.kube_proxy_facts#module:ansible_facts.node_kube_proxy.outage), of the agent's
-                  container.
+                  container; null where the agent runs well.
               returned: always
               type: dict
               contains:
