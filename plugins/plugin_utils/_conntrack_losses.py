@@ -16,7 +16,7 @@ _COUNTS = ("dropped", "evicted", "lines")
 
 def open_losses(section, host, earlier, now):
     """(`{"dropped", "evicted", "lines", "since"}` without settled losses, the state for the next report). A count that
-    the node does not have is None, the state is None where the boot is not known. `earlier` is the state in the
+    the node does not have, and the state where the boot is not known, are None. `earlier` is the state in the
     earlier report, or None; `now` is the start of the run."""
     lost, log = section["lost"], section["kernel_log"]
     counts = dict({name: lost[name] if lost else None for name in _COUNTS[:2]}, lines=log["table_full"])
