@@ -20,6 +20,11 @@ sysctl --quiet --load /etc/sysctl.d/zz-site.conf
 # Hooks: the maintenance met a kubelet that was setting up its chains.
 systemctl --quiet disable --now watch-chains
 maintain-node
+
+# Pods: the packet filter starts once more, with the rules that were saved before this pod was created.
+pod create
+systemctl restart iptables
+
 for tool in iptables ip6tables; do
     $tool -t mangle -X KUBE-IPTABLES-HINT
     for table in mangle nat filter; do $tool -t "$table" -X KUBE-KUBELET-CANARY; done
