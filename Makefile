@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help preflight test test-all unit check quick mutate robust damage kube-proxy lint sanity molecule bench docs golden build slow link clean clean-cache venv venv-dev
+.PHONY: help preflight test test-all unit check quick mutate robust damage kube-proxy real-node lint sanity molecule bench docs golden build slow link clean clean-cache venv venv-dev
 
 PYTHON ?= python3
 INVENTORY ?=
@@ -13,6 +13,7 @@ QUICK ?=
 CHECK ?=
 SITE ?=
 KUBE_PROXY ?=
+KUBERNETES ?=
 # Asked for on the command line alone: names as short as these may be in anybody's environment.
 T =
 K =
@@ -72,6 +73,10 @@ damage: venv-dev link ## All scenarios of damaged live rules; prints how many ar
 kube-proxy: venv-dev link ## Real kube-proxies (KUBE_PROXY="path ..."; none: builds 1.20.2 of Debian) in healthy and broken states, ipvs mode on virtual machines; writes docs/kube-proxy.md (as root; an hour, ONLY=word: some, ARGS=--no-vm: without ipvs mode)
 	@$(TOOLS)/need_packages.sh iptables nftables util-linux iproute2
 	@$(RUN) tests/kube_proxy/run.py --only "$(ONLY)" $(ARGS) $(or $(KUBE_PROXY),$$(tests/kube_proxy/debian_build.sh))
+
+real-node: venv-dev link ## A real cluster of one node (KUBERNETES=folder with kubelet, kube-proxy, kube-apiserver, kube-controller-manager) in broken states, each mended as printed; writes docs/real-node.md (as root; an hour, ONLY=word: some)
+	@$(TOOLS)/need_packages.sh iptables nftables util-linux iproute2 openssl mmdebstrap debian-archive-keyring
+	@$(RUN) tests/real_node/run.py --only "$(ONLY)" $(ARGS) "$(KUBERNETES)"
 
 lint: venv-dev ## ansible-lint, yamllint, vermin, ruff, shellcheck
 	@$(RUN) $(TOOLS)/lint.py
