@@ -107,6 +107,12 @@ ansible_facts:
             hidden_by: {description: The file in use that takes its place., type: str, returned: always, sample: null}
         files_left_out: {description: How many more files there are., type: int,
                          returned: always, sample: 0}
+        attached:
+          description: Running pods that have a network of a plugin, on a live node without a file in C(files); null
+            elsewhere, and where it is not known which pods run.
+          type: int
+          returned: always
+          sample: null
         programs:
           description: Programs that the file in use needs, at most sixteen. An image is not asked for plugins that the
             pod of an agent installs.

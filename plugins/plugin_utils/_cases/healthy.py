@@ -178,7 +178,7 @@ SECTIONS = {
         "runtime": {"name": "containerd", "source": "/etc/containerd/config.toml", "conf_dir": "/etc/cni/net.d",
                     "bin_dirs": ["/opt/cni/bin"]},
         "files": [{"path": "/etc/cni/net.d/10-bridge.conflist", "status": "ok", "used": True, "problem": None,
-                   "network": "pods", "plugins": ["bridge"], "hidden_by": None}], "files_left_out": 0,
+                   "network": "pods", "plugins": ["bridge"], "hidden_by": None}], "files_left_out": 0, "attached": None,
         "programs": [{"name": "bridge", "path": "/opt/cni/bin/bridge", "state": "present",
                       "reason": "/opt/cni/bin/bridge"}],
         "host_local": [{"network": "pods", "file": "/etc/cni/net.d/10-bridge.conflist", "used": True,

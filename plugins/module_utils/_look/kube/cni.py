@@ -23,7 +23,7 @@ def collect_cni(host, node):
                                    "processes": ABSENT, "sandboxes": ABSENT, "service_ranges": ABSENT},
         "file": None, "plugins": [], "name": None, "node_networks": [], "service_ranges": [],
         "service_ranges_source": None, "runtime": None, "files": [], "files_left_out": 0, "programs": [], "agent": None,
-        "host_local": [], "mtu": None,
+        "host_local": [], "mtu": None, "attached": None,
     }
     if node["place"] == "live":
         section["collected"]["routes"], section["node_networks"] = node_networks(host)
@@ -32,6 +32,10 @@ def collect_cni(host, node):
     # If the runtime uses none of the files, the first file is the reason.
     chosen = used or files[:1]
     if not chosen:
+        if node["place"] == "live":
+            from ..cni.attached import attached_pods
+            pods, known = attached_pods(host, node, time.time())
+            section["attached"] = len(pods) if known else None
         return section
     from ..cni.programs import program_rows
     section.update(
@@ -50,7 +54,10 @@ def collect_cni(host, node):
         from ..cni.mtu import mtu_of
         now = time.time()
         entries = chosen[0].config.entries if chosen[0].config else []
-        section["collected"]["processes"], section["agent"] = agent_of(host, node, section["name"], entries, now)
+        # kindnetd configures ptp or bridge; the name in its file identifies it (kubernetes-sigs/kind images/kindnetd).
+        kindnet = chosen[0].config and chosen[0].config.name == "kindnet"
+        section["collected"]["processes"], section["agent"] = agent_of(
+            host, node, "kindnet" if kindnet else section["name"], entries, now)
         section["collected"]["sandboxes"], section["host_local"] = host_local_of(host, files, used, runtime, now)
         section["mtu"] = mtu_of(host, files, used)
     return section

@@ -6,8 +6,10 @@
 import json
 
 import node_tree
+import pytest
 from node_manifests import DEBIAN, merged, process
 from node_sections import collect_sections
+from pod_networks import BRIDGE, pods
 
 
 def look(tree):
@@ -53,3 +55,21 @@ def test_the_past_of_an_agent(tmp_path):
     assert (found["restarts"], found["oom_kills"], found["oom_killed_recently"], found["process"]) == (
         2, 2, True, "calico-node in pod kube-system/calico-node-x")
     assert found["previous_started_seconds_ago"] > 1e6
+
+
+@pytest.mark.parametrize("files, running, attached", [
+    ({}, True, 2), ({}, False, 0), ({"etc/cni/net.d/10-x.conflist": conf("bridge")}, True, None)])
+def test_pods_on_a_node_without_a_configuration(files, running, attached, tmp_path):
+    macvlan = [dict(BRIDGE, type="macvlan", ipMasq=False)]
+    tree = node_tree.unpack(merged(DEBIAN, pods([1, 2], plugins=macvlan, running=running), files), tmp_path)
+    assert collect_sections(["cni"], tree, "live")["node_cni"]["attached"] == attached
+
+
+@pytest.mark.parametrize("name, agent, runs, running", [
+    ("kindnet", "kindnetd", True, True), ("kindnet", "kindnetd", False, False), ("pods", None, True, None)])
+def test_the_agent_of_kindnet(name, agent, runs, running, tmp_path):
+    config = json.dumps({"name": name, "plugins": [{"type": "ptp", "ipMasq": False}]})
+    tree = node_tree.unpack(merged(DEBIAN, {"etc/cni/net.d/10-kindnet.conflist": config, "proc/uptime": "9000.0 1.0\n"},
+                                   process(700, "kindnetd", ("/bin/kindnetd",)) if runs else {}), tmp_path)
+    found = live(tree)
+    assert (found and (found["name"], found["running"])) == (agent and (agent, running))
