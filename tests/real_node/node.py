@@ -19,7 +19,8 @@ NAMESPACES = ("unshare", "--pid", "--mount", "--net", "--uts", "--ipc", "--cgrou
 # kubelet wants these values and may not change the machine's, so it finds files with them in their place.
 SYSCTLS = {"vm/overcommit_memory": 1, "vm/panic_on_oom": 0, "kernel/panic": 10, "kernel/panic_on_oops": 1,
            "kernel/keys/root_maxkeys": 1000000, "kernel/keys/root_maxbytes": 25000000}
-DEVICES = {"null": "1 3", "zero": "1 5", "full": "1 7", "random": "1 8", "urandom": "1 9", "tty": "5 0", "kmsg": "1 11"}
+# kmsg is a second /dev/null: the node must not take messages about other nodes of this kernel for its own.
+DEVICES = {"null": "1 3", "zero": "1 5", "full": "1 7", "random": "1 8", "urandom": "1 9", "tty": "5 0", "kmsg": "1 3"}
 ON_MEMORY = ("run", "tmp", "var/lib/containerd", "var/lib/kubelet", "var/log/pods")
 BOOT_SECONDS = 120
 

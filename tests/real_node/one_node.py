@@ -3,10 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A cluster of one node, and the requests of its users."""
 
+import contextlib
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
+import urllib.error
 
 import cgroups
 import inside_namespaces
@@ -19,7 +22,9 @@ from node import Node, NotDone
 
 HERE = pathlib.Path(__file__).resolve().parent
 REQUESTS = 20
-READY_SECONDS = 240
+# Three behind the Services, the client, and that of kube-proxy.
+PODS = 5
+READY_SECONDS, SERVED_SECONDS = 240, 90
 # {letter of the tables: (where the client is, address)}
 USERS = {
     "P": ("pod", "%s:80" % network.WEB_SERVICE),
@@ -86,12 +91,14 @@ class Cluster:
         for thing in workloads.services():
             self.control.apply("/api/v1/namespaces/default/services/" + thing["metadata"]["name"], thing)
         self.wait_for_pods()
+        self.node.wait_until(lambda: not any(count != 0 for count in self.lost_requests().values()),
+                             "all requests are answered", SERVED_SECONDS)
 
-    def wait_for_pods(self, seconds=READY_SECONDS):
-        """Wait until every pod is Ready, none is going, and kube-proxy serves the Services."""
-        self.control.wait_for("/api/v1/pods", lambda pods: len(pods["items"]) >= 5 and all(
+    def wait_for_pods(self, count=PODS):
+        """Wait until there are that many pods, all Ready and none about to end."""
+        self.control.wait_for("/api/v1/pods", lambda pods: len(pods["items"]) >= count and all(
             "deletionTimestamp" not in pod["metadata"] and _is_ready(pod) for pod in pods["items"]),
-            "all pods are Ready", seconds)
+            "%d pods are Ready" % count, READY_SECONDS)
 
     def delete_pods(self, namespace, labels):
         self.control.call("DELETE", "/api/v1/namespaces/%s/pods?labelSelector=%s&gracePeriodSeconds=1" % (
@@ -118,22 +125,26 @@ class Cluster:
         return {name: found.get(name) for name in USERS}
 
     def stop_node(self):
-        if self.node:
-            self.node.stop()
-            cgroups.remove(self.node.cgroups)
-            subprocess.run(["umount", "-l", str(self.node.root)], stderr=subprocess.DEVNULL, check=False)
-            # Its pods are gone with it; the controllers make new ones for the next node.
-            self.control.call("DELETE", "/api/v1/nodes/" + network.HOSTNAME)
-            for namespace in ("default", "kube-system"):
-                for pod in self.control.call("GET", "/api/v1/namespaces/%s/pods" % namespace)["items"]:
-                    self.control.call("DELETE", "/api/v1/namespaces/%s/pods/%s?gracePeriodSeconds=0" % (
-                        namespace, pod["metadata"]["name"]))
-            self.node = None
+        """End the node and its pods; the controllers make new pods for the next node."""
+        if not self.node:
+            return
+        self._end_node()
+        paths = ["/api/v1/nodes/" + network.HOSTNAME]
+        for pod in self.control.call("GET", "/api/v1/pods")["items"]:
+            paths.append("/api/v1/namespaces/%(namespace)s/pods/%(name)s?gracePeriodSeconds=0" % pod["metadata"])
+        for path in paths:
+            with contextlib.suppress(urllib.error.HTTPError):  # A controller deletes them, too.
+                self.control.call("DELETE", path)
+
+    def _end_node(self):
+        self.node.stop()
+        cgroups.remove(self.node.cgroups)
+        shutil.rmtree(str(self.node.run), ignore_errors=True)
+        self.node = None
 
     def stop(self):
         if self.node:
-            self.node.stop()
-            cgroups.remove(self.node.cgroups)
+            self._end_node()
         self.control.stop()
         if self.outside:
             self.outside.kill()

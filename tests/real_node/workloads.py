@@ -60,7 +60,7 @@ def proxy(image=PROXY):
                 {"name": "lib-modules", "hostPath": {"path": "/lib/modules", "type": "DirectoryOrCreate"}}]}}}}
 
 
-def deployment(name, replicas, command, ports=()):
+def deployment(name, replicas, command, ports=(), **more):
     labels = {"app": name}
     return {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "default"},
@@ -68,13 +68,15 @@ def deployment(name, replicas, command, ports=()):
             "metadata": {"labels": labels}, "spec": {
                 "nodeName": network.HOSTNAME, "automountServiceAccountToken": False, "enableServiceLinks": False,
                 "terminationGracePeriodSeconds": 1,
-                "containers": [{"name": name, "image": PODS, "imagePullPolicy": "Never", "command": command,
-                                "ports": list(ports)}]}}}}
+                "containers": [dict(more, name=name, image=PODS, imagePullPolicy="Never", command=command,
+                                    ports=list(ports))]}}}}
 
 
 def web(replicas=3):
     return deployment("web", replicas, ["/usr/bin/python3", "-c", ANSWER % network.WEB_PORT, "of-web"],
-                      [{"containerPort": network.WEB_PORT}])
+                      [{"containerPort": network.WEB_PORT}], readinessProbe={
+                          "httpGet": {"path": "/", "port": network.WEB_PORT}, "periodSeconds": 2,
+                          "failureThreshold": 60})
 
 
 def client():
