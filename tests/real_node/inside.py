@@ -53,10 +53,9 @@ class Run:
 
     def _node_for(self, state):
         mode = state.get("mode", "iptables")
-        if not self.clean or mode != self.mode or state.get("new_node"):
+        if not self.clean or mode != self.mode:
             self.cluster.start_node(mode)
             self.mode = mode
-            time.sleep(state.get("age", 5))
 
     def _judge(self, name, playbook="audit", options=None):
         return audit.judge(self.cluster.node, self.reports / name, playbook, options)
@@ -75,10 +74,10 @@ class Run:
                 if command is None:
                     return printed, "%s does not print %s" % (mend["check"], mend["prints"])
                 printed.append(command)
-                if "does" in mend:
-                    actions.take(self.cluster, mend["does"])
-                else:
-                    self.cluster.node.must(command)
+                try:
+                    actions.take(self.cluster, mend.get("does", [{"run": command}]))
+                except NotDone as error:
+                    return printed, "%s" % error
             else:
                 actions.take(self.cluster, [mend])
         return printed, None

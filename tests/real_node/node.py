@@ -82,8 +82,6 @@ class Node:
             "mount -t tmpfs -o mode=755 tmpfs dev; {devices}mkdir dev/pts dev/shm; ln -s /proc/self/fd dev/fd; "
             "mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts; ln -s pts/ptmx dev/ptmx; "
             "mount -t tmpfs tmpfs dev/shm; {memory}chmod 1777 tmp; hostname {name}; "
-            "for key in net.bridge.bridge-nf-call-iptables net.bridge.bridge-nf-call-ip6tables net.ipv4.ip_forward "
-            "net.ipv6.conf.all.forwarding; do sysctl -qw $key=1; done; "
             "pivot_root . .; umount -l .; mount --make-rshared /; "
             "exec env -i container=namespaces PATH=/usr/sbin:/usr/bin:/sbin:/bin /sbin/init --log-target=journal"
         ).format(

@@ -48,6 +48,11 @@ CNI = {"cniVersion": "1.0.0", "name": "pods", "plugins": [
      "ipam": {"type": "host-local", "ranges": [[{"subnet": network.PODS}], [{"subnet": network.PODS6}]],
               "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}},
     {"type": "portmap", "capabilities": {"portMappings": True}, "snat": True}]}
+SYSCTLS = """net.ipv4.ip_forward = 1
+net.ipv6.conf.all.forwarding = 1
+net.bridge.bridge-nf-call-iptables = 1
+net.bridge.bridge-nf-call-ip6tables = 1
+"""
 CNI_FILE = "/etc/cni/net.d/10-bridge.conflist"
 # Units that would run in the middle of a state, and mounts of the whole machine.
 MASKED = ("etcd.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer "
@@ -73,6 +78,7 @@ def all_files(token):
         "etc/hosts": "127.0.0.1 localhost\n%s %s\n" % (network.NODE, network.HOSTNAME),
         "etc/resolv.conf": "nameserver %s\n" % network.OUTSIDE,
         "etc/machine-id": "5f0c2b8e6c0d4a54a5d1f3b2c7e9a801\n",
+        "etc/sysctl.d/99-kubernetes.conf": SYSCTLS,
         "etc/kubernetes/kubelet.conf": kubeconfig("system:node:" + network.HOSTNAME, token),
         "etc/kubernetes/manifests/.keep": "",
         "var/lib/kubelet-config/config.yaml": json.dumps(KUBELET_CONFIG, indent=1),

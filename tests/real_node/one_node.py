@@ -35,8 +35,6 @@ USERS = {
 }
 LIBM = ["usr/lib/x86_64-linux-gnu/libm.so.6"]
 PROTOCOLS = ["etc/protocols"]
-
-
 # A line each.
 VERSIONS = ("systemctl --version | head -n 1; iptables --version; nft --version; containerd --version; "
             "runc --version | head -n 1; etcd --version | head -n 1; kubelet --version")

@@ -22,7 +22,7 @@ import table
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue
 
 STATES = table.read_states()
-CHECKS = {check["id"]: check for check in _catalogue.builtin_checks()}
+CHECKS = _catalogue.catalogue()
 GOOD = {"lost": {"P": 0, "A": 0}, "first": None, "cause": None, "green": True, "seconds": 9}
 BROKEN = dict(GOOD, lost={"P": 20, "A": 0}, first="CHAIN005 a", cause="CHAIN005 a", printed=["iptables -D x"],
               mend_problem=None, lost_after={"P": 0, "A": 0}, left=[])
@@ -55,7 +55,7 @@ def test_steps_checks_and_expressions_of_a_state_exist(state):
     for mend in mends:
         if "check" in mend:
             assert mend["check"] in CHECKS and re.compile(mend["prints"])
-    assert state.get("silent") or {CHECKS[check]["severity"] for check in state["cause"]} & {"high"}
+    assert state.get("silent") or {CHECKS[check].severity for check in state["cause"]} & {"high"}
 
 
 def test_names_of_states_are_unique():
