@@ -264,8 +264,9 @@ ansible_facts:
                     sample: 1}
             detail: {description: Its fault., type: str, returned: always, sample: the rule has lost its match}
             repair:
-              description: The command that deletes the rule or sets the policy, without characters that a shell reads;
-                or how to delete the rule by its number. Null where no single command repairs it.
+              description: The command that deletes the rule, sets the policy, or makes kube-proxy write all its rules,
+                for a person to paste; or how to delete the rule by its number. Null where no single command repairs
+                it.
               type: str
               returned: always
               sample: iptables-nft -w 5 -t filter -D KUBE-FIREWALL -j DROP

@@ -10,10 +10,14 @@ shell passes on unchanged; the rule is otherwise deleted by its number.
 import re
 
 from .._parse.iptables.save_rule import tokens
+from .kube_proxy.anchor_table import CANARY, KUBELET_CANARY
 from .observation import TEXT_LIMIT
 
 # Kinds whose fault is one rule that its owner does not delete, or that has no owner in Kubernetes.
-_OF_ONE_RULE = ("lost_match", "untracked", "mark_cleared", "foreign_jump")
+_OF_ONE_RULE = ("lost_match", "untracked", "mark_cleared", "foreign_jump", "anchor_shadowed", "unexpected_drop")
+# Kinds that the owner of the chain repairs when it writes all its rules, as it does after its canary is deleted.
+_OF_OWNER = ("anchor_missing", "half_repaired", "emptied_chain", "empty_service_chain", "unsound_endpoint")
+_OF_KUBELET = ("KUBE-FIREWALL", "KUBE-MARK-DROP")
 # Neither $, ` and \ nor what bash reads in double quotes (!), nor = and ~, which zsh expands at the start of a word.
 _SAFE = re.compile(r'(?:[A-Za-z0-9_./:,+@%-]+|!|"[A-Za-z0-9_./:,+@%= -]*")\Z')
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*\Z")
@@ -29,19 +33,29 @@ def with_repair(row, programs):
 def _repair(row, programs):
     kind, table, chain = row["kind"], row["table"], row["chain"]
     known = bool(_NAME.match(chain))
+    if known and _TABLE.match(table) and row["text"] == "policy drop":
+        return "nft 'add chain %s %s { policy accept; }'" % (table, chain)
     if kind in _OF_ONE_RULE and _TABLE.match(table):
         return ("nft -a list chain %s %s shows the handle of the rule, and nft delete rule %s %s handle HANDLE deletes "
                 "it" % (table, chain, table, chain)) if known else None
     program = programs.get((row["family"], row["backend"])) or _program(row["family"], row["backend"])
     if kind == "forward_drop":
         return "%s -w 5 -P FORWARD ACCEPT" % program
+    if kind in _OF_OWNER and _NAME.match(table):
+        return "%s -w 5 -t mangle -X %s" % (program, KUBELET_CANARY if _of_kubelet(row) else CANARY)
     if kind not in _OF_ONE_RULE or not known or not _NAME.match(table):
         return None
+    if row["text"] == ":%s DROP" % chain:
+        return "%s -w 5 -t %s -P %s ACCEPT" % (program, table, chain)
     words = tokens(row["text"]) if len(row["text"]) < TEXT_LIMIT else None
     if words and words[:2] == ["-A", chain] and all(map(_SAFE.match, words)):
         return "%s -w 5 -t %s -D %s" % (program, table, " ".join(words[1:]))
     return ("%s -w 5 -t %s -L %s -n --line-numbers shows the number of the rule, and %s -w 5 -t %s -D %s NUMBER "
             "deletes it" % (program, table, chain, program, table, chain))
+
+
+def _of_kubelet(row):
+    return any(name in (row["chain"], row["text"].rpartition(" -j ")[2]) for name in _OF_KUBELET)
 
 
 def _program(family, backend):
