@@ -24,15 +24,17 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import collect_xtables_lock
 
 
+def sections(arguments, root="/", place="live", **options):
+    host, node = tree.open_tree(root, place)
+    if arguments[0] == "--window":
+        seconds = int(arguments[1])
+        return {"node_kube_proxy": collect_kube_proxy_facts(host, node, seconds),
+                "node_xtables_lock": collect_xtables_lock(host, node, window_seconds=seconds)}
+    return look_at_node.collect_from(host, node, arguments, **options)
+
+
 def main():
-    host, node = tree.open_tree("/", "live")
-    if sys.argv[1] == "--window":
-        seconds = int(sys.argv[2])
-        sections = {"node_kube_proxy": collect_kube_proxy_facts(host, node, seconds),
-                    "node_xtables_lock": collect_xtables_lock(host, node, window_seconds=seconds)}
-    else:
-        sections = look_at_node.collect_from(host, node, sys.argv[1:])
-    print(json.dumps(sections))
+    print(json.dumps(sections(sys.argv[1:])))
 
 
 if __name__ == "__main__":

@@ -67,6 +67,12 @@ def test_real_connections_filled_the_table_and_were_dropped(findings, node):
         assert int(re.match(r"since boot: (\d+) packets dropped", full["CTRACK003"]).group(1)) >= 100
 
 
+def test_modules_that_are_not_loaded_on_demand_are_loaded_by_the_role(findings, node):
+    """docs/fixes.md counts on this."""
+    failed = [{check for check, _subject in findings(label, "fail")} for label in ("broken", "safe")]
+    assert ("KMOD003" in failed[0]) == bool(UNLOADED[node]) and "KMOD003" not in failed[1]
+
+
 def test_what_is_safe_touches_no_file_of_others(snapshot):
     assert changed(snapshot, "broken", "safe") <= OWN_FILES
 
