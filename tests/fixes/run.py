@@ -72,12 +72,12 @@ def main():
         import trial  # noqa: F401  before the workers are forked: none of them imports it again
     with concurrent.futures.ProcessPoolExecutor(AT_ONCE) as pool:
         binary = os.path.abspath(asked.binary or "/bin/false")
-        running = {pool.submit(tried, (row, place, binary)): (row["check"], place) for row, place in todo}
+        running = {pool.submit(tried, (row, place, binary)): (row, place) for row, place in todo}
         for future in concurrent.futures.as_completed(running):
-            (check, place), outcome = running[future], future.result()
-            print("%-10s %-8s %s" % (check, place, outcome), flush=True)
-            wrong += not outcome.get("mended")
-            outcomes.setdefault(check, {})[place] = {key: outcome[key] for key in fixes_page.KEPT if key in outcome}
+            (row, place), outcome = running[future], future.result()
+            print("%-10s %-8s %s" % (row["check"], place, outcome), flush=True)
+            wrong += not fixes_page.mends(row, outcome)
+            outcomes.setdefault(row["check"], {})[place] = {key: outcome[key] for key in fixes_page.KEPT if key in outcome}
             OUTCOMES.write_text(json.dumps(outcomes, indent=1, sort_keys=True) + "\n", "utf-8")
     PAGE.write_text(fixes_page.text(rows, outcomes), "utf-8")
     return 1 if wrong else 0

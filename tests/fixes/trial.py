@@ -26,7 +26,8 @@ PAUSE_SECONDS, LONGEST_SECONDS = 3, 1800
 
 
 def tried(row, place, binary):
-    """What came of a row in a place: {ran, by_hand, mended, seconds, left, outputs, finding} or {not_tried: reason}."""
+    """What came of a row in a place: {not_tried: reason}, or what was `ran` and done `by_hand`, whether the check
+    `passes` afterwards, which high checks are `left`, and more to print."""
     try:
         return namespaces.run_apart(lambda: _tried(row, place, binary), LONGEST_SECONDS)
     except AssertionError as error:
@@ -63,7 +64,7 @@ class Trial:
         own, left = self._look_until(_passes, row.get("within", 0))
         return {"ran": [text for kind, text, _steps in done if kind == "printed"],
                 "by_hand": [text for kind, text, _steps in done if kind == "by hand"],
-                "mended": _passes(own) and not set(left) - set(row.get("also", ())),
+                "passes": _passes(own),
                 "seconds": round(time.monotonic() - began), "left": left, "outputs": outputs, "now": _words(own)}
 
     def _do(self, step):

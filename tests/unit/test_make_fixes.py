@@ -101,8 +101,10 @@ def test_what_is_not_printed_is_not_run(part):
 
 
 @pytest.mark.parametrize("outcomes, verdict", [
-    ({"nft": {"mended": True}, "legacy": {"mended": True}}, "mended"),
-    ({"nft": {"mended": True}, "legacy": {"mended": False}}, "not mended"),
-    ({"nft": {"mended": True}, "legacy": {"not_tried": "x"}}, "mended"), ({"nft": {"not_tried": "x"}}, "not tried")])
+    ({"nft": {"passes": True, "left": []}, "legacy": {"passes": True, "left": ["A"]}}, "mended"),
+    ({"nft": {"passes": True, "left": []}, "legacy": {"passes": True, "left": ["B"]}}, "not mended"),
+    ({"nft": {"passes": True, "left": []}, "legacy": {"passes": False, "left": []}}, "not mended"),
+    ({"nft": {"passes": True, "left": []}, "legacy": {"not_tried": "x"}}, "mended"),
+    ({"nft": {"not_tried": "x"}}, "not tried"), ({}, "not tried")])
 def test_a_fix_mends_where_it_mends_in_each_place(outcomes, verdict):
-    assert fixes_page.verdict({"node": "rules", "places": ["nft", "legacy"]}, outcomes) == verdict
+    assert fixes_page.verdict({"node": "rules", "places": ["nft", "legacy"], "also": ["A"]}, outcomes) == verdict
