@@ -95,7 +95,7 @@ def test_damage_is_told_and_examples_are_limited(tmp_path):
     assert [row["kind"] for row in section["observations"]].count("empty_service_chain") == 2
     repairs = {row["kind"]: row["repair"] for row in section["observations"]}
     assert repairs["lost_match"].endswith(" -w 5 -t nat -D KUBE-POSTROUTING -j RETURN")
-    assert repairs["empty_service_chain"] is None
+    assert repairs["empty_service_chain"].endswith(" -w 5 -t mangle -X KUBE-PROXY-CANARY")
 
 
 def test_a_repair_has_the_program_beside_the_one_that_printed_the_rules():
