@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The steps that bring a node into a state, `{name of the step: value}`: those of real kube-proxies, and these."""
 
+import importlib
 import os
 import subprocess
 
 import damaged_nodes
 import look
 import looks
-import node_manifests
 import node_processes
 import node_tree
 import pods
@@ -58,15 +58,21 @@ def damage(node, commands):
 
 
 def tree(node, layers):
-    """Look at an image in place of this node: layers as in tests/looks, with the names of node_manifests."""
+    """Look at an image in place of this node: {fixture: layers as in tests/looks, with the names of the fixture}."""
     node.root, node.kind = "/tree", "image"
-    node_tree.unpack(node_tree.merged(*map(_layer, layers)), node.root)
+    (fixture, parts), = layers.items()
+    node_tree.unpack(node_tree.merged(*(_layer(importlib.import_module(fixture), part) for part in parts)), node.root)
 
 
 def live_tree(node, layers):
     """As tree, of a node whose /proc is in the layers."""
     tree(node, layers)
     node.kind = "live"
+
+
+def end(node, _what):
+    """End kube-proxy."""
+    node.stop_kube_proxy()
 
 
 def arguments(node, more):
@@ -80,10 +86,12 @@ def bundle(node, folder):
     os.makedirs(folder + BUNDLE_RULES)
 
 
-def _layer(layer):
+def _layer(fixture, layer):
     name = layer if isinstance(layer, str) else next(iter(layer))
-    made = getattr(node_manifests, name, None)
-    return looks.manifest(layer) if made is None else made(*layer[name]) if callable(made) else made
+    made = getattr(fixture, name, None)
+    if callable(made):
+        return made(**layer[name]) if isinstance(layer[name], dict) else made(*layer[name])
+    return looks.manifest(layer) if made is None else made
 
 
 def paste(_node, command):
@@ -103,4 +111,4 @@ def _environment(node):
 
 
 STEPS = dict(steps.ACTIONS, **pods.STEPS)
-STEPS.update({step.__name__: step for step in (arguments, bundle, damage, live_tree, paste, rules, tree)})
+STEPS.update({step.__name__: step for step in (arguments, bundle, damage, end, live_tree, paste, rules, tree)})
