@@ -112,7 +112,10 @@ def main():
     wrong = 0
     with contextlib.ExitStack() as stack:
         stack.callback(cluster.stop)
-        cluster.start()
+        try:
+            cluster.start()
+        except NotDone as error:
+            sys.exit("real-node: the control plane did not start: %s" % error)
         run = Run(cluster, table.RESULTS / "reports")
         for state in states:
             row = run.row(state)
