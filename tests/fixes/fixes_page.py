@@ -36,7 +36,8 @@ def text(rows, outcomes):
     verdicts = {row["check"]: verdict(row, outcomes.get(row["check"], {})) for row in rows}
     lines = ["| check | state | where | commands, as printed | by hand | mended |", "| --- " * 6 + "|"]
     lines += [line for row in rows for line in _lines(row, outcomes.get(row["check"], {}))]
-    untried = ["| %s | %s |" % (row["check"], _cell(row.get("not_tried") or "not run yet, or its state was not reached, see above"))
+    other = "not run yet, or its state was not reached, see above"
+    untried = ["| %s | %s |" % (row["check"], _cell(row.get("not_tried") or other))
                for row in rows if verdicts[row["check"]] == "not tried"]
     counts = collections.Counter(verdicts.values())
     return "%s\n## Numbers\n\n%d checks of severity high: %s.\n\n## Tried\n\n%s\n\n## Not tried\n\n%s\n" % (
@@ -88,7 +89,8 @@ def _mended(row, outcome):
         return "**state not reached**: " + outcome["not_tried"][:200]
     if not mends(row, outcome):
         return "**no**, failing: " + ", ".join(outcome["left"] or [row["check"]])
-    return "yes" + ("; beside the fix fails: " + ", ".join(outcome["left"]) if outcome["left"] else "")
+    yes = "yes, the check is %s here" % row["becomes"] if "becomes" in row else "yes"
+    return yes + ("; beside the fix fails: " + ", ".join(outcome["left"]) if outcome["left"] else "")
 
 
 def _line(row, *cells):

@@ -77,7 +77,8 @@ def main():
             (row, place), outcome = running[future], future.result()
             print("%-10s %-8s %s" % (row["check"], place, outcome), flush=True)
             wrong += not fixes_page.mends(row, outcome)
-            outcomes.setdefault(row["check"], {})[place] = {key: outcome[key] for key in fixes_page.KEPT if key in outcome}
+            kept = {key: outcome[key] for key in fixes_page.KEPT if key in outcome}
+            outcomes.setdefault(row["check"], {})[place] = kept
             OUTCOMES.write_text(json.dumps(outcomes, indent=1, sort_keys=True) + "\n", "utf-8")
     PAGE.write_text(fixes_page.text(rows, outcomes), "utf-8")
     return 1 if wrong else 0

@@ -27,7 +27,7 @@ ROWS = run.read_rows()
 HIGH = {check["id"]: check for _subject, checks in checks_page.subjects() for check in checks
         if check["severity"] == "high"}
 KEYS = {"check", "state", "node", "since", "before", "places", "services", "arguments", "sections", "policy", "window",
-        "does", "seen_within", "fix", "within", "also", "vm", "states", "real_node", "not_tried"}
+        "does", "seen_within", "fix", "within", "becomes", "also", "vm", "states", "real_node", "not_tried"}
 
 
 def test_each_check_of_severity_high_has_one_row():
