@@ -47,3 +47,12 @@ def test_the_printed_command_mends(broken, high, cause, command, instead, then, 
         pytest.skip("no iptables of this backend")
     proved(scene(backend=backend, broken=broken, command=command, instead=instead, then=then, keeps=keeps),
            high, cause, command, after)
+
+
+@needs_mounts
+def test_a_deleted_table_of_nftables_mode():
+    found = scene(backend="nftables", broken="nft delete table ip kube-proxy", command="", instead="true",
+                  then="kube-proxy", keeps=False)
+    proved(found, ["CHAIN001", "KPROXY006", "KPROXY015"],
+           "kube-proxy runs in nftables mode, but this table does not exist", "", [])
+    assert found[0][0]["remediation"].startswith("Restart kube-proxy") and "CANARY" not in found[0][0]["remediation"]
