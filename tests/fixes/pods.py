@@ -43,7 +43,8 @@ def add_pods(_node, numbers):
 
 
 def delete_pods(_node, numbers):
-    """Delete pods as kubelet does, whatever is left of their rules."""
+    """Delete pods as kubelet does. The plugin bridge of Debian 12 fails where its chain is missing; a controller creates
+    the new pod all the same."""
     for number in numbers:
         for plugin in reversed(PLUGINS):
             _call("DEL", number, plugin, None)
@@ -67,9 +68,9 @@ def _call(command, number, plugin, previous):
         universal_newlines=True, timeout=60, check=False, env=dict(
             os.environ, CNI_COMMAND=command, CNI_CONTAINERID=pod_networks.sandbox(number), CNI_PATH="/opt/cni/bin",
             CNI_NETNS="/run/netns/pod-%d" % number, CNI_IFNAME="eth0"))
-    if done.returncode:
+    if done.returncode and command == "ADD":
         raise NotDone("%s %s: %s" % (plugin["type"], command, done.stdout or done.stderr))
-    return json.loads(done.stdout or "null")
+    return json.loads(done.stdout or "null") if command == "ADD" else None
 
 
 STEPS = {step.__name__: step for step in (configure, add_pods, delete_pods)}
