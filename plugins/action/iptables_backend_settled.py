@@ -11,7 +11,8 @@ from ..plugin_utils._looking import LookingAction
 from ..plugin_utils._render.text import escaped
 
 PAUSE_SECONDS = 10
-_SECTIONS = ["BACKEND", "CHAIN", "HOOK"]
+# A reboot creates the pods anew, and with them the rules of each.
+_SECTIONS = ["BACKEND", "CHAIN", "HOOK", "CNI"]
 
 
 class ActionModule(LookingAction):
