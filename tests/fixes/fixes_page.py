@@ -53,7 +53,7 @@ def verdict(row, outcomes):
 
 
 def mends(row, outcome):
-    """Whether the check passes after the fix, with no other high check failing but those that the row expects."""
+    """Whether the check passes after the fix, with no other high check failing but the expected ones of the row."""
     return outcome.get("passes", False) and not set(outcome["left"]) - set(row.get("also", ()))
 
 

@@ -43,8 +43,8 @@ def add_pods(_node, numbers):
 
 
 def delete_pods(_node, numbers):
-    """Delete pods as kubelet does. The plugin bridge of Debian 12 fails where its chain is missing; a controller creates
-    the new pod all the same."""
+    """Delete pods as kubelet does. The plugin bridge of Debian 12 fails where its chain is missing; a controller
+    creates the new pod all the same."""
     for number in numbers:
         for plugin in reversed(PLUGINS):
             _call("DEL", number, plugin, None)

@@ -45,7 +45,7 @@ def version_of(binary):
 
 
 def attempts(rows, version, words):
-    """(row, place) of each attempt that a kube-proxy of this version can make; [] is none."""
+    """(row, place) of each attempt that a kube-proxy of this version can make."""
     return [(row, place) for row in rows if "node" in row and any(map(row["check"].startswith, words))
             and (row["node"] != "kube-proxy" or version and version >= row.get("since", []))
             for place in row.get("places", ["nft"])]

@@ -16,7 +16,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess,
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
 
 CHECKS = _selection.chosen_checks()
-# What is looked at, where a row does not name it.
+# Sections that are looked at, where a row names none.
 LOOKS = {"rules": ["iptables_chains"],
          "kube-proxy": ["iptables_backend", "iptables_chains", "ipvs", "kube_proxy", "kubelet", "xtables_lock"]}
 # The steps between `before` and `does` of a row.

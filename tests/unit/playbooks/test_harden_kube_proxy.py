@@ -21,7 +21,8 @@ OLD = ("iptables-mode/kube-proxy-1.30.5/nft/small", "")
 @pytest.fixture
 def node(tmp_path):
     """A function from a play and a scene to [exit code, output, rules of kube-proxy in nat, how often it was started];
-    all hosts of the play are one flushed node."""
+    all hosts of the play are one flushed node. With one fork they answer in the order of the inventory, and so they
+    take their turns."""
     def played(play, hosts="node,", pipelining=True, **scene):
         given = {"ansible_python_interpreter": sys.executable, "node_assess_place": "live", "folder": str(tmp_path)}
         command = [sys.executable, "-m", "ansible", "playbook", str(fleets.PLAYS / play), "-i", hosts, "-c", "local",
@@ -33,7 +34,7 @@ def node(tmp_path):
              flushed_node.__file__, str(tmp_path), json.dumps(scene)],
             stdout=subprocess.PIPE, universal_newlines=True, check=True,
             env=dict(os.environ, PYTHONPATH=python_path(), ANSIBLE_COLLECTIONS_PATH=str(fleets.TOP / ".build"),
-                     ANSIBLE_NOCOLOR="1", ANSIBLE_HOME=str(tmp_path / "home"),
+                     ANSIBLE_NOCOLOR="1", ANSIBLE_FORKS="1", ANSIBLE_HOME=str(tmp_path / "home"),
                      ANSIBLE_CONNECTION_PLUGINS=str(fleets.PLUGINS), KUBENODE_FOLDER=str(tmp_path),
                      KUBENODE_PIPELINING="yes" if pipelining else "no")).stdout)
     return played
