@@ -18,6 +18,7 @@ import table
 from one_node import Cluster
 from node import NotDone
 
+
 class Run:
     """`reports` is the folder for the reports of the collection."""
 
