@@ -127,8 +127,8 @@ def _kept(evidence, required, with_evidence):
 
 def _conntrack_fact(requirements, earlier):
     """The options from which a fix computes the table size, and what the report keeps: the peak and the losses."""
-    known = (requirements or {}).get("conntrack") or {"size": None, "options": None,
-                                                            "losses_state": earlier.get("losses")}
+    known = (requirements or {}).get("conntrack") or {
+        "size": None, "options": None, "losses_state": earlier.get("losses")}
     peak = (known["size"] or {}).get("peak") or 0
     return {"run": _run.ID, "peak": max(peak, earlier.get("peak", 0)), "losses": known["losses_state"],
             "options": known["options"]}

@@ -65,8 +65,12 @@ def is_state(value):
         numbers = [value[key][name] for key in ("counted", "settled") for name in _COUNTS]
         times = [value["changed_at"]] + [value["settled_at"]] * (value["settled_at"] is not None)
         return (isinstance(value["boot_id"], str) and bool(times[1:] or not any(value["settled"].values()))
-                and all(type(number) is int and number >= 0 for number in numbers)
-                and (value["limit"] is None or type(value["limit"]) is int)
+                and all(_is_count(number) for number in numbers)
+                and (value["limit"] is None or _is_count(value["limit"]))
                 and all(datetime.datetime.fromisoformat(time).utcoffset() == datetime.timedelta(0) for time in times))
     except (TypeError, KeyError, ValueError):
         return False
+
+
+def _is_count(value):
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -85,8 +85,8 @@ class Node:
             "pivot_root . .; umount -l .; mount --make-rshared /; "
             "exec env -i container=namespaces PATH=/usr/sbin:/usr/bin:/sbin:/bin /sbin/init --log-target=journal"
         ).format(
-                tree=self.tree, run=self.run, sysctls=sysctls, hierarchies=hierarchies, devices=devices, memory=memory,
-                name=network.HOSTNAME)
+            tree=self.tree, run=self.run, sysctls=sysctls, hierarchies=hierarchies, devices=devices, memory=memory,
+            name=network.HOSTNAME)
 
     def _find_pid(self):
         if self.process.poll() is not None:

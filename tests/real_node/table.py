@@ -101,4 +101,3 @@ def machine():
 def write(states):
     PAGE.write_text("\n".join([HEAD, "## The machine\n", machine(), "## The states\n", table(states)]),
                     encoding="utf-8")
-

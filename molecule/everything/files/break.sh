@@ -22,7 +22,7 @@ systemctl --quiet disable --now watch-chains
 maintain-node
 
 # Pods: the packet filter starts once more, with the rules that were saved before this pod was created.
-pod create
+python3 /usr/local/lib/pod create
 systemctl restart iptables
 
 for tool in iptables ip6tables; do

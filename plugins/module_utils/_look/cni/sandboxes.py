@@ -120,8 +120,8 @@ def _run_of_crio(host, runtime):
 
 def _tasks_of_docker(_host, _runtime):
     """dockerd uses the containerd of the node, or one that it starts (moby libcontainerd/supervisor)."""
-    return ["%s/io.containerd.runtime.v2.task/moby" % state for state in ("/run/containerd",
-                                                                        "/run/docker/containerd/daemon")]
+    return ["%s/io.containerd.runtime.v2.task/moby" % state
+            for state in ("/run/containerd", "/run/docker/containerd/daemon")]
 
 
 _FOLDERS = {"containerd": _of_containerd, "cri-o": _of_crio, "cri-dockerd": _of_cri_dockerd}

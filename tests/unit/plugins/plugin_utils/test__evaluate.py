@@ -81,7 +81,7 @@ def test_what_needs_no_fix_is_noted_with_the_pass():
     found = judge(section(rows=[{"name": str(number)} for number in range(limit + 3)]), **note)
     assert found[0]["observed"].endswith("; and 3 more")
     assert judge(section(rows=[{"name": "a"}], collected={"file": "denied"}), **note)[0]["status"] == "unknown"
-    assert judge(section(rows=[{"name": "a"}]), **dict(note, severity="low"))[0]["status"] == "fail"
+    assert judge(section(rows=[{"name": "a"}]), **{**note, "severity": "low"})[0]["status"] == "fail"
 
 
 def test_an_immutable_node_is_told_so():

@@ -67,7 +67,7 @@ def test_a_list_that_the_role_of_modules_writes_is_left_to_it():
 def test_a_host_that_was_not_reached():
     assert asked({}) == {}
     policy = _policy.default_policy()
-    lost = _assess.exported({}, policy, _assess.chosen_checks(None), None, (), "unreachable", 70000)
+    lost = _assess.exported({}, policy, _assess.chosen_checks(None), None, (), "unreachable", {"peak": 70000})
     assert lost["node_assess_conntrack"]["peak"] == 70000 and asked(lost) == {}
 
 
