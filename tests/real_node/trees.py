@@ -36,6 +36,8 @@ def fill(work):
     tree.mkdir()
     images.run(["tar", "--numeric-owner", "--xattrs", "-xf", str(work / "node.tar"), "-C", str(tree)])
     (work / "node.tar").unlink()
+    # Left out with its content, but the node mounts its devices there.
+    (tree / "dev").mkdir(exist_ok=True)
 
 
 def download(packages, target):

@@ -27,7 +27,7 @@ _OWN_FOLDER = "XTABLES_LIBDIR="
 
 
 def files_of(host, process):
-    """{file: present, absent, unneeded or unknown} in the root of a kube-proxy of its own; empty where that root is not
+    """{file: present, absent, unneeded or unknown} in the root of kube-proxy; empty where that root is not
     known."""
     folders = ["%s/%s" % (folder, triple) for triple in [_TRIPLES.get(host.machine())] if triple
                for folder in ("/lib", "/usr/lib")] + list(_PLAIN)
