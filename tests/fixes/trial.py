@@ -54,7 +54,7 @@ class Trial:
         row = self._row
         for step in row.get("before", []) + BEFORE[row["node"]] + row["does"]:
             self._do(step)
-        own, others = self._look_until(_failing, row.get("seen_within", 0))
+        own, others = self._look_until(lambda own, _others: _failing(own), row.get("seen_within", 0))
         if not _failing(own):
             raise NotDone("the check does not fail: %s; failing: %s" % (_words(own), ", ".join(others)))
         done, outputs = printed.parts(row["fix"], [each["remediation"] for each in _failing(own)]), []
@@ -62,7 +62,9 @@ class Trial:
             outputs += ["%s gives %d: %s" % ((text,) + answer) for answer in map(self._do, steps) if answer]
         began = time.monotonic()
         wanted = {row.get("becomes", "pass")}
-        own, left = self._look_until(lambda own: _statuses(own) == wanted, row.get("within", 0))
+        own, left = self._look_until(
+            lambda own, others: _statuses(own) == wanted and not set(others) - set(row.get("also", ())),
+            row.get("within", 0))
         return {"ran": [text for kind, text, _steps in done if kind == "printed"],
                 "by_hand": [text for kind, text, _steps in done if kind == "by hand"],
                 "passes": _statuses(own) == wanted,
@@ -92,7 +94,7 @@ class Trial:
         deadline = time.monotonic() + seconds
         while True:
             own, others = self._look()
-            if holds(own) or time.monotonic() >= deadline:
+            if holds(own, others) or time.monotonic() >= deadline:
                 return own, others
             time.sleep(PAUSE_SECONDS)
 

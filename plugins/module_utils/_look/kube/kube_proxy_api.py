@@ -22,7 +22,8 @@ from ..processes import Process
 from ..rules.nft_native import native_rows
 from ..rules.rule_sets import rules_of
 
-_SERVER = re.compile(r"^[ \t]*(?:-[ \t]+)?server:[ \t]*[\"']?https?://([^/\"'\s]+)", re.M)
+# In blocks, or in braces as in JSON.
+_SERVER = re.compile(r"(?:^[ \t]*(?:-[ \t]+)?|[{,]\s*)\"?server\"?:\s*[\"']?https?://([^/\"'\s,}]+)", re.M)
 _API_SERVER = "default/kubernetes:"
 _TARGETS_LIMIT, _BLOCKS_LIMIT, _SECONDS = 4, 5, 2.0
 # (table, hook, whether replies pass there); packets of the node pass the others.

@@ -37,6 +37,7 @@ IP = """case "$*" in
 *"route get"*) test -z "%s" || { echo "RTNETLINK answers: %s" >&2; exit 2; };;
 *"route show"*) echo "default via 10.0.0.1 dev eth0"; echo "blackhole 10.244.0.0/24 proto bird"; echo "%s";;
 esac"""
+JSON = '{"apiVersion":"v1","clusters":[{"cluster":{"server":"https://%s"}}],"users":[{"user":{"token":"secret"}}]}'
 KUBECONFIG = "apiVersion: v1\nclusters:\n- cluster:\n    server: https://%s\nusers: [{user: {token: secret}}]\n"
 
 
@@ -46,7 +47,7 @@ def hurried(monkeypatch):
     monkeypatch.setattr(kube_proxy_process, "APART_SECONDS", 0.05)
 
 
-def look(tmp_path, state=None, rules="", routes=("", "", ""), server=None, age=9000, answers=None):
+def look(tmp_path, state=None, rules="", routes=("", "", ""), server=None, age=9000, answers=None, config=KUBECONFIG):
     """The section of a node; `state` is that of its only socket in /proc/net/tcp."""
     ipv4 = "*filter\n:INPUT ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n%s\nCOMMIT\n%s" % (rules, SERVICES)
     print_them = tools('case $name in iptables*save) cat "${0%/*}/dump";; ip6tables*save) ;; esac')
@@ -57,7 +58,7 @@ def look(tmp_path, state=None, rules="", routes=("", "", ""), server=None, age=9
             start_time=str(1000000 - age * 100))
         host = unpacked(tmp_path, DEBIAN, LOADED, print_them, proxy, {
             "usr/sbin/dump": ipv4, "usr/sbin/ip": script(IP % (routes[0], routes[1], routes[2])),
-            "k": KUBECONFIG % server if server else "", "proc/uptime": "10000.00 1.00\n",
+            "k": config % server if server else "", "proc/uptime": "10000.00 1.00\n",
             "proc/500/fd/3": link("socket:[11]"), "proc/500/status": "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n",
             "proc/500/cgroup": "0::/kubepods.slice/kube-proxy.scope\n", "etc/hosts": "10.77.0.1 api.example.org\n",
             "proc/500/net/tcp": HEAD + (LINE % state if state else "")})
@@ -105,3 +106,8 @@ def test_what_stops_its_packets(rules, server, routes, found, tmp_path):
     rows = section["api_server"]["blocked_by"]
     assert [[row["text"], row["certain"], row["undo"]] for row in rows] == found, section["api_server"]
     assert "secret" not in repr(section)
+
+
+def test_a_kubeconfig_may_be_json(tmp_path):
+    found = look(tmp_path, server="10.77.0.9:6443", config=JSON)["api_server"]
+    assert (found["addresses"], found["source"]) == (["10.77.0.9:6443"], "the server of its kubeconfig")
