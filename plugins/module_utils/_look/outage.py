@@ -7,7 +7,7 @@ collection."""
 import time
 
 from .._host.host import OK
-from .containers import POD_LOGS
+from .containers import POD_FOLDERS, POD_LOGS
 from .last_container import last_container, pods_of, sentence
 from .processes import uptime_seconds
 
@@ -65,8 +65,10 @@ def _of_pods(host, node, names, pods, now):
         return youngest, "pod %s/%s has never had a container %s" % (
             pods[0][0]["namespace"], pods[0][0]["pod"], names[0]), None
     if named is None:
-        seen = host.stat(POD_LOGS)
-        return None if seen is None else now - seen.st_mtime, (
+        # A folder changes when one in it comes or goes. That of a pod is in both: kubelet removes the second with the
+        # pod, and the logs up to a minute later (pkg/kubelet/kuberuntime/kuberuntime_gc.go).
+        seen = [host.stat(folder) for folder in (POD_LOGS, POD_FOLDERS)]
+        return max((now - each.st_mtime for each in seen if each is not None), default=None), (
             "%s holds no pod with a container %s, and no pod came or went since" % (POD_LOGS, names[0])), None
     row = last_container(host, node, named[0], now)
     if row["ended_seconds_ago"] is None:

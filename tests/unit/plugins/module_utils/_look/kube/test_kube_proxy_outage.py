@@ -47,19 +47,22 @@ def container(ended, restarts=0, code=1, reason="Error", before=3000):
 
 
 def node(tmp_path, *trees, **options):
-    """A live node with containerd, whose pods did not change for `age` seconds."""
+    """A live node with containerd, in whose folder of logs no pod came or went for `age` seconds."""
     tree = merged(DEBIAN, {"proc/uptime": "90000.00 1.00\n", "var/log/pods": node_tree.DIRECTORY},
                   process(400, "containerd", ["/usr/bin/containerd"]), process(500, "kubelet", ["/usr/bin/kubelet"]),
                   *trees)
     root = str(node_tree.unpack(tree, tmp_path))
     for folder, _folders, _files in os.walk(root + "/var/log/pods", topdown=False):
         os.utime(folder, (NOW - options.get("age", OLD),) * 2)
+    if os.path.exists(root + "/var/lib/kubelet/pods"):
+        os.utime(root + "/var/lib/kubelet/pods", (NOW - OLD,) * 2)
     return ToolNode(root)
 
 
 @pytest.mark.parametrize("trees, age, state, seconds, words", [
     ([], OLD, "missing", OLD, "holds no pod with a container kube-proxy"),
     ([], 5, "short", 5, "holds no pod with a container kube-proxy"),
+    ([{"var/lib/kubelet/pods": node_tree.DIRECTORY}], 5, "missing", OLD, "no pod came or went since"),
     ([container(300)], OLD, "missing", 300, "exit code 1 (Error), 0 restarts; its last lines:"),
     ([container(20)], OLD, "short", 20, "kube-system/kube-proxy-x"),
     ([container(300)], 30, "short", 30, "kube-system/kube-proxy-x"),
