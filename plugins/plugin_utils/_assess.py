@@ -71,7 +71,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     ids = {check.id for check in checks}
     findings = [row for row in before or []
                 if row["check"] not in ids] + [_with_attempt(row, attempts) for row in findings]
-    findings = sorted(_outcomes.kept(before, findings), key=lambda row: (row["check"], row["subject"]))
+    findings = sorted(_outcomes.kept(before, findings), key=lambda row: row["check"])
     summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached,
                    **_who(evidence, requirements))
     summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings, policy.checks),

@@ -141,3 +141,10 @@ def test_checks_that_were_not_chosen_are_listed_and_have_no_finding():
     left_out = ["HOOK002", "HOOK003", "HOOK004", "HOOK005", "HOOK006", "HOOK007", "HOOK008", "HOOK009", "HOOK010",
                 *("KPROXY%03d" % number for number in (*range(2, 16), *range(20, 25)))]
     assert facts["node_assess_summary"]["left_out"] == left_out
+
+
+def test_what_counts_the_rest_comes_after_the_subjects_that_are_listed():
+    names = _policy.default_policy().module_names
+    facts = exported(healthy(names, dict.fromkeys(names, "absent")), max_offenders=3)
+    subjects = [row["subject"] for row in facts["node_assess_findings"] if row["check"] == "KMOD001"]
+    assert len(subjects) == 4 and subjects[3].startswith("and ")
