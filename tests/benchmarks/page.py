@@ -42,6 +42,11 @@ sessions; further commands connect anew, and a ping without pipelining sends sev
 once more where each host has a connection of its own, as the nodes of a fleet have, and beside a process that keeps one
 core busy.
 
+`KUBENODE_BEFORE=main .venv/bin/python tests/benchmarks/run.py before` takes turns with looks of that commit: all
+sections of a healthy node with the rules of 1000 Services. It prints the ratio and the difference, which must be at
+most 0.2 s. Between the commit before checks CNI020 to KPROXY024 and the one after them it was 0.005 s: 0.779 s and
+0.774 s, ratio 1.01, medians of 15 looks at 11,045 rules.
+
 A missed target is printed and fails nothing, because a busy machine misses it, too: measure on a quiet one.
 """
 

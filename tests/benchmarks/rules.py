@@ -104,11 +104,11 @@ class Node:
     """A network namespace with rules in it; `run` runs a command inside."""
 
     def __init__(self, holder, folder):
-        self._enter = ["nsenter", "--target", str(holder.pid), "--net", "--mount", "--"]
+        self.enter = ["nsenter", "--target", str(holder.pid), "--net", "--mount", "--"]
         self._folder = folder
 
     def run(self, *command):
-        return quiet(self._enter + list(command))
+        return quiet(self.enter + list(command))
 
     def program(self, backend):
         """A function that runs `iptables-save` of a backend and discards the output."""

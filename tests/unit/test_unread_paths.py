@@ -18,6 +18,7 @@ import tempfile
 import damaged_trees
 import kube_audit
 import node_tree
+import pod_networks
 import pytest
 import whole_nodes
 import yaml
@@ -56,7 +57,9 @@ def unpacked(*manifests):
     """The path of a tree; replacements of damaged paths are kept beside it."""
     with tempfile.TemporaryDirectory(prefix="kubenode-test-") as top:
         os.mkdir(top + "/tree")
-        yield node_tree.unpack(node_tree.merged(*manifests), top + "/tree")
+        root = node_tree.unpack(node_tree.merged(*manifests), top + "/tree")
+        pod_networks.age(root)
+        yield root
 
 
 def _bad(findings):
