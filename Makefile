@@ -74,7 +74,7 @@ kube-proxy: venv-dev link ## Real kube-proxies (KUBE_PROXY="path ..."; none: bui
 	@$(TOOLS)/need_packages.sh iptables nftables util-linux iproute2
 	@$(RUN) tests/kube_proxy/run.py --only "$(ONLY)" $(ARGS) $(or $(KUBE_PROXY),$$(tests/kube_proxy/debian_build.sh))
 
-real-node: venv-dev link ## A real cluster of one node (KUBERNETES=folder with kubelet, kube-proxy, kube-apiserver, kube-controller-manager) in broken states, each mended as printed; writes docs/real-node.md (as root; an hour, ONLY=word: some)
+real-node: venv-dev link ## A real cluster of one node (KUBERNETES=folder with kubelet, kube-proxy, kube-apiserver, kube-controller-manager) in broken states, each mended as printed; writes docs/real-node.md (as root; 20 minutes, ONLY=word: some)
 	@$(TOOLS)/need_packages.sh iptables nftables util-linux iproute2 openssl mmdebstrap debian-archive-keyring
 	@$(RUN) tests/real_node/run.py --only "$(ONLY)" $(ARGS) "$(KUBERNETES)"
 

@@ -94,9 +94,8 @@ class Cluster:
 
     def wait_for_pods(self, count=PODS):
         """Wait until there are that many pods, all Ready and none about to end."""
-        self.control.wait_for("/api/v1/pods", lambda pods: len(pods["items"]) >= count and all(
-            "deletionTimestamp" not in pod["metadata"] and _is_ready(pod) for pod in pods["items"]),
-            "%d pods are Ready" % count, READY_SECONDS)
+        self.control.wait_for("/api/v1/pods", lambda pods: _are_ready(pods["items"], count),
+                              "%d pods are Ready" % count, READY_SECONDS)
 
     def delete_pods(self, namespace, labels):
         self.control.call("DELETE", "/api/v1/namespaces/%s/pods?labelSelector=%s&gracePeriodSeconds=1" % (
@@ -151,6 +150,12 @@ class Cluster:
     def change(self, path, thing):
         """Merge `thing` into an object of the API."""
         self.control.call("PATCH", path, thing, MERGE)
+
+
+def _are_ready(pods, count):
+    # kubelet rejects a pod whose host port is still that of the one before. It stays, and the controller makes another.
+    pods = [pod for pod in pods if pod["status"].get("phase") != "Failed"]
+    return len(pods) >= count and all("deletionTimestamp" not in pod["metadata"] and _is_ready(pod) for pod in pods)
 
 
 def _is_ready(thing):
