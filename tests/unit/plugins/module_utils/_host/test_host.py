@@ -234,7 +234,8 @@ def test_a_program_that_prints_at_once_or_has_nothing_to_do_gives_no_reason_to(s
 def test_memory_of_the_program_is_told():
     # The peak begins with the size of the process that starts the program (Linux fs/exec.c exec_mmap()), here with that
     # of all tests so far.
-    small, large = [streamed(["python3", "-c", "len(bytearray(%d << 20))" % size])[0].peak_bytes for size in (1, 2000)]
+    small, large = [streamed(["python3", "-c", "len(bytearray(%d << 20))" % size], 600.0)[0].peak_bytes
+                    for size in (1, 2000)]
     assert small < 1000 << 20 < large
 
 
