@@ -91,8 +91,8 @@ sanity: venv-dev ## ansible-test sanity, on two ansible-cores (SHORT=1: the newe
 molecule: link ## Real nodes: virtual machines, kernels and reboots (KERNEL=6.1 SCENARIO=hooks: everything and hooks on that node)
 	@PYTHON=$(PYTHON) tests/testbed/run_molecule.sh
 
-bench: venv-dev link ## Benchmarks (SMOKE=1: ten seconds)
-	@$(RUN) tests/benchmarks/run.py $(if $(SMOKE),--smoke)
+bench: venv-dev link ## Benchmarks (SMOKE=1: small numbers, one of each kind; SMOKE=all: every one)
+	@$(RUN) tests/benchmarks/run.py $(if $(SMOKE),--smoke) $(if $(filter all,$(SMOKE)),--all)
 
 docs: venv-dev link ## Write docs/checks.md and the changelog (CHECK=1: compare), render every page (SITE=1: build the site, too; two minutes)
 	@$(RUN) $(TOOLS)/docs.py $(if $(CHECK),--check) $(if $(SITE),--site)

@@ -30,7 +30,7 @@ the shortest and the longest.
 
 ## How to repeat
 
-`make bench` measures and prints, `make bench SMOKE=1` only sees within seconds that the benchmarks still run, and
+`make bench` measures and prints, `make bench SMOKE=1` only sees that one benchmark of each kind still runs, and
 `.venv/bin/python tests/benchmarks/run.py --write` measures and writes this page. A name behind it (`fleet`, `resolve`,
 `load_persist`, `rules_nft`, ...) runs one alone. It needs what the tests need, and root to install missing packages: an
 ssh server of its own on a loopback port, the kernel package of the distribution, a virtual machine, and

@@ -22,7 +22,7 @@ from results import BUILD, TOP, clean_env
 # that they run (SMOKE), because times are comparable only on an idle machine.
 SHORT = (("lint", 1, ()), ("docs", 1, ("CHECK=1",)), ("build", 1, ()), ("bench", 2, ("SMOKE=1",)),
          ("unit", 12, ("SHORT=1",)))
-ALL = (("lint", 1, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 1, ()), ("bench", 2, ("SMOKE=1",)),
+ALL = (("lint", 1, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 1, ()), ("bench", 2, ("SMOKE=all",)),
        ("sanity", 10, ()), ("unit", 30, ()))
 # molecule mostly waits for virtual machines, so it runs beside all other parts, and in a short run sanity after it, as
 # it uses one core. The others have a lower priority, because a kernel that boots slowly misses deadlines.
