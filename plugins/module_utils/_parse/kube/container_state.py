@@ -61,7 +61,8 @@ def parse_container_state(text):
 
 
 def _of_nanoseconds(value):
-    return value // 10 ** 9 if isinstance(value, int) and value > 0 else None
+    # int64 of Go. JSON has no limit, and a float cannot hold numbers of some hundred digits.
+    return value // 10 ** 9 if isinstance(value, int) and 0 < value < 2 ** 63 else None
 
 
 def _state(started, finished, code, reason, message):

@@ -22,6 +22,7 @@ STARTED = 1764110000
     (CONTAINERD % (0, "1764110001000000000", 128, "StartError", "not found"),
      (STARTED, STARTED + 1, 128, "StartError", "not found")),
     (CONTAINERD % (7, 0, 0, "", ""), (STARTED, None, None, None, "")),
+    (CONTAINERD % (0, "9" * 400, 0, "", ""), (STARTED, None, None, None, "")),
     (CRIO % ("2025-11-25T22:33:21.000000001Z", 0), (STARTED, STARTED + 1, 0, "Completed", "")),
     (CRIO % ("2025-11-25T22:33:21Z", '137,"oomKilled":true'), (STARTED, STARTED + 1, 137, "OOMKilled", "")),
     (CRIO % ("0001-01-01T00:00:00Z", '0'), (STARTED, None, None, None, "")),
