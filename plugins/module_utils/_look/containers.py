@@ -10,8 +10,6 @@ from .._parse.kube.pod_log_names import parse_container_link, parse_pod_folder
 from .._parse.proc.cgroup_pod import parse_cgroup
 
 POD_LOGS = "/var/log/pods"
-# Of kubelet with its usual --root-dir.
-POD_FOLDERS = "/var/lib/kubelet/pods"
 CONTAINER_LOGS = "/var/log/containers"
 # crictl and docker print and accept this many digits of a container ID.
 ID_DIGITS = 13

@@ -7,14 +7,15 @@ collection."""
 import time
 
 from .._host.host import OK
-from .containers import POD_FOLDERS, POD_LOGS
+from .containers import POD_LOGS
 from .last_container import last_container, pods_of, sentence
-from .processes import uptime_seconds
+from .processes import find_processes, uptime_seconds
 
 # A DaemonSet replaces a pod in less time. kubelet waits at most 300 s between two starts (MaxContainerBackOff), and
 # forgets the wait after twice as long.
 MISSING_SECONDS, LOOP_SECONDS, LOOP_RESTARTS = 120, 600, 3
 _HOUR = 3600
+_KUBELET_ROOT = "/var/lib/kubelet"
 NONE = {"state": None, "seconds": None, "because": "", "container": None}
 
 
@@ -65,9 +66,7 @@ def _of_pods(host, node, names, pods, now):
         return youngest, "pod %s/%s has never had a container %s" % (
             pods[0][0]["namespace"], pods[0][0]["pod"], names[0]), None
     if named is None:
-        # A folder changes when one in it comes or goes. That of a pod is in both: kubelet removes the second with the
-        # pod, and the logs up to a minute later (pkg/kubelet/kuberuntime/kuberuntime_gc.go).
-        seen = [host.stat(folder) for folder in (POD_LOGS, POD_FOLDERS)]
+        seen = [host.stat(folder) for folder in _folders_of_pods(host)]
         return max((now - each.st_mtime for each in seen if each is not None), default=None), (
             "%s holds no pod with a container %s, and no pod came or went since" % (POD_LOGS, names[0])), None
     row = last_container(host, node, named[0], now)
@@ -75,3 +74,10 @@ def _of_pods(host, node, names, pods, now):
         return None, "when its last container ended could not be read; %s" % sentence(row), row
     # A pod that was just created may start its first container soon.
     return min(row["ended_seconds_ago"], youngest), sentence(row), row
+
+
+def _folders_of_pods(host):
+    """The folders that change when a pod comes or goes. kubelet removes that of a pod with the pod, and its logs up to
+    a minute later (pkg/kubelet/kuberuntime/kuberuntime_gc.go)."""
+    roots = {process.option("root-dir") or _KUBELET_ROOT for process in find_processes(host, ("kubelet",))[1]}
+    return [POD_LOGS] + [root + "/pods" for root in roots if len(roots) == 1 and root.startswith("/")]

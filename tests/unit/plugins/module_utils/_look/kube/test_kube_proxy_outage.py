@@ -63,6 +63,8 @@ def node(tmp_path, *trees, **options):
     ([], OLD, "missing", OLD, "holds no pod with a container kube-proxy"),
     ([], 5, "short", 5, "holds no pod with a container kube-proxy"),
     ([{"var/lib/kubelet/pods": node_tree.DIRECTORY}], 5, "missing", OLD, "no pod came or went since"),
+    ([{"var/lib/kubelet/pods": node_tree.DIRECTORY}, process(500, "kubelet", ["kubelet", "--root-dir=/k"])], 5, "short",
+     5, "holds no pod"),
     ([container(300)], OLD, "missing", 300, "exit code 1 (Error), 0 restarts; its last lines:"),
     ([container(20)], OLD, "short", 20, "kube-system/kube-proxy-x"),
     ([container(300)], 30, "short", 30, "kube-system/kube-proxy-x"),
