@@ -66,7 +66,7 @@ def _bounds(lines):
         # A mark at the first column ends a document even inside of a literal block.
         mark = _MARK.match(line) if line[:1] in "-." else None
         if mark:
-            if has_content or marked and mark.group(1) == "---":
+            if has_content or marked:
                 yield start, number, odd
             marked = mark.group(1) == "---"
             lines[number] = "   " + line[3:] if marked else ""
