@@ -54,7 +54,7 @@ def _checked(facts):
     if summary is None or findings is None or not _is_summary(summary) or not all(map(_finding.is_finding, findings)):
         return None, None
     counts = _finding.summarise(findings)
-    findings.sort(key=lambda row: (row["check"], row["subject"]))
+    findings.sort(key=lambda row: row["check"])
     return (summary, findings) if counts == {name: summary[name] for name in counts} else (None, None)
 
 

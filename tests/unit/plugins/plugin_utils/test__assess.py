@@ -8,7 +8,7 @@ import copy
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _select, _verdict
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _run, _select, _verdict
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import kernel_modules
 
 SETTINGS = _policy.role_settings("harden_kernel_modules", {}, lambda _name, value: value)
@@ -146,5 +146,5 @@ def test_checks_that_were_not_chosen_are_listed_and_have_no_finding():
 def test_what_counts_the_rest_comes_after_the_subjects_that_are_listed():
     names = _policy.default_policy().module_names
     facts = exported(healthy(names, dict.fromkeys(names, "absent")), max_offenders=3)
-    subjects = [row["subject"] for row in facts["node_assess_findings"] if row["check"] == "KMOD001"]
+    subjects = [row["subject"] for row in _run.findings_of(facts) if row["check"] == "KMOD001"]
     assert len(subjects) == 4 and subjects[3].startswith("and ")
