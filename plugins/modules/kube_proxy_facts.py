@@ -76,8 +76,8 @@ ansible_facts:
         collected:
           {description: 'For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).', type: dict,
            returned: always,
-           sample: {cgroup: ok, config: ok, configz: ok, healthz: ok, livez: ok, metrics: ok, processes: ok,
-                    proxy_mode: ok, sockets: ok, version: ok}}
+           sample: {cgroup: ok, children: ok, config: ok, configz: ok, healthz: ok, livez: ok, metrics: ok,
+                    processes: ok, proxy_mode: ok, sockets: ok, version: ok}}
         running:
           description:
             - Whether it runs; null where processes may not be seen, or where the configuration of k3s, which may disable

@@ -12,7 +12,8 @@ import collections
 import posixpath
 import re
 
-from ..._host.host import OK
+from ..._host.host import ABSENT, OK
+from ..unread import status_of_notes
 from .host_local import DATA_DIRECTORY, ipam_of
 from .runtime import runtime_of
 from .sandboxes import running_ids
@@ -29,14 +30,18 @@ Attached = collections.namedtuple("Attached", "path result entries")
 
 def attached_pods(host, node, before):
     """([Attached] of the running sandboxes whose file is older than `before`, whether it is known which sandboxes
-    run)."""
-    found = [(folder + "/" + name, _NAME.match(name)) for folder in FOLDERS for name in host.list_dir(folder)[1]]
+    run, status of reading the files)."""
+    with host.noting() as notes:
+        listed = [(folder, name) for folder in FOLDERS for name in host.list_dir(folder)[1]]
+    found = [(folder + "/" + name, _NAME.match(name)) for folder, name in listed]
     found = [(path, match.group(1)) for path, match in found if match]
     if not found:
-        return [], True
+        return [], True, status_of_notes(notes)
     status, running = running_ids(host, runtime_of(host, node))
-    paths = [path for path, sandbox in found if running is None or sandbox in running]
-    return list(filter(None, (_read(host, path, before) for path in paths[:READ_LIMIT]))), status == OK
+    paths = [path for path, sandbox in found if running is None or sandbox in running][:READ_LIMIT]
+    with host.noting() as of_files:
+        pods = list(filter(None, (_read(host, path, before) for path in paths)))
+    return pods, status == OK, status_of_notes(dict(notes, **of_files))
 
 
 def _read(host, path, before):
@@ -63,8 +68,8 @@ def _delegate(host, entry, result):
 
 
 def is_still_attached(host, attached, family):
-    """Whether the network of the pod is not being removed now: the plugins remove the lease before their rules, and
-    libcni removes its file after both."""
+    """Whether the network of the pod is not being removed now, None where that is not known: the plugins remove the
+    lease before their rules, and libcni removes its file after both."""
     if host.presence(attached.path) != OK:
         return False
     for ipam in filter(None, map(ipam_of, attached.entries)):
@@ -72,5 +77,7 @@ def is_still_attached(host, attached, family):
         folder = posixpath.join("/", folder) if isinstance(folder, str) and folder else DATA_DIRECTORY
         leases = [host.read_text("%s/%s/%s" % (folder, attached.result.network, address))
                   for address in attached.result.addresses if "ipv%d" % address.version == family]
-        return any(lease.text.split("\n")[0].strip() == attached.result.sandbox for lease in leases)
+        if any(lease.text.split("\n")[0].strip() == attached.result.sandbox for lease in leases):
+            return True
+        return False if all(lease.status in (OK, ABSENT) for lease in leases) else None
     return True

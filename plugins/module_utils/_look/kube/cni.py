@@ -34,8 +34,8 @@ def collect_cni(host, node):
     if not chosen:
         if node["place"] == "live":
             from ..cni.attached import attached_pods
-            pods, known = attached_pods(host, node, time.time())
-            section["attached"] = len(pods) if known else None
+            pods, known, status = attached_pods(host, node, time.time())
+            section["attached"] = len(pods) if known and status == OK else None
         return section
     from ..cni.programs import program_rows
     section.update(

@@ -20,7 +20,7 @@ _TOOL_STATES = {OK: "present", ABSENT: "absent"}
 # Where the layout of a bundle puts a KubeProxyConfiguration, wherever it was found.
 BUNDLE_CONFIG = "/var/lib/kube-proxy/config.conf"
 # Sources that only a running kube-proxy has.
-_OF_RUNNING = ("cgroup", "configz", "healthz", "livez", "metrics", "proxy_mode", "sockets", "version")
+_OF_RUNNING = ("cgroup", "children", "configz", "healthz", "livez", "metrics", "proxy_mode", "sockets", "version")
 # Further keys of a section without a running kube-proxy.
 _NOT_RUNNING = {
     "pid": None, "program": None, "state": None, "found_by": None, "container": None, "restarts": None,

@@ -15,6 +15,7 @@ from ..containers import Containers
 from ..lock.hung_restores import is_restore
 from ..processes import Process, name_of, uptime_seconds
 from ..restarts import restarts_of
+from ..unread import status_of_notes
 
 _CHILDREN_LIMIT, _LINKS_LIMIT, _FDS_LIMIT, _TABLE_LIMIT = 5, 2000, 20000, 16 * 1024 * 1024
 _SOCKET = "socket:["
@@ -30,18 +31,19 @@ def process_of(host, process, own_ports, alone):
     status, resources = resources_of(host, process, restarts)
     # A program that contains kube-proxy has other connections as well.
     sockets_status, sockets = api_sockets(host, process.pid, own_ports) if alone else (ABSENT, None)
-    return {"cgroup": status, "sockets": sockets_status}, {
+    children_status, children = _children(host, process, alone)
+    return {"cgroup": status, "children": children_status, "sockets": sockets_status}, {
         "pid": process.pid, "program": process.name, "state": process.state, "container": container,
-        "restarts": restarts, "resources": resources, "children": _children(host, process, alone),
+        "restarts": restarts, "resources": resources, "children": children,
         "api_sockets": sockets}
 
 
 def _children(host, process, alone):
-    """Programs that kube-proxy runs, the oldest first: it waits for iptables-restore without a time limit, and neither
-    logs nor counts meanwhile (pkg/util/iptables/iptables.go). In a program that contains kube-proxy, only restores
-    belong to kube-proxy."""
+    """(status, programs that kube-proxy runs, the oldest first): it waits for iptables-restore without a time limit and
+    neither logs nor counts meanwhile (pkg/util/iptables/iptables.go). In a program that contains kube-proxy, only
+    restores belong to kube-proxy."""
     pids = set()
-    with host.noting():
+    with host.noting() as notes:
         for task in host.list_dir("/proc/%d/task" % process.pid)[1]:
             text = host.read_text("/proc/%d/task/%s/children" % (process.pid, task)).text
             pids.update(int(pid) for pid in text.split() if pid.isdigit())
@@ -50,7 +52,7 @@ def _children(host, process, alone):
     rows = [{"pid": child.pid, "command": masked_command(child.arguments), "age_seconds": child.age_seconds(uptime),
              "state": child.state} for child in found
             if child.arguments and not child.ended and (_is_tool(child) if alone else is_restore(child))]
-    return sorted(rows, key=lambda row: -(row["age_seconds"] or 0))[:_CHILDREN_LIMIT]
+    return status_of_notes(notes), sorted(rows, key=lambda row: -(row["age_seconds"] or 0))[:_CHILDREN_LIMIT]
 
 
 def _is_tool(child):

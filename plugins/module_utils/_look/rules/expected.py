@@ -15,6 +15,7 @@ from ..._host.host import ABSENT, OK
 from ..._rules.others.pod_chains import WORKS, rules_of_pod
 from ..._rules.tables import chains_of, table_of
 from ..cni.attached import attached_pods, is_still_attached
+from ..processes import named_processes
 
 # A pod whose network was set up so shortly before the rules were read is left out.
 YOUNG_SECONDS = 10
@@ -87,31 +88,47 @@ def expected_rows(host, node, rules):
         return []
     from .expected_agents import rows_of_agents
     known = KnownRules(host, rules)
-    return (_of_pods(host, node, rules, known) + rows_of_agents(host, known))[:ROWS_LIMIT]
+    rows, status = _of_pods(host, node, rules, known)
+    return (rows + rows_of_agents(host, known))[:ROWS_LIMIT] + _unread_rows(status, named_processes(host)[0])
 
 
 def _of_pods(host, node, rules, known):
+    """([row], status of reading which pods run here)."""
     # Without strptime(), which compiles its patterns in each look.
     begun = calendar.timegm([int(part) for part in re.findall(r"\d+", rules.read_at)])
-    pods, running_known = attached_pods(host, node, begun - YOUNG_SECONDS)
+    pods, running_known, status = attached_pods(host, node, begun - YOUNG_SECONDS)
     groups = collections.OrderedDict()
     for pod in pods:
         for wanted in rules_of_pod(pod.result, pod.entries):
             groups.setdefault(wanted[:4], []).append((pod, wanted))
     rows = [_row_of_pods(host, key, groups[key], known, running_known) for key in sorted(groups)]
-    return list(filter(None, rows))
+    return list(filter(None, rows)), status
+
+
+def _unread_rows(of_pods, of_processes):
+    """[row] of further rules that may have to be there, for the statuses of reading the evidence of them."""
+    unread = []
+    if of_pods != OK:
+        reason = "not all files of libcni below /var/lib/cni could be read (%s)" % of_pods
+        unread += [(kind, "unknown", reason) for kind in sorted(WORKS)]
+    if of_processes not in (OK, ABSENT):
+        unread.append(("agent", "an agent", "not all processes of the node could be read (%s)" % of_processes))
+    return [{"kind": kind, "owner": owner, "network": "unknown", "family": "ipv4", "table": "nat", "chain": None,
+             "expected": 1, "missing": 0, "unknown": 1, "pods": [], "process": None, "restart": None, "reason": reason}
+            for kind, owner, reason in unread]
 
 
 def _row_of_pods(host, key, group, known, running_known):
     states = [(_state(known, wanted), pod, wanted) for pod, wanted in group]
     # Only a pod without its rules needs the proof that it is not being removed.
-    states = [(state, pod, wanted) for state, pod, wanted in states
-              if state or is_still_attached(host, pod, wanted.family)]
+    states = [(state, state or is_still_attached(host, pod, wanted.family), pod, wanted)
+              for state, pod, wanted in states]
+    states = [row for row in states if row[1] is not False]
     if not states:
         return None
-    lost = [(pod, wanted) for state, pod, wanted in states if state is False]
-    doubtful = sum(state is None for state, _pod, _wanted in states)
-    reason = "the rules of %s could not be read completely" % key[3] if doubtful else None
+    lost = [(pod, wanted) for state, attached, pod, wanted in states if state is False and attached]
+    doubtful = sum(state is None or attached is None for state, attached, _pod, _wanted in states)
+    reason = "the rules of %s or the leases of their pods could not be read completely" % key[3] if doubtful else None
     if lost and not running_known:
         doubtful, lost, reason = doubtful + len(lost), [], "which pod sandboxes run could not be read"
     pods = sorted({pod.result.pod for pod, _wanted in lost})

@@ -38,24 +38,33 @@ def rows_of_agents(host, known):
         processes = of_this_network(host, find_processes(host, agent.names)[1])
         process = next((each for each in processes if _is_agent(agent, each)), None)
         age = process and process.age_seconds(uptime_seconds(host))
-        if process is not None and age is not None and age >= STARTING_SECONDS:
-            found += [_row(host, agent, process, wanted, known) for wanted in _WANTED[agent.owner](host, process)]
+        if process is not None and (age is None or age >= STARTING_SECONDS):
+            found += [_row(host, agent, process, age, wanted, known)
+                      for wanted in _WANTED[agent.owner](host, process)]
     return found
 
 
 def _is_agent(agent, process):
-    return agent.argument is None or process.name not in agent.names[:1] or agent.argument in process.arguments
+    """Whether it is the agent itself; a process whose arguments could not be read counts, and its rows are in doubt."""
+    return (agent.argument is None or process.name not in agent.names[:1] or agent.argument in process.arguments
+            or process.status != OK)
 
 
-def _row(host, agent, process, wanted, known):
+def _row(host, agent, process, age, wanted, known):
     there = _is_there(agent, wanted, known)
-    doubt = wanted.doubt if not there else None
+    doubt = None if there else wanted.doubt or _doubt_of(process, age)
     reason = doubt or ("the rules of %s could not be read completely" % wanted.family if there is None else None)
     missing, place = there is False and not doubt, Containers(host).of(process.pid)
     return {"kind": "agent", "owner": agent.owner, "network": None, "family": wanted.family, "table": agent.tables[0],
             "chain": _shown(agent, wanted) if missing else None, "expected": 1, "missing": int(missing),
             "unknown": int(bool(reason)), "pods": [], "process": who(process.name, place),
             "restart": _restart(process, place), "reason": reason}
+
+
+def _doubt_of(process, age):
+    if age is None:
+        return "how long %s runs could not be read" % process.name
+    return None if process.status == OK else "the arguments of %s could not be read" % process.name
 
 
 def _shown(agent, wanted):
@@ -100,8 +109,9 @@ def _of_flannel(host, process):
     path = process.option("subnet-file") or _SUBNET_FILE
     seen, values = host.stat(path), parse_assignments(host.read_text(path).text)
     # flannel writes it at each start. An older file is that of an earlier network plugin.
-    started = time.time() - process.age_seconds(uptime_seconds(host))
-    if values.get("FLANNEL_IPMASQ") != "true" or seen is None or seen.st_mtime < started - 5:
+    age = process.age_seconds(uptime_seconds(host))
+    old = seen is not None and age is not None and seen.st_mtime < time.time() - age - 5
+    if values.get("FLANNEL_IPMASQ") != "true" or seen is None or old:
         return []
     backend = backend_of(host, process, "flannel")[0]
     doubt = "whether flannel uses nftables is not known" if backend == "unknown" else None
