@@ -132,7 +132,8 @@ SECTIONS = {
     },
     "node_kube_proxy": {
         "schema": 1, "collected": dict(dict.fromkeys(("processes", "config", "configz", "healthz", "livez", "metrics",
-                                                      "proxy_mode", "cgroup", "sockets"), "ok"), version="absent"),
+                                                      "proxy_mode", "cgroup", "children", "sockets"), "ok"),
+                                       version="absent"),
         "running": True, "runs_in": "container", "pid": 812, "program": "kube-proxy", "state": "S",
         "found_by": "the process that listens on port 10249", "replaced_by": None, "outage": None,
         "files": dict.fromkeys(("/etc/protocols", "libm.so.6", "libxt_addrtype.so", "libxt_comment.so",
