@@ -174,7 +174,8 @@ ansible_facts:
           contains:
             kind: {description: 'V(pod_masquerade), V(pod_host_ports) or V(agent).', type: str, returned: always,
                    sample: pod_masquerade}
-            owner: {description: The plugin or agent that wrote the rules., type: str, returned: always, sample: bridge}
+            owner: {description: The plugin or agent that wrote the rules; V(unknown) or V(an agent) where that could
+              not be read., type: str, returned: always, sample: bridge}
             network: {description: Name of the network of pods; null for an agent., type: str, returned: always,
                       sample: pods}
             family: {description: Address family., type: str, returned: always, sample: ipv4}

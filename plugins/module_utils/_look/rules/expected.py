@@ -110,12 +110,12 @@ def _unread_rows(of_pods, of_processes):
     unread = []
     if of_pods != OK:
         reason = "not all files of libcni below /var/lib/cni could be read (%s)" % of_pods
-        unread += [(kind, "unknown", reason) for kind in sorted(WORKS)]
+        unread += [(kind, "unknown", "unknown", reason) for kind in sorted(WORKS)]
     if of_processes not in (OK, ABSENT):
-        unread.append(("agent", "an agent", "not all processes of the node could be read (%s)" % of_processes))
-    return [{"kind": kind, "owner": owner, "network": "unknown", "family": "ipv4", "table": "nat", "chain": None,
+        unread.append(("agent", "an agent", None, "not all processes of the node could be read (%s)" % of_processes))
+    return [{"kind": kind, "owner": owner, "network": network, "family": "ipv4", "table": "nat", "chain": None,
              "expected": 1, "missing": 0, "unknown": 1, "pods": [], "process": None, "restart": None, "reason": reason}
-            for kind, owner, reason in unread]
+            for kind, owner, network, reason in unread]
 
 
 def _row_of_pods(host, key, group, known, running_known):
