@@ -9,11 +9,12 @@ its own shell must still accept it.
 
 from ... import _errors
 from ..._host import scratch, write
+from ..._host.host import TIMEOUT
 from ..._look.hooks.places import place_of
 from ..._script.edit.removal import NOTHING
 from ..._script.edit.script_edit import Kept, applied, edits_of, loss, shell_of, whole
 
-SHELL_SECONDS = 10.0
+SHELL_SECONDS = 30.0
 # These kinds run commands without a shell, so a program must take the place of the command.
 _NO_SHELL = ("udev", "cloud_init", "package_hook")
 _PROGRAM = "/bin/true"
@@ -65,6 +66,10 @@ def _proved(host, path, text, edits, commands, nothing):
     raise _errors.ChangeFailed("%s is not changed: without the command %s" % (path, problem))
 
 
+def _refused(done, refusal):
+    return "did not answer within %d s" % SHELL_SECONDS if done.status == TIMEOUT else refusal
+
+
 def _unparsed(host, path, before, after):
     """Why the script's shell refuses the new text, or None; not checked where no program may be started."""
     if not host.commands:
@@ -76,8 +81,9 @@ def _unparsed(host, path, before, after):
             continue
         argv = [program] + (["sh"] if name == "busybox" else []) + ["-n"]
         with scratch.scratch({"before": before, "after": after}) as folder:
-            if host.run(argv + [folder + "/before"], SHELL_SECONDS).ok:
+            done = host.run(argv + [folder + "/before"], SHELL_SECONDS)
+            if done.ok:
                 done = host.run(argv + [folder + "/after"], SHELL_SECONDS)
-                return None if done.ok else "%s -n refuses it" % name
-        problem = "%s -n refuses it already now" % name
+                return None if done.ok else "%s -n %s" % (name, _refused(done, "refuses it"))
+        problem = "%s -n %s" % (name, _refused(done, "refuses it already now"))
     raise _errors.ChangeFailed("%s is not changed: %s" % (path, problem or "no shell of this node can check it"))

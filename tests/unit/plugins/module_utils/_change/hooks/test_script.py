@@ -10,7 +10,7 @@ from node_tree import executable, unpack
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks.script import edited_script
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import TIMEOUT, Completed, Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.edit.script_edit import shell_of
 
 ROW = {"sort": "flush", "command": "iptables -F", "service": None, "triggers": ["by_hand"]}
@@ -33,6 +33,12 @@ def test_what_its_shell_parses_is_edited(tmp_path, first):
 def test_what_its_shell_does_not_parse_is_left_alone(tmp_path, text):
     with pytest.raises(_errors.ChangeFailed, match="refuses it already now"):
         edited(tmp_path, text, 2)
+
+
+def test_a_shell_that_hangs_is_not_said_to_refuse(tmp_path, monkeypatch):
+    monkeypatch.setattr(Host, "run", lambda *_arguments: Completed(TIMEOUT))
+    with pytest.raises(_errors.ChangeFailed, match="sh -n did not answer within 30 s$"):
+        edited(tmp_path, "#!/bin/sh\niptables -F\n", 2)
 
 
 def test_nothing_of_a_script_is_run(tmp_path):
