@@ -14,6 +14,7 @@ import cache
 QUIET_SECONDS = 300
 # Seconds that count as if they ran as expected, so that one short part does not change the estimate of long parts.
 PRIOR_SECONDS = 600
+AT_A_TIME = 2
 
 
 def kept_seconds(lane):
@@ -47,16 +48,14 @@ def slowness(expected, done, running):
     return (sum(seen.values()) + PRIOR_SECONDS) / (sum(expected[part] for part in seen) + PRIOR_SECONDS)
 
 
-def remaining_seconds(expected, done, running, left, beside, beside_left):
-    """Return an estimate of the seconds until all is done. Parts run one after the other, and so do those `beside`
-    them."""
+def remaining_seconds(expected, done, running, left):
+    """Return an estimate of the seconds until all is done: each part that is left starts when a running one ends."""
     factor = slowness(expected, done, running)
-    to_go = {part: max(expected[part] * factor - seconds, 0) for part, seconds in running.items()}
-
-    def queue(parts, waiting):
-        return sum(to_go[part] for part in parts) + sum(expected[part] * factor for part in waiting)
-
-    return max(queue(set(to_go).difference(beside), left), queue(set(to_go).intersection(beside), beside_left))
+    ends = [max(expected[part] * factor - seconds, 0) for part, seconds in running.items()]
+    ends += [0] * (AT_A_TIME - len(ends))
+    for part in left:
+        ends[ends.index(min(ends))] += expected[part] * factor
+    return max(ends)
 
 
 def in_minutes(seconds):

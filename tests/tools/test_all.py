@@ -21,11 +21,11 @@ from results import BUILD, TOP, clean_env
 # the unit tests use all. The minutes are for the estimate of a first run; they are no timeout. Benchmarks only prove
 # that they run (SMOKE), because times are comparable only on an idle machine.
 SHORT = (("lint", 1, ()), ("docs", 1, ("CHECK=1",)), ("build", 1, ()), ("bench", 2, ("SMOKE=1",)),
-         ("unit", 12, ("SHORT=1",)))
+         ("sanity", 5, ("SHORT=1",)), ("unit", 12, ("SHORT=1",)))
 ALL = (("lint", 1, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 1, ()), ("bench", 2, ("SMOKE=all",)),
        ("sanity", 10, ()), ("unit", 30, ()))
-# molecule mostly waits for virtual machines, so it runs beside all other parts, and in a short run sanity after it, as
-# it uses one core. The others have a lower priority, because a kernel that boots slowly misses deadlines.
+# molecule mostly waits for virtual machines, so the other parts run beside it, one after the other, and two at a time
+# once it has ended. They have a lower priority, because a kernel that boots slowly misses deadlines.
 MOLECULE = "molecule"
 # With autogroups the kernel divides CPU time among sessions, and a nice value only counts within a session (sched(7)).
 NICE = 5
@@ -33,8 +33,8 @@ GIVE_WAY = ["sh", "-c", 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice 
 # A CI machine with its own timeout sets this variable, so that it gets the summary. For people there is no limit.
 LIMIT = "KUBENODE_LIMIT_MINUTES"
 SHOW_SECONDS = 0.5
-# A name, the parts as above, the names of parts that run beside the others, and words for the first and the last lines.
-Lane = collections.namedtuple("Lane", "name parts beside words")
+# A name, the parts as above in the order in which they start, and words for the first and the last lines.
+Lane = collections.namedtuple("Lane", "name parts words")
 PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+$")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 # Lines of parts without rows that belong to the summary: omissions, the nodes that took part, and times.
@@ -105,15 +105,14 @@ class Running:
 
 
 class Run:
-    """All parts, one after the other, and one part beside them, until all are done or the limit is over."""
+    """All parts in their order, two at a time, until all are done or the limit is over."""
 
     def __init__(self, lane, limit=None, clock=time.monotonic):
         self.limit, self.clock, self.began = limit, clock, clock()
         self.lane = lane
         self.settings = {part: settings for part, _minutes, settings in lane.parts}
         self.expected = progress.expected_seconds(lane)
-        self.beside = list(lane.beside)
-        self.running, self.left = [], [part for part in self.settings if part not in self.beside]
+        self.running, self.left = [], list(self.settings)
         self.line_seconds = None
 
     def out_of_time(self):
@@ -123,29 +122,28 @@ class Run:
         """Return whether all parts ran and passed."""
         try:
             print(self.lane.words, flush=True)
-            self.start_beside()
-            while self.left and not self.out_of_time():
-                self.follow(self.start(self.left.pop(0), GIVE_WAY))
-            for part in self.lane.beside:
-                if not self.out_of_time():
-                    self.start_beside()
-                    self.follow(next(each for each in self.running if each.part == part))
+            shown = []
+            while not self.out_of_time():
+                self.fill()
+                waiting = [each for each in self.running if each not in shown]
+                if not waiting:
+                    break
+                # molecule, which runs longest, is shown last.
+                shown.append(min(waiting, key=lambda each: each.part == MOLECULE))
+                self.follow(shown[-1])
         finally:
             self.end()
         outcomes = [each.outcome(self.limit) for each in self.running]
         outcomes += [(part, 0, [failed_row("%s was not started within %g minutes" % (part, self.limit))])
-                     for part in self.left + self.beside]
+                     for part in self.left]
         progress.keep_seconds(self.lane, self.passed())
         return summary(outcomes, "%s, in %s" % (self.lane.words, progress.in_minutes(self.clock() - self.began)))
 
-    def start(self, part, give_way=()):
-        self.running.append(Running(part, self.settings[part], give_way))
-        return self.running[-1]
-
-    def start_beside(self):
-        """Start the next part that runs beside the others, once none of these runs."""
-        if self.beside and not any(each.runs() for each in self.running if each.part in self.lane.beside):
-            self.start(self.beside.pop(0))
+    def fill(self):
+        """Start the next parts, as many as may run at a time."""
+        while self.left and sum(each.runs() for each in self.running) < progress.AT_A_TIME:
+            part = self.left.pop(0)
+            self.running.append(Running(part, self.settings[part], () if part == MOLECULE else GIVE_WAY))
 
     def follow(self, running):
         """Show the output of a part until it ends, and once a minute the progress of the run."""
@@ -153,7 +151,7 @@ class Run:
         with open(str(running.log), "rb") as shown:
             while running.runs() and not self.out_of_time():
                 show(shown.read())
-                self.start_beside()
+                self.fill()
                 self.tell()
                 time.sleep(SHOW_SECONDS)
             if running.runs():
@@ -177,7 +175,7 @@ class Run:
         words = [progress.running_words(each.part, each.seconds(), self.expected[each.part], each.quiet_seconds(),
                                         each.step()) for each in runs]
         to_go = progress.remaining_seconds(self.expected, self.passed(), {each.part: each.seconds() for each in runs},
-                                           self.left, self.lane.beside, self.beside)
+                                           self.left)
         return "after %s: %s; left: %s; about %s to go%s" % (
             progress.in_minutes(seconds), ", ".join(words), ", ".join(self.left) or "nothing else",
             progress.in_minutes(to_go), "" if self.limit is None else ", limit %g min" % self.limit)
@@ -261,12 +259,10 @@ def summary(outcomes, words):
 def lane_of(arguments, environ):
     """Return the Lane of the command line and the environment."""
     if "--all" in arguments:
-        return Lane("test-all", (*ALL, (MOLECULE, 44, ("KERNEL=",))), [MOLECULE],
-                    "make test-all: all kernels and scenarios")
+        return Lane("test-all", ((MOLECULE, 44, ("KERNEL=",)), *ALL), "make test-all: all kernels and scenarios")
     kernel, scenario = choice.of_run(environ)
     vm = (MOLECULE, 15, ("KERNEL=" + kernel, "SCENARIO=" + scenario))
-    return Lane("test", (*SHORT, vm, ("sanity", 5, ("SHORT=1",))), [MOLECULE, "sanity"],
-                "make test: kernel %s, scenarios everything and %s" % (kernel, scenario))
+    return Lane("test", (vm, *SHORT), "make test: kernel %s, scenarios everything and %s" % (kernel, scenario))
 
 
 def main():
