@@ -24,8 +24,8 @@ SHORT = (("lint", 1, ()), ("docs", 1, ("CHECK=1",)), ("build", 1, ()), ("bench",
          ("sanity", 5, ("SHORT=1",)), ("unit", 12, ("SHORT=1",)))
 ALL = (("lint", 1, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 1, ()), ("bench", 2, ("SMOKE=all",)),
        ("sanity", 10, ()), ("unit", 30, ()))
-# molecule mostly waits for virtual machines, so the other parts run beside it, one after the other, and two at a time
-# once it has ended. They have a lower priority, because a kernel that boots slowly misses deadlines.
+# molecule mostly waits for virtual machines, so the other parts run beside it. They have a lower priority, because a
+# kernel that boots slowly misses deadlines.
 MOLECULE = "molecule"
 # With autogroups the kernel divides CPU time among sessions, and a nice value only counts within a session (sched(7)).
 NICE = 5
@@ -33,8 +33,9 @@ GIVE_WAY = ["sh", "-c", 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice 
 # A CI machine with its own timeout sets this variable, so that it gets the summary. For people there is no limit.
 LIMIT = "KUBENODE_LIMIT_MINUTES"
 SHOW_SECONDS = 0.5
-# A name, the parts as above in the order in which they start, and words for the first and the last lines.
-Lane = collections.namedtuple("Lane", "name parts words")
+# A name, the parts as above in the order in which they start, how many run at a time, and words for the first and the
+# last lines.
+Lane = collections.namedtuple("Lane", "name parts at_a_time words")
 PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+$")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 # Lines of parts without rows that belong to the summary: omissions, the nodes that took part, and times.
@@ -105,7 +106,7 @@ class Running:
 
 
 class Run:
-    """All parts in their order, two at a time, until all are done or the limit is over."""
+    """All parts in their order, some at a time, until all are done or the limit is over."""
 
     def __init__(self, lane, limit=None, clock=time.monotonic):
         self.limit, self.clock, self.began = limit, clock, clock()
@@ -141,7 +142,7 @@ class Run:
 
     def fill(self):
         """Start the next parts, as many as may run at a time."""
-        while self.left and sum(each.runs() for each in self.running) < progress.AT_A_TIME:
+        while self.left and sum(each.runs() for each in self.running) < self.lane.at_a_time:
             part = self.left.pop(0)
             self.running.append(Running(part, self.settings[part], () if part == MOLECULE else GIVE_WAY))
 
@@ -175,7 +176,7 @@ class Run:
         words = [progress.running_words(each.part, each.seconds(), self.expected[each.part], each.quiet_seconds(),
                                         each.step()) for each in runs]
         to_go = progress.remaining_seconds(self.expected, self.passed(), {each.part: each.seconds() for each in runs},
-                                           self.left)
+                                           self.left, self.lane.at_a_time)
         return "after %s: %s; left: %s; about %s to go%s" % (
             progress.in_minutes(seconds), ", ".join(words), ", ".join(self.left) or "nothing else",
             progress.in_minutes(to_go), "" if self.limit is None else ", limit %g min" % self.limit)
@@ -259,10 +260,11 @@ def summary(outcomes, words):
 def lane_of(arguments, environ):
     """Return the Lane of the command line and the environment."""
     if "--all" in arguments:
-        return Lane("test-all", ((MOLECULE, 44, ("KERNEL=",)), *ALL), "make test-all: all kernels and scenarios")
+        return Lane("test-all", ((MOLECULE, 44, ("KERNEL=",)), *ALL), 2, "make test-all: all kernels and scenarios")
     kernel, scenario = choice.of_run(environ)
     vm = (MOLECULE, 15, ("KERNEL=" + kernel, "SCENARIO=" + scenario))
-    return Lane("test", (vm, *SHORT), "make test: kernel %s, scenarios everything and %s" % (kernel, scenario))
+    # One virtual machine leaves room for two parts.
+    return Lane("test", (vm, *SHORT), 3, "make test: kernel %s, scenarios everything and %s" % (kernel, scenario))
 
 
 def main():
