@@ -14,6 +14,7 @@ import cache
 QUIET_SECONDS = 300
 # Seconds that count as if they ran as expected, so that one short part does not change the estimate of long parts.
 PRIOR_SECONDS = 600
+AT_A_TIME = 2
 
 
 def kept_seconds(lane):
@@ -47,11 +48,11 @@ def slowness(expected, done, running):
     return (sum(seen.values()) + PRIOR_SECONDS) / (sum(expected[part] for part in seen) + PRIOR_SECONDS)
 
 
-def remaining_seconds(expected, done, running, left, at_a_time):
+def remaining_seconds(expected, done, running, left):
     """Return an estimate of the seconds until all is done: each part that is left starts when a running one ends."""
     factor = slowness(expected, done, running)
     ends = [max(expected[part] * factor - seconds, 0) for part, seconds in running.items()]
-    ends += [0] * (at_a_time - len(ends))
+    ends += [0] * (AT_A_TIME - len(ends))
     for part in left:
         ends[ends.index(min(ends))] += expected[part] * factor
     return max(ends)

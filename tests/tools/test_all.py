@@ -21,7 +21,7 @@ from results import BUILD, TOP, clean_env
 # the unit tests use all. The minutes are for the estimate of a first run; they are no timeout. Benchmarks only prove
 # that they run (SMOKE), because times are comparable only on an idle machine.
 SHORT = (("lint", 1, ()), ("docs", 1, ("CHECK=1",)), ("build", 1, ()), ("bench", 2, ("SMOKE=1",)),
-         ("sanity", 5, ("SHORT=1",)), ("unit", 12, ("SHORT=1",)))
+         ("unit", 12, ("SHORT=1",)), ("sanity", 5, ("SHORT=1",)))
 ALL = (("lint", 1, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 1, ()), ("bench", 2, ("SMOKE=all",)),
        ("sanity", 10, ()), ("unit", 30, ()))
 # molecule mostly waits for virtual machines, so the other parts run beside it. They have a lower priority, because a
@@ -33,9 +33,9 @@ GIVE_WAY = ["sh", "-c", 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice 
 # A CI machine with its own timeout sets this variable, so that it gets the summary. For people there is no limit.
 LIMIT = "KUBENODE_LIMIT_MINUTES"
 SHOW_SECONDS = 0.5
-# A name, the parts as above in the order in which they start, how many run at a time, the parts that run alone, and
-# words for the first and the last lines.
-Lane = collections.namedtuple("Lane", "name parts at_a_time alone words")
+# A name, the parts as above in the order in which they start, two at a time, the parts that run alone, and words for the
+# first and the last lines.
+Lane = collections.namedtuple("Lane", "name parts alone words")
 PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+$")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 # Lines of parts without rows that belong to the summary: omissions, the nodes that took part, and times.
@@ -106,7 +106,7 @@ class Running:
 
 
 class Run:
-    """All parts in their order, some at a time, until all are done or the limit is over."""
+    """All parts in their order, two at a time, until all are done or the limit is over."""
 
     def __init__(self, lane, limit=None, clock=time.monotonic):
         self.limit, self.clock, self.began = limit, clock, clock()
@@ -144,7 +144,7 @@ class Run:
         """Start the next parts, as many as may run at a time."""
         while self.left:
             running = sum(each.runs() for each in self.running)
-            if running >= (1 if self.left[0] in self.lane.alone else self.lane.at_a_time):
+            if running >= (1 if self.left[0] in self.lane.alone else progress.AT_A_TIME):
                 break
             part = self.left.pop(0)
             self.running.append(Running(part, self.settings[part], () if part == MOLECULE else GIVE_WAY))
@@ -179,7 +179,7 @@ class Run:
         words = [progress.running_words(each.part, each.seconds(), self.expected[each.part], each.quiet_seconds(),
                                         each.step()) for each in runs]
         to_go = progress.remaining_seconds(self.expected, self.passed(), {each.part: each.seconds() for each in runs},
-                                           self.left, self.lane.at_a_time)
+                                           self.left)
         return "after %s: %s; left: %s; about %s to go%s" % (
             progress.in_minutes(seconds), ", ".join(words), ", ".join(self.left) or "nothing else",
             progress.in_minutes(to_go), "" if self.limit is None else ", limit %g min" % self.limit)
@@ -264,12 +264,11 @@ def lane_of(arguments, environ):
     """Return the Lane of the command line and the environment."""
     if "--all" in arguments:
         # Beside three virtual machines a look in a unit test reaches its limit of time.
-        return Lane("test-all", ((MOLECULE, 44, ("KERNEL=",)), *ALL), 2, ("unit",),
+        return Lane("test-all", ((MOLECULE, 44, ("KERNEL=",)), *ALL), ("unit",),
                     "make test-all: all kernels and scenarios")
     kernel, scenario = choice.of_run(environ)
     vm = (MOLECULE, 15, ("KERNEL=" + kernel, "SCENARIO=" + scenario))
-    # One virtual machine leaves room for two parts.
-    return Lane("test", (vm, *SHORT), 3, (), "make test: kernel %s, scenarios everything and %s" % (kernel, scenario))
+    return Lane("test", (vm, *SHORT), (), "make test: kernel %s, scenarios everything and %s" % (kernel, scenario))
 
 
 def main():
