@@ -33,8 +33,8 @@ GIVE_WAY = ["sh", "-c", 'echo "$0" 2>/dev/null >/proc/self/autogroup; exec nice 
 # A CI machine with its own timeout sets this variable, so that it gets the summary. For people there is no limit.
 LIMIT = "KUBENODE_LIMIT_MINUTES"
 SHOW_SECONDS = 0.5
-# A name, the parts as above in the order in which they start, two at a time, the parts that run alone, and words for the
-# first and the last lines.
+# A name, the parts as above in the order in which they start, the parts that run alone, and words for the first and the
+# last lines.
 Lane = collections.namedtuple("Lane", "name parts alone words")
 PYTEST_LINE = re.compile(r"^=+ .*\b(?:passed|failed|errors?)\b.* in [0-9.]+s.*=+$")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
