@@ -4,6 +4,7 @@
 """ansible-test sanity without ignore files, with the oldest supported and the newest ansible-core that this machine can
 run; with --short only with the newest one, on two Pythons."""
 
+import concurrent.futures
 import subprocess
 import sys
 
@@ -12,21 +13,31 @@ import cores
 import pythons
 from results import BUILD, TOP, VENV, Results, clean_env, copy_collection
 
+# Two runs of about the same length, because ansible-test does one thing at a time.
+HALVES = {"pylint": ("--test", "pylint"), "all but pylint": ("--skip-test", "pylint")}
+
 
 def run_sanity(results, core, usable):
-    _path, copy = copy_collection("sanity")
-    junit = copy / "tests" / "output" / "junit"
     path = pythons.link_all(BUILD / "pythons", usable)
     minors = ["%d.%d" % version for version in usable]
     # A separate HOME, in which ansible-test keeps whole virtual environments, one for each of its requirements.
     home = cache.entry("ansible-test", core.version, minors)
     env = clean_env(HOME=str(home), PATH="%s:%s" % (VENV / "bin", path))
-    with cache.locked(home.name):
+
+    def run(half, copy):
+        results.run("ansible-test sanity, %s, ansible-core %s" % (half, core.version),
+                    [*ansible_test, "--junit", *HALVES[half]], cwd=copy, env=env, junit=copy / "tests/output/junit")
+
+    ansible_test = [str(core.python.parent / "ansible-test"), "sanity", "--venv", "--color", "no"]
+    copies = {half: copy_collection("sanity %s" % half)[1] for half in HALVES}
+    with cache.locked(home.name), concurrent.futures.ThreadPoolExecutor() as pool:
         subprocess.run([str(core.python), str(TOP / "tests/tools/seed_get_pip.py"), str(home / "wheels")] + minors,
                        env=env, check=True)
-        results.run("ansible-test sanity, ansible-core %s" % core.version,
-                    [core.python.parent / "ansible-test", "sanity", "--venv", "--junit", "--color", "no"],
-                    cwd=copy, env=env, junit=junit)
+        # Otherwise both halves would make the same virtual environments at the same time.
+        if not results.run("virtual environments of ansible-test, ansible-core %s" % core.version,
+                           [*ansible_test, "--prime-venvs"], cwd=copies["pylint"], env=env):
+            return
+        list(pool.map(run, copies, copies.values()))
 
 
 def main(short):

@@ -21,9 +21,9 @@ from results import BUILD, TOP, clean_env
 # the unit tests use all. The minutes are for the estimate of a first run; they are no timeout. Benchmarks only prove
 # that they run (SMOKE), because times are comparable only on an idle machine.
 SHORT = (("lint", 1, ()), ("docs", 1, ("CHECK=1",)), ("build", 1, ()), ("bench", 2, ("SMOKE=1",)),
-         ("unit", 12, ("SHORT=1",)), ("sanity", 5, ("SHORT=1",)))
+         ("unit", 12, ("SHORT=1",)), ("sanity", 4, ("SHORT=1",)))
 ALL = (("lint", 1, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 1, ()), ("bench", 2, ("SMOKE=all",)),
-       ("sanity", 10, ()), ("unit", 30, ()))
+       ("sanity", 8, ()), ("unit", 30, ()))
 # molecule mostly waits for virtual machines, so the other parts run beside it. They have a lower priority, because a
 # kernel that boots slowly misses deadlines.
 MOLECULE = "molecule"
