@@ -143,8 +143,8 @@ def test_an_interrupted_entry_of_the_cache_is_made_again(monkeypatch, tmp_path):
 
 
 def test_slow_cases_are_listed_and_a_slow_test_stands_for_its_cases():
-    seconds = {"a.py::test_x[1]": 0.01, "a.py::test_x[2]": 0.5, "a.py::test_y[1]": 0.1, "a.py::test_y[2]": 2.0,
-               "a.py::test_z": 0.2, "playbooks/b.py::test_p": 5.0, "playbooks/b.py::test_q": 7.0,
+    seconds = {"a.py::test_x[1]": 0.01, "a.py::test_x[2]": 0.3, "a.py::test_y[1]": 0.1, "a.py::test_y[2]": 2.0,
+               "a.py::test_z": 0.1, "playbooks/b.py::test_p": 4.0, "playbooks/b.py::test_q": 7.0,
                "test_house.py::test_h": 9.0}
     assert slow.slow_of(seconds) == ["a.py::test_x[2]", "a.py::test_y", "playbooks/b.py::test_q"]
 
