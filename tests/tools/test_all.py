@@ -23,7 +23,7 @@ from results import BUILD, TOP, clean_env
 SHORT = (("lint", 1, ()), ("docs", 1, ("CHECK=1",)), ("build", 1, ()), ("bench", 2, ("SMOKE=1",)),
          ("unit", 12, ("SHORT=1",)), ("sanity", 4, ("SHORT=1",)))
 ALL = (("lint", 1, ()), ("docs", 2, ("CHECK=1", "SITE=1")), ("build", 1, ()), ("bench", 2, ("SMOKE=all",)),
-       ("sanity", 8, ()), ("unit", 30, ()))
+       ("sanity", 8, ()), ("unit", 47, ()))
 # molecule mostly waits for virtual machines, so the other parts run beside it. They have a lower priority, because a
 # kernel that boots slowly misses deadlines.
 MOLECULE = "molecule"
