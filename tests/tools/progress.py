@@ -48,13 +48,17 @@ def slowness(expected, done, running):
     return (sum(seen.values()) + PRIOR_SECONDS) / (sum(expected[part] for part in seen) + PRIOR_SECONDS)
 
 
-def remaining_seconds(expected, done, running, left):
-    """Return an estimate of the seconds until all is done: each part that is left starts when a running one ends."""
+def remaining_seconds(expected, done, running, left, alone):
+    """Return an estimate of the seconds until all is done: each part that is left starts when a running one ends, one
+    that runs alone when all have ended."""
     factor = slowness(expected, done, running)
     ends = [max(expected[part] * factor - seconds, 0) for part, seconds in running.items()]
     ends += [0] * (AT_A_TIME - len(ends))
     for part in left:
-        ends[ends.index(min(ends))] += expected[part] * factor
+        if part in alone:
+            ends = [max(ends) + expected[part] * factor] * AT_A_TIME
+        else:
+            ends[ends.index(min(ends))] += expected[part] * factor
     return max(ends)
 
 

@@ -23,13 +23,13 @@ def run_sanity(results, core, usable):
     # A separate HOME, in which ansible-test keeps whole virtual environments, one for each of its requirements.
     home = cache.entry("ansible-test", core.version, minors)
     env = clean_env(HOME=str(home), PATH="%s:%s" % (VENV / "bin", path))
+    ansible_test = [core.python.parent / "ansible-test", "sanity", "--venv", "--color", "no"]
+    copies = {half: copy_collection("sanity %s" % half)[1] for half in HALVES}
 
     def run(half, copy):
         results.run("ansible-test sanity, %s, ansible-core %s" % (half, core.version),
                     [*ansible_test, "--junit", *HALVES[half]], cwd=copy, env=env, junit=copy / "tests/output/junit")
 
-    ansible_test = [str(core.python.parent / "ansible-test"), "sanity", "--venv", "--color", "no"]
-    copies = {half: copy_collection("sanity %s" % half)[1] for half in HALVES}
     with cache.locked(home.name), concurrent.futures.ThreadPoolExecutor() as pool:
         subprocess.run([str(core.python), str(TOP / "tests/tools/seed_get_pip.py"), str(home / "wheels")] + minors,
                        env=env, check=True)

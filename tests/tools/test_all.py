@@ -106,7 +106,7 @@ class Running:
 
 
 class Run:
-    """All parts in their order, two at a time, until all are done or the limit is over."""
+    """All parts in their order, two at a time or one alone, until all are done or the limit is over."""
 
     def __init__(self, lane, limit=None, clock=time.monotonic):
         self.limit, self.clock, self.began = limit, clock, clock()
@@ -143,8 +143,9 @@ class Run:
     def fill(self):
         """Start the next parts, as many as may run at a time."""
         while self.left:
-            running = sum(each.runs() for each in self.running)
-            if running >= (1 if self.left[0] in self.lane.alone else progress.AT_A_TIME):
+            running = [each.part for each in self.running if each.runs()]
+            is_alone = any(part in self.lane.alone for part in [self.left[0], *running])
+            if len(running) >= (1 if is_alone else progress.AT_A_TIME):
                 break
             part = self.left.pop(0)
             self.running.append(Running(part, self.settings[part], () if part == MOLECULE else GIVE_WAY))
@@ -179,7 +180,7 @@ class Run:
         words = [progress.running_words(each.part, each.seconds(), self.expected[each.part], each.quiet_seconds(),
                                         each.step()) for each in runs]
         to_go = progress.remaining_seconds(self.expected, self.passed(), {each.part: each.seconds() for each in runs},
-                                           self.left)
+                                           self.left, self.lane.alone)
         return "after %s: %s; left: %s; about %s to go%s" % (
             progress.in_minutes(seconds), ", ".join(words), ", ".join(self.left) or "nothing else",
             progress.in_minutes(to_go), "" if self.limit is None else ", limit %g min" % self.limit)

@@ -142,6 +142,26 @@ def test_an_interrupted_entry_of_the_cache_is_made_again(monkeypatch, tmp_path):
     assert cache.made(folder, None) == folder and not [old for old in olds if old.exists()]
 
 
+def test_parts_start_in_their_order_and_one_that_runs_alone_waits_for_all(monkeypatch):
+    class Part:
+        def __init__(self, part, *_arguments):
+            self.part, self.ended = part, False
+
+        def runs(self):
+            return not self.ended
+
+    monkeypatch.setattr(test_all, "Running", Part)
+    lane = test_all.Lane("none", tuple((part, 1, ()) for part in "abcd"), ("c",), "")
+    run, started = test_all.Run(lane), []
+    for _time in "abcd":
+        run.fill()
+        started.append("".join(each.part for each in run.running if each.runs()))
+        next(each for each in run.running if each.runs()).ended = True
+    assert started == ["ab", "b", "c", "d"]
+    assert test_all.progress.remaining_seconds({"a": 60, "b": 90, "c": 30, "d": 10}, {}, {"a": 0, "b": 0}, ["c", "d"],
+                                               ("c",)) == 130
+
+
 def test_slow_cases_are_listed_and_a_slow_test_stands_for_its_cases():
     seconds = {"a.py::test_x[1]": 0.01, "a.py::test_x[2]": 0.3, "a.py::test_y[1]": 0.1, "a.py::test_y[2]": 2.0,
                "a.py::test_z": 0.1, "playbooks/b.py::test_p": 4.0, "playbooks/b.py::test_q": 7.0,
