@@ -31,14 +31,14 @@ SAVE = "iptables-save and an empty module"
 NFT = "nft list table and an empty module"
 ENDPOINTS = 3
 # Services with three endpoints have eleven rules each.
-SERVICES = {False: 10000, True: 300}
-MANY_SERVICES = {False: 45455, True: 1200}
+SERVICES = {False: 10000, True: 100}
+MANY_SERVICES = {False: 45455, True: 400}
 ROUNDS = {False: 7, True: 1}
 FEW_ROUNDS = {False: 3, True: 1}
 LIMITS = {"nft": 1.3, "legacy": 1.8}
 MEMORY_LIMIT = 120
 # Services in nftables mode for each full family, with two endpoints each.
-NFTABLES_SERVICES = {False: 5000, True: 200}
+NFTABLES_SERVICES = {False: 5000, True: 60}
 NFTABLES_SECONDS = 2.5
 
 # (question, command) from incident documents; the audit answers all questions at once. Some documents leave out -n, so

@@ -16,7 +16,7 @@ from unit import PLUGIN_TESTS, UNIT, trees
 
 # Seconds of CPU time, with that of processes that a test starts: a busy machine gives the same list. A test of a
 # playbook starts Ansible, which takes some seconds each time, and `make test` has to run some of them.
-SLOW, SLOW_PLAYBOOK = 0.2, 5.0
+SLOW, SLOW_PLAYBOOK = 0.1, 3.0
 # The rules for all files, which no source belongs to.
 ALWAYS = ("test_house.py", "test_words.py", "test_import_law.py")
 LIST = TOP / "tests" / "unit" / "slow.txt"

@@ -31,7 +31,7 @@ NODE_TESTS = [PLUGIN_TESTS + "/module_utils/_host", PLUGIN_TESTS + "/module_util
               UNIT + "/test_hooks_corpus.py::test_nothing_is_missed_and_nothing_is_told_that_is_none"]
 NOT_SLOW = ("-m", "not slow")
 # The changes whose slow tests `make test` runs, and the seconds within which these have to begin.
-SINCE, SLOW_SECONDS = "main~20", 90
+SINCE, SLOW_SECONDS = "main~20", 45
 # The collection syncs its files to the disk. With their trees in memory, if there is enough, the tests take half the
 # time.
 MEMORY, ROOM = "/dev/shm", 2 << 30
