@@ -163,7 +163,7 @@ def test_parts_start_in_their_order_and_one_that_runs_alone_waits_for_all(monkey
 
 
 def test_slow_cases_are_listed_and_a_slow_test_stands_for_its_cases():
-    seconds = {"a.py::test_x[1]": 0.01, "a.py::test_x[2]": 0.3, "a.py::test_y[1]": 0.05, "a.py::test_y[2]": 2.0,
+    seconds = {"a.py::test_x[1]": 0.01, "a.py::test_x[2]": 0.15, "a.py::test_y[1]": 0.05, "a.py::test_y[2]": 2.0,
                "a.py::test_z": 0.05, "playbooks/b.py::test_p": 2.0, "playbooks/b.py::test_q": 7.0,
                "test_house.py::test_h": 9.0}
     assert slow.slow_of(seconds) == ["a.py::test_x[2]", "a.py::test_y", "playbooks/b.py::test_q"]
