@@ -81,7 +81,7 @@ ansible_facts:
           type: dict
           returned: always
           sample: {consumers: absent, counters: ok, kernel_log: absent, module_options: ok, slab: ok, sysctl_d: ok,
-                   table: ok}
+                   sysctls: ok, table: ok}
         memory_bytes: {description: Memory of the node., type: int, returned: always, sample: 8326144000}
         cpus: {description: Processors that are online., type: int, returned: always, sample: 4}
         max: {description: The limit (nf_conntrack_max); V(0) is no limit., type: int, returned: always, sample: 131072}
@@ -287,6 +287,19 @@ ansible_facts:
             all: {description: Value for all interfaces., type: int, returned: always, sample: 2}
             own: {description: Value of that interface., type: int, returned: always, sample: 2}
             effective: {description: The effective value., type: int, returned: always, sample: 2}
+        rp_filter_at_boot:
+          description: The reverse path filter that sysctl.d sets for interfaces that come after a boot.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            interfaces: {description: Their names. Every other name is C(veth*)., type: str, returned: always,
+                         sample: 'veth*'}
+            all: {description: Value for all interfaces or null., type: int, returned: always, sample: 0}
+            own: {description: Value of these interfaces or null., type: int, returned: always, sample: 2}
+            effective: {description: The higher one of the two or null., type: int, returned: always, sample: 2}
+            by: {description: 'C(file:line) that sets it, or null.', type: str, returned: always,
+                 sample: '/etc/sysctl.d/95.conf:4'}
         size:
           description:
             - The size that the node needs by the defaults of P(kubenode.netfilter.conntrack_size#filter); null where

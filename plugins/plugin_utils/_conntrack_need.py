@@ -110,11 +110,15 @@ def _fill(section, values):
 
 def _settings(section, evidence, values, facts):
     rows = {row["key"]: row for row in section["sysctls"]}
-    return [dict(rows[dotted(key)], want=1, because=because) for key, because in _wanted(evidence, values, facts)
+    return [dict(rows[dotted(key)], want=1, because=because) for key, because in _wanted(section, evidence, values, facts)
             if dotted(key) in rows]
 
 
-def _wanted(evidence, values, facts):
+def _turned_off(section, key):
+    return any(row["key"] == dotted(key) and row["assigned"] == 0 and row["now"] is None for row in section["sysctls"])
+
+
+def _wanted(section, evidence, values, facts):
     """[(key, why it must be 1)]."""
     families = facts["ip_families"]
     forward = "pods on this node need it to reach other nodes"
@@ -124,6 +128,9 @@ def _wanted(evidence, values, facts):
     leased = any(row["used"] and row["family"] == "ipv6" and row["leased"] for row in cni.get("host_local") or [])
     if "ipv6" in families and (values["ip_families"] != "auto" or leased):
         wanted.append((FORWARD_6, forward))
+    elif "ipv6" in families and facts["families_unsure"] and _turned_off(section, FORWARD_6):
+        # A line turns it off, and nothing else about IPv6 was collected.
+        wanted.append((FORWARD_6, "pods with IPv6 addresses need it to reach other nodes"))
     plugin = next((name for name in cni.get("plugins") or [] if name in _BRIDGING), None)
     if facts["cni"] == "flannel" and values["flannel_nftables"]:
         return wanted

@@ -20,6 +20,9 @@ BRIDGE_6 = "net/bridge/bridge-nf-call-ip6tables"
 _OF_CONNECTIONS = "net/netfilter/nf_conntrack_%s"
 STREAM = _OF_CONNECTIONS % "udp_timeout_stream"
 
+# Other names of a switch of the kernel: a write to one of them is a write to all (Linux net/ipv4/devinet.c
+# devinet_sysctl_forward(), whose data is that of conf.all).
+_OTHER_NAMES = {FORWARD: ("net/ipv4/conf/all/forwarding",)}
 # Linux nf_conntrack_proto_tcp.c, nf_conntrack_proto_udp.c (the stream timeout was 180 before 5.0), br_netfilter_hooks.c
 # (1 when the module is loaded); kubernetes pkg/proxy/apis/config/v1alpha1/defaults.go, pkg/proxy/conntrack/sysctls.go.
 KEYS = (
@@ -38,6 +41,11 @@ KEYS = (
     Key("net/ipv4/conf/all/rp_filter", None, 0, None, None),
 )
 MODULES = ("br_netfilter", "nf_conntrack")
+
+
+def names_of(key):
+    """All names of a key; the given one is first."""
+    return (key,) + _OTHER_NAMES.get(key, ())
 
 
 def dotted(key):

@@ -8,7 +8,7 @@ import re
 from collections import namedtuple
 
 from . import kube_proxy
-from .keys import BUCKETS
+from .keys import BUCKETS, names_of
 from .kernel_default import rounded_buckets
 
 # A line of sysctl.d that sets a key; where: `path:line`.
@@ -37,7 +37,7 @@ def at_boot(key, early, assignment, default, writes):
     if assignment is not None and early is not False:
         stage = Stage(_stored(key, assignment.value) if early else None, assignment.where)
     for write in writes:
-        if write.key == key:
+        if write.key in names_of(key):
             stage = Stage(write.apply(stage.value) if early or write.sure else None, write.by)
     return stage
 

@@ -48,6 +48,15 @@ def presentable(value, narrow=False, whole=False):
     return value
 
 
+def cut(text, limit):
+    """A text of at most `limit` characters, cut between two words where it has several, so that no half of a name is
+    taken for a name."""
+    if len(text) <= limit:
+        return text
+    kept = text[:limit - 3]
+    return (kept if text[limit - 3].isspace() else kept.rpartition(" ")[0] or kept).rstrip() + "..."
+
+
 def _valid(text):
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -79,7 +88,8 @@ def fitted_modules(section, limit=MODULES_LIMIT):
     section = presentable(section)
     for row in section["modules"]:
         row["blocks"] = _examples(row["blocks"])
-    for shrink in (_without_repetition, _with_short_texts, _with_verdicts_of_lacking_kernels, _with_verdicts_only):
+    for shrink in (_without_repetition, _with_short_texts, _with_verdicts_of_lacking_kernels, _with_verdicts_only,
+                   _without_blocks):
         if _size(section) <= limit:
             break
         shrink(section, limit)
@@ -91,9 +101,9 @@ def _size(value):
 
 
 def _examples(blocks):
-    """A few of the blocks, at least one for each load path that is blocked; certain blocks come before uncertain
-    ones."""
-    ranked = sorted(blocks, key=lambda block: block["effect"] != "blocks")
+    """A few of the blocks, at least one for each load path that is blocked; certain blocks come before uncertain ones,
+    and those that stop more load paths before others: the install line that modprobe runs before a blacklist line."""
+    ranked = sorted(blocks, key=lambda block: (block["effect"] != "blocks", -len(block["for"])))
     chosen, shown = [], set()
     for block in ranked:
         if set(block["for"]) - shown:
@@ -112,8 +122,10 @@ def _without_repetition(section, _limit):
 
 def _with_short_texts(section, _limit):
     for row in section["modules"]:
-        row["evidence"], row["at_boot_cause"] = row["evidence"][:60], row["at_boot_cause"][:60]
-        row["blocks"] = [dict(block, text=block["text"][:40]) for block in row["blocks"][:1]]
+        row["evidence"] = cut(row["evidence"], 60)
+        if not row["blocks"]:
+            # Where lines block the load, a person has to find them.
+            row["at_boot_cause"] = cut(row["at_boot_cause"], 60)
         row["persisted_by"] = row["persisted_by"][:1]
 
 
@@ -127,5 +139,12 @@ def _with_verdicts_only(section, limit):
     for row in reversed(section["modules"]):
         if _size(section) <= limit:
             break
-        row.update(kernels=[], blocks=[], persisted_by=[], evidence=row["evidence"][:16],
-                   at_boot_cause=row["at_boot_cause"][:16])
+        row.update(kernels=[], blocks=row["blocks"][:1], persisted_by=[], evidence=cut(row["evidence"], 24),
+                   at_boot_cause="" if row["blocks"] else cut(row["at_boot_cause"], 24))
+
+
+def _without_blocks(section, limit):
+    for row in reversed(section["modules"]):
+        if _size(section) <= limit:
+            break
+        row["blocks"] = []

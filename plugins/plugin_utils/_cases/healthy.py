@@ -196,7 +196,8 @@ SECTIONS = {
     },
     "node_conntrack": {
         "schema": 1, "collected": {"table": "ok", "counters": "ok", "slab": "ok", "sysctl_d": "ok",
-                                   "consumers": "absent", "kernel_log": "absent", "module_options": "ok"},
+                                   "consumers": "absent", "kernel_log": "absent", "module_options": "ok",
+                                   "sysctls": "ok"},
         "memory_bytes": 8 << 30, "cpus": 4, "max": 131072, "count": 20480, "buckets": 65536, "used_percent": 15.6,
         "max_per_bucket": 2.0, "limit_when_loaded": None, "counters": {"drop": 3, "early_drop": 0, "insert_failed": 3},
         "lost": {"dropped": 0, "evicted": 0, "since": "boot", "since_uptime_seconds": 0},
@@ -208,6 +209,9 @@ SECTIONS = {
         "kube_proxy": {"versions": ["1.33.2"], "by": "kube-proxy", "settings_known": True, "max_per_core": None,
                        "min": None, "writes": "exactly", "value": 131072, "capped": False},
         "rp_filter": {"interface": "eth0", "all": 0, "own": 2, "effective": 2}, "size": None,
+        "rp_filter_at_boot": [{"interfaces": name, "all": 0, "own": 2, "effective": 2,
+                               "by": "/usr/lib/sysctl.d/50-default.conf:30"}
+                              for name in ("cali*", "eni*", "lxc*", "veth*")],
         "sysctls": [_sysctl(key) for key in KEYS],
     },
     "node_flush_hooks": {

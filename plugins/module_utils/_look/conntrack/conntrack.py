@@ -12,6 +12,7 @@ from ..._conntrack.keys import KEYS, MODULES, TIMEOUTS
 from ..._conntrack.need import need_of
 from ..._errors import BadInput
 from ..._host.host import ABSENT, OK
+from ..._names import UNCOLLECTED
 from ..._parse.kernel.kernel_cmdline import parse_kernel_cmdline
 from ..._parse.proc.net_route import parse_proc_net_route
 from ..host.host import read_cpus, read_memory
@@ -58,10 +59,12 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, opt
                       **_of_kube_proxy(kube_proxy, kubelet_version, section["cpus"]))
     keys = Keys(host, setting)
     section["collected"]["sysctl_d"] = keys.status
+    section["collected"]["sysctls"] = (OK if any(row["now"] is not None for row in keys.rows)
+                                       else UNCOLLECTED if bundle else ABSENT)
     section["limit_when_loaded"] = keys.fresh_limit if live and section["collected"]["table"] == ABSENT else None
     section.update(sysctls=keys.rows, missing_keys=keys.missing, unread=keys.unread[:UNREAD_LIMIT],
                    hashsize=setting.hashsize, kube_proxy=setting.described,
-                   rp_filter=_rp_filter(host) if live else None)
+                   rp_filter=_rp_filter(host) if live else None, rp_filter_at_boot=keys.rp_filters())
     section["timeouts"] = {row["key"]: row["now"] for row in keys.rows
                            if row["key"] in TIMEOUTS and isinstance(row["now"], int)}
     section["size"] = need_of(section)

@@ -5,7 +5,7 @@
 
 from ..._conntrack import predict, kube_proxy as proxy
 from ..._conntrack.kernel_default import PER_HASHSIZE, default_buckets, default_limit, rounded_buckets
-from ..._conntrack.keys import BRIDGE, BUCKETS, FORWARD, KEYS, MAX, dotted
+from ..._conntrack.keys import (BRIDGE, BRIDGE_6, BUCKETS, FORWARD, FORWARD_6, KEYS, MAX, dotted, names_of)
 from ..._host.host import ABSENT
 from ..unread import status_of_notes, reason_of
 from .now import read_key
@@ -16,6 +16,12 @@ from .sysctl_rivals import DAEMON_JSON, rival_writes
 _EARLY = {"loaded": True, "builtin": True, "on_demand": False, "blocked": False, "absent": False}
 # A reason names a path, and is repeated in the row of each key.
 REASON_LIMIT = 300
+# Keys that fail where nothing sets them, or pass by the default of their module.
+_SWITCHES = (FORWARD, FORWARD_6, BRIDGE, BRIDGE_6)
+_UNSET = "no collected file of sysctl.d sets it, and not all files were collected"
+# What the interfaces of pods are called; veth* stands for any other name.
+_OF_PODS = ("cali*", "eni*", "lxc*", "veth*")
+_OF_INTERFACE = "net/ipv4/conf/%s/rp_filter"
 _LIMIT_FIELDS = "conntrack.maxPerCore and conntrack.min"
 
 
@@ -60,6 +66,8 @@ class Keys:
         default, unread = self._default(key, now), None
         if self._files_unread and early is not False and not self._boot.masked and not self._boot.is_certain(key.key):
             assignment, default, unread = None, predict.Stage(None, None), self._files_unread
+        elif assignment is None and key.key in _SWITCHES and not self._boot.whole and not self._boot.masked:
+            default, unread = predict.Stage(None, None), _UNSET
         boot = predict.at_boot(key.key, early, None if self._boot.masked else assignment, default, self._rivals)
         if self._rivals_unread:
             boot, unread = predict.Stage(None, None), self._rivals_unread
@@ -68,7 +76,7 @@ class Keys:
         return boot, unread if boot.value is None else None
 
     def _take(self, key):
-        status, now = read_key(self._host, key.key) if self._setting.live else (ABSENT, None)
+        status, now = self._read(key.key) if self._setting.live else (ABSENT, None)
         early = True if key.module is None else _EARLY.get((self._setting.modules.get(key.module) or {}).get("at_boot"))
         assignment = self._boot.assignment(key.key)
         boot, unread = self._predicted(key, early, assignment, now)
@@ -87,6 +95,35 @@ class Keys:
         if row["missing"]:
             self.missing.append({"key": row["key"], "module": key.module,
                                  "reason": "%s is not in the running kernel" % key.module})
+
+    def _read(self, key):
+        status, now = read_key(self._host, key)
+        for other in names_of(key)[1:]:
+            now = read_key(self._host, other)[1] if now is None else now
+        return status, now
+
+    def rp_filters(self):
+        """Rows of the reverse path filter of interfaces that come after the boot: a line that fits their name,
+        otherwise the value of `default`; the kernel uses the higher one of it and `all` (Documentation ip-sysctl)."""
+        every, later, rows = self._filter("all"), self._filter("default"), []
+        for name in _OF_PODS:
+            own = self._filter(name.replace("*", "0"), later)
+            known = every.value is not None and own.value is not None
+            by = every.by if known and every.value >= own.value else own.by
+            rows.append({"interfaces": name, "all": every.value, "own": own.value,
+                         "effective": max(every.value, own.value) if known else None, "by": by if known else None})
+        return rows
+
+    def _filter(self, name, default=None):
+        """The `Stage` of an interface at boot; programs that write it later are left out."""
+        key, boot = _OF_INTERFACE % name, self._boot
+        if not boot.masked and not boot.is_certain(key):
+            return predict.Stage(None, None)
+        found = None if boot.masked else boot.assignment(key)
+        if found:
+            value = predict.number(found.value)
+            return predict.Stage(value if isinstance(value, int) else None, found.where)
+        return default or predict.Stage(0 if boot.masked or boot.whole else None, None)
 
     def _default(self, key, now):
         """The default of the kernel for a key, with the options of its modules."""

@@ -6,11 +6,13 @@
 The files of all directories are read in the order of their base names; the last assignment of a key wins. A pattern
 applies only to keys that no line names; a line that is only `-key` names its key too. A line that repeats the value of
 an earlier line stays in the place of the earlier one (systemd src/sysctl/sysctl.c). /etc/sysctl.conf counts where a
-link in sysctl.d leads to it, and with other inits (procps sysctl --system).
+link in sysctl.d leads to it, and with other inits (procps sysctl --system). A key may have several names: then the last
+line that writes one of them counts.
 """
 
 from collections import OrderedDict
 
+from ..._conntrack.keys import names_of
 from ..._conntrack.predict import Assignment
 from ..._host.host import ABSENT, UNPARSED
 from ..._names import UNCOLLECTED
@@ -43,6 +45,9 @@ class SysctlBoot:
             self.masked = loader == "systemd" and any(is_masked(host, folder + "/" + UNIT)
                                                       for folder in UNIT_DIRECTORIES)
         self._held = OrderedDict()
+        self._in_place = loader == "systemd"
+        # A bundle may hold one file of many; then a key that none of its files sets may be set by another one.
+        self.whole = UNCOLLECTED not in (_seen(host, "/etc"), _seen(host, "/usr/lib", "/lib"))
         # Whether any file may hold the last assignment of a key, whether an unreadable file so far may hold it, and the
         # keys that are set after that file.
         self._may_all, self._may_one, self._behind = bool(unlisted), False, set()
@@ -67,7 +72,7 @@ class SysctlBoot:
     def _take(self, setting, path):
         if not is_pattern(setting.key) and setting.value:
             self._behind.add(setting.key)
-        if setting.key in self._held and self._held[setting.key].value == setting.value:
+        if self._in_place and setting.key in self._held and self._held[setting.key].value == setting.value:
             return
         self._held.pop(setting.key, None)
         self._held[setting.key] = Assignment(setting.value, "%s:%d" % (path, setting.line))
@@ -75,15 +80,22 @@ class SysctlBoot:
     def is_certain(self, key):
         """Whether the value of `key` does not depend on files that could not be read; a line that names a key counts
         before all patterns."""
-        return not self._may_all and (not self._may_one or key in self._behind)
+        return not self._may_all and (not self._may_one or not self._behind.isdisjoint(names_of(key)))
 
     def assignment(self, key):
         """The `Assignment` of a key (`net/netfilter/nf_conntrack_max`), or None; an assignment without a value counts
         as None."""
-        held = self._held.get(key)
-        if held is None:
-            # An empty value changes no number: the value of an earlier pattern stays.
-            fitting = [each for pattern, each in self._held.items()
-                       if each.value and is_pattern(pattern) and fits(pattern, key)]
-            held = fitting[-1] if fitting else None
-        return held if held is not None and held.value else None
+        names, found = names_of(key), None
+        unnamed = [name for name in names if name not in self._held]
+        for written, each in self._held.items():
+            # An empty value changes no number: the value of an earlier line stays.
+            if each.value and (written in names or unnamed and is_pattern(written)
+                               and any(fits(written, name) for name in unnamed)):
+                found = each
+        return found
+
+
+def _seen(host, *parents):
+    """The status of the first of these directories whose sysctl.d is there or may be listed."""
+    statuses = [host.list_dir(parent + "/sysctl.d")[0] for parent in parents]
+    return next((status for status in statuses if status != UNCOLLECTED), UNCOLLECTED)

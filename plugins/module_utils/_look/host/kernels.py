@@ -95,7 +95,7 @@ class Kernel:
     def _staleness(self, modules):
         """Why depmod has to run again, or None. Directories newer than the index are compared by their content:
         times alone prove nothing on images that clamp them."""
-        if modules and not self._host.exists(self.tree + "/modules.dep.bin") and not _modprobe_is_busybox(self._host):
+        if modules and self.has_file("modules.dep.bin") is False and not _modprobe_is_busybox(self._host):
             return "%s/modules.dep.bin does not exist, and kmod reads only this file" % self.tree
         written = self._host.stat(self.tree + "/modules.dep")
         listed = {path for path, _needs in modules.values()}
@@ -122,9 +122,15 @@ class Kernel:
 
     def has_file(self, path):
         """Whether a file that the index names exists, None where that is not known; paths in the index are relative to
-        the tree or absolute."""
-        return {OK: True,
-                ABSENT: False}.get(self._host.presence(path if path.startswith("/") else self.tree + "/" + path))
+        the tree or absolute. A bundle mostly holds the index without the files: it shows that one is missing only where
+        it holds others of the same folder and ending."""
+        place = path if path.startswith("/") else self.tree + "/" + path
+        status = self._host.presence(place)
+        if status == ABSENT and self._host.read_text(place, 1).status == UNCOLLECTED:
+            folder, _slash, name = place.rpartition("/")
+            ending = ".bin" if name.endswith(".bin") else ".ko"
+            return False if any(ending in other for other in self._host.list_dir(folder)[1]) else None
+        return {OK: True, ABSENT: False}.get(status)
 
     @property
     def config(self):
@@ -204,7 +210,8 @@ def installed_releases(host):
     with host.noting() as notes:
         for folder in MODULES_DIRECTORIES:
             found, names = host.list_dir(folder)
-            status = found if found != ABSENT else status
+            # One of the two folders is enough; the other one is often only a link to it.
+            status = found if found not in (ABSENT, UNCOLLECTED) or status == ABSENT else status
             for name in names:
                 if any(host.exists("%s/%s/%s" % (folder, name, mark))
                        for mark in ("modules.order", "modules.builtin", "kernel")):

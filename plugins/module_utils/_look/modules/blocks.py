@@ -14,6 +14,7 @@ import re
 from ... import _module_data, _names
 from ..._host.host import ABSENT, INDEX_LIMIT, OK
 from ..._parse.secrets import masked_line
+from ..bounds import cut
 from .modprobe_conf import TEXT_LIMIT, ModprobeConf
 
 LOAD_PATHS = ("load", "autoload", "boot")
@@ -43,7 +44,7 @@ class Block:
 
     def as_dict(self):
         return {"for": list(self.load_paths), "by": self.by, "effect": self.effect, "module": self.module,
-                "file": self.path, "line": self.line, "text": self.text[:TEXT_LIMIT]}
+                "file": self.path, "line": self.line, "text": cut(self.text, TEXT_LIMIT)}
 
 
 class Policy:

@@ -12,8 +12,10 @@ from ..host.kernels import Kernel, chosen_releases, configured_releases, install
 from ..host.next_boot import next_boot_kernel
 from ..host.place import BUNDLE, WITH_KERNEL
 from ..unread import status_of_notes
+from ..bounds import cut
 from . import boot, state as modules_state
 from .blocks import BLOCKS, Policy, UNCLEAR, LOAD_PATHS
+from .modprobe_conf import TEXT_LIMIT
 
 
 class Look:
@@ -135,8 +137,10 @@ class Look:
             at_boot = [block for block in _at_next_boot(blocks) if by
                        or block.by not in ("blacklist", "modprobe.blacklist", "alias_off")]
             if at_boot:
+                # Each of them stops the load: a fix of the first one alone changes nothing.
                 return ("blocked" if at_boot[0].effect == BLOCKS else "unknown",
-                        "%s:%d: %s" % (at_boot[0].path, at_boot[0].line, at_boot[0].text))
+                        "; ".join("%s:%d: %s" % (block.path, block.line, cut(block.text, TEXT_LIMIT))
+                                  for block in at_boot[:2] if block.effect == at_boot[0].effect))
             if self.boot.service == "masked":
                 return "on_demand", "listed, but %s is masked" % boot.UNIT
             if self.boot.loader == "unknown":
@@ -146,8 +150,8 @@ class Look:
         stopped = [block for block in blocks
                    if "autoload" in block.load_paths and block.effect == BLOCKS and block.by != "modules_disabled"]
         if stopped:
-            return "blocked", "not listed, and not loaded by itself: %s:%d: %s" % (stopped[0].path, stopped[0].line,
-                                                                                   stopped[0].text)
+            return "blocked", "not listed, and not loaded by itself: %s:%d: %s" % (
+                stopped[0].path, stopped[0].line, cut(stopped[0].text, TEXT_LIMIT))
         if listed is None:
             return "unknown", "the lists of modules to load at boot %s" % (
                 "were not collected" if self.collected["modules_load"] == UNCOLLECTED else "could not be read")

@@ -102,11 +102,11 @@ def _from_tree(kernel, name, running):
         path = kernel.dep[name][0]
         there = kernel.has_file(path)
         if there is None:
-            return Verdict(name, UNKNOWN, "denied",
+            return Verdict(name, UNKNOWN, "file_unseen",
                            "modules.dep lists %s, and whether the file exists is not known" % path)
         if not there:
             return Verdict(name, ABSENT, "file_missing", "modules.dep lists %s, but the file does not exist" % path)
-        if kernel.index == "stale" and not kernel.has_file("modules.dep.bin"):
+        if kernel.index == "stale" and kernel.has_file("modules.dep.bin") is False:
             return Verdict(name, INSTALLABLE, "not_indexed", "%s; run depmod %s" % (kernel.index_cause, kernel.release))
         return Verdict(name, LOADABLE, "in_index", path)
     host_module, since = _module_data.MERGED.get(name, ("", None))
