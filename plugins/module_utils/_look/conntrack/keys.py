@@ -5,7 +5,7 @@
 
 from ..._conntrack import predict, kube_proxy as proxy
 from ..._conntrack.kernel_default import PER_HASHSIZE, default_buckets, default_limit, rounded_buckets
-from ..._conntrack.keys import (BRIDGE, BRIDGE_6, BUCKETS, FORWARD, FORWARD_6, KEYS, MAX, dotted, names_of)
+from ..._conntrack.keys import BRIDGE, BRIDGE_6, BUCKETS, FORWARD, FORWARD_6, KEYS, MAX, dotted, names_of
 from ..._host.host import ABSENT
 from ..unread import status_of_notes, reason_of
 from .now import read_key
@@ -64,7 +64,8 @@ class Keys:
     def _predicted(self, key, early, assignment, now):
         """(the `Stage` at boot, why its value is not known or None): a file that could not be read may set any key."""
         default, unread = self._default(key, now), None
-        if self._files_unread and early is not False and not self._boot.masked and not self._boot.is_certain(key.key):
+        if (self._files_unread and early is not False and not self._boot.masked
+                and not self._boot.is_certain(*names_of(key.key))):
             assignment, default, unread = None, predict.Stage(None, None), self._files_unread
         elif assignment is None and key.key in _SWITCHES and not self._boot.whole and not self._boot.masked:
             default, unread = predict.Stage(None, None), _UNSET
@@ -78,7 +79,7 @@ class Keys:
     def _take(self, key):
         status, now = self._read(key.key) if self._setting.live else (ABSENT, None)
         early = True if key.module is None else _EARLY.get((self._setting.modules.get(key.module) or {}).get("at_boot"))
-        assignment = self._boot.assignment(key.key)
+        assignment = self._boot.assignment(*names_of(key.key))
         boot, unread = self._predicted(key, early, assignment, now)
         final = self._final(key, boot)
         row = {

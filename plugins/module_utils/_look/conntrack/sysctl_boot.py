@@ -12,7 +12,6 @@ line that writes one of them counts.
 
 from collections import OrderedDict
 
-from ..._conntrack.keys import names_of
 from ..._conntrack.predict import Assignment
 from ..._host.host import ABSENT, UNPARSED
 from ..._names import UNCOLLECTED
@@ -77,15 +76,15 @@ class SysctlBoot:
         self._held.pop(setting.key, None)
         self._held[setting.key] = Assignment(setting.value, "%s:%d" % (path, setting.line))
 
-    def is_certain(self, key):
-        """Whether the value of `key` does not depend on files that could not be read; a line that names a key counts
+    def is_certain(self, *names):
+        """Whether the value of a key does not depend on files that could not be read; a line that names a key counts
         before all patterns."""
-        return not self._may_all and (not self._may_one or not self._behind.isdisjoint(names_of(key)))
+        return not self._may_all and (not self._may_one or not self._behind.isdisjoint(names))
 
-    def assignment(self, key):
-        """The `Assignment` of a key (`net/netfilter/nf_conntrack_max`), or None; an assignment without a value counts
-        as None."""
-        names, found = names_of(key), None
+    def assignment(self, *names):
+        """The `Assignment` of a key with all its `names` (`net/netfilter/nf_conntrack_max`), or None; one without a
+        value counts as None."""
+        found = None
         unnamed = [name for name in names if name not in self._held]
         for written, each in self._held.items():
             # An empty value changes no number: the value of an earlier line stays.
