@@ -200,6 +200,13 @@ ansible_facts:
             tables: {description: Of all commands together., type: list, elements: str, returned: always,
                      sample: [filter, mangle, nat, raw]}
             comes_back: {description: The worst of all commands., type: str, returned: always, sample: 'no'}
+            shown: {description: 'All commands with their lines, at most 300 characters.', type: str, returned: always,
+                    sample: 'line 6: iptables -F; line 7: iptables -t nat -F'}
+            returns: {description: 'A sentence on who brings which rules back; empty where it is not known.', type: str,
+                      returned: always, sample: ' Rules come back: those of kubelet and kube-proxy only with their
+                        restart, because their canaries in mangle stay.'}
+            remedy: {description: 'What to change by hand, for this kind of file.', type: str, returned: always,
+                     sample: 'Remove the commands in lines 6 and 7 of /etc/systemd/scripts/iptables.stop.'}
             saved:
               description: A sentence that names the file to which the remaining rules are saved, empty where they are
                 not saved.
@@ -272,7 +279,8 @@ ansible_facts:
                        type: list, elements: str, returned: always, sample: ['/etc/sysconfig/iptables-config:12']}
         written:
           description: Scripts that write settings into C(modprobe.d) or C(sysctl.d) which block netfilter modules or
-            turn forwarding off, at most twenty.
+            turn forwarding off, or rules that flush, drop or copy those of Kubernetes into a file that a service loads,
+            at most twenty.
           type: list
           elements: dict
           returned: always
@@ -284,9 +292,14 @@ ansible_facts:
                       returned: always, sample: 'echo net.ipv4.ip_forward=0 > /etc/sysctl.d/99-harden.conf'}
             file: {description: The file that it writes., type: str, returned: always,
                    sample: /etc/sysctl.d/99-harden.conf}
-            settings: {description: 'Such lines, at most five.', type: list, elements: str, returned: always,
-                       sample: [net.ipv4.ip_forward=0]}
+            settings: {description: 'Such lines, or what the rules do; at most five.', type: list, elements: str,
+                       returned: always, sample: [net.ipv4.ip_forward=0]}
             setting_count: {description: How many there are., type: int, returned: always, sample: 1}
+            applied: {description: When the file takes effect., type: str, returned: always,
+                      sample: the next boot applies /etc/sysctl.d/99-hardening.conf}
+            remedy: {description: What to change by hand., type: str, returned: always,
+                     sample: 'Remove net.ipv4.ip_forward=0 from line 4 of /usr/local/sbin/harden, then correct
+                       /etc/sysctl.d/99-hardening.conf.'}
             triggers: {description: As of a hook., type: list, elements: str, returned: always, sample: [timer]}
             by_hand: {description: Whether it is only run by hand., type: bool, returned: always, sample: false}
             through: {description: As of a hook., type: list, elements: str, returned: always,

@@ -8,6 +8,7 @@ import re
 
 from .launchers import LAUNCHERS, known
 from .printed import printed
+from .rule_files import loader_of
 from .sequence import RESTARTERS, restarted_by
 from .tools.tools import is_tool, run_tool
 from .values import MARK, MARKS, NOTHING_KNOWN
@@ -22,6 +23,8 @@ _QUIET = frozenset(
     "umount uname uniq unshare wc wget which whoami yes crictl ctr pgrep pkill killall cd [ [[ : alias bg bind "
     "complete disown fg getopts hash help history jobs let mapfile readarray popd pushd dirs shopt times type ulimit "
     "umask unalias wait declare export local readonly typeset conntrack ansible vagrant".split())
+_COPIES = ("cp", "mv", "install", "ln")
+_COPIES_WITH_VALUE = ("-m", "-o", "-g", "-S", "--mode", "--owner", "--group", "--suffix")
 # The arguments of a script may name one of its functions.
 _FROM_ARGUMENTS = re.compile("\0[0-9@*]+(:[^\0]*)?\0")
 
@@ -68,10 +71,33 @@ def _run_program(walker, node, path, name, arguments):
             walker.findings.run(node, path, known(arguments), "run")
     if walker.capture is not None:
         walker.prints(printed(name, arguments, walker.text_of_file))
+    if name in _COPIES:
+        _copy(walker, node, arguments)
     if name == "tee":
         for one in arguments:
             if not one.startswith("-"):
                 walker.write(node, one, walker.stdin[0], "-a" in arguments)
+
+
+def _copy(walker, node, arguments):
+    """A copy into a file of rules that a service loads (man cp, mv, install, ln)."""
+    folder, operands, number = None, [], 0
+    while number < len(arguments):
+        word = arguments[number]
+        number += 1
+        if word in ("-t", "--target-directory") and number < len(arguments):
+            folder, number = arguments[number], number + 1
+        elif word.startswith("--target-directory="):
+            folder = word.partition("=")[2]
+        elif word in _COPIES_WITH_VALUE:
+            number += 1
+        elif not word.startswith("-"):
+            operands.append(word)
+    target = operands.pop() if folder is None and len(operands) > 1 else folder or ""
+    for source in operands:
+        path = target if loader_of(target) else "%s/%s" % (target.rstrip("/"), source.rpartition("/")[2])
+        if loader_of(path):
+            walker.write(node, path, walker.text_of_file(source))
 
 
 def _run_unknown(walker, node, path, arguments):

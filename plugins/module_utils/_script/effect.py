@@ -11,7 +11,10 @@ place the text is still a script. `command` is its source, not masked. `sort`:
     apply                   `nft -f` of `file`, whose statements decide what happens
     service                 `unit` gets `verb`
     sets, ipvs, module      ipset, ipvsadm, modprobe -r and rmmod
-    settings                lines that are written into `file` of modprobe.d or sysctl.d; `tables` holds them
+    settings                lines that are written into `file` of modprobe.d or sysctl.d, or what the rules do that are
+                            written into a `file` that a service loads; `tables` holds them, `verb` is enable where the
+                            script enables that service
+    copy                    the files in `tables` are copied into such a `file`
 `families`: ipv4, ipv6; of nft also inet, arp, bridge. `tables` and `chains`: `("*",)` is every one. `comes_back`: no,
 saved (the same script restores what it saved), replaced (other rules are loaded instead), unknown. `confidence`:
 certain, likely (through a name that is not known in this text), possible. What the same script does after it:

@@ -28,7 +28,8 @@ ALL_FAMILIES = (IPV4, IPV6, "inet", "arp", "bridge")
 _OTHERS_TABLE = re.compile(r"(?:kube-proxy|kube-router|calico|cali-|flannel-|cni[-_]|cilium)")
 _TOKEN = re.compile(r'#[^\n]*|"[^"]*"?|\\\r?\n|[{};\n]|[^\s{};"#\\]+|\S')
 _TAKES_AWAY = ("flush", "delete", "destroy")
-EFFECTS_LIMIT, STATEMENTS_LIMIT = 1000, 100000
+_NAME = re.compile(r"[A-Za-z_][\w-]*\Z")
+EFFECTS_LIMIT, STATEMENTS_LIMIT, TOKENS_LIMIT = 1000, 100000, 200000
 
 
 def read_nft_script(text):
@@ -86,6 +87,75 @@ def _statements(text):
             words.append(word)
     if words:
         yield start, end, words
+
+
+def own_tables(text):
+    """([`inet site`], [`ip nat`]): tables that a text defines, apart from those whose name iptables, kube-proxy or a
+    network plugin uses: their rules would be deleted with such a table."""
+    own, shared = [], []
+    for _start, _end, words in itertools.islice(_statements(text), STATEMENTS_LIMIT):
+        words = words[1:] if words[0] in ("add", "create") else words
+        if words[0] != "table" or len(words) < 2:
+            continue
+        family, name = words[1:3] if words[1] in _FAMILIES and len(words) > 2 else ("ip", words[1])
+        if _NAME.match(name):
+            is_shared = _OTHERS_TABLE.match(name) or name in NAMES and family in ("ip", "ip6")
+            those = shared if is_shared else own
+            those += ["%s %s" % (family, name)] if "%s %s" % (family, name) not in those else []
+    return own, shared
+
+
+def forward_drops(text):
+    """[whether it accepts any new connection] of each chain at hook forward whose policy is drop."""
+    chains, opened = [], set()
+    for words, block in _blocks(text):
+        if words[:2] == ["add", "rule"] or words[:2] == ["insert", "rule"]:
+            opened.update(words if _accepts(words) else ())
+        elif block is not None and ["hook", "forward"] in [pair for each in block for pair in _pairs(each)] and (
+                ["policy", "drop"] in block):
+            chains.append((words[-1] if words else "", any(_accepts(each) for each in block)))
+    return [accepts or name in opened for name, accepts in chains]
+
+
+def _blocks(text):
+    """(words, None) of each statement at the top, and (words before its brace, [words of each statement]) of each
+    block."""
+    stack, words = [], []
+    for token in itertools.islice(_TOKEN.finditer(text), TOKENS_LIMIT):
+        word = token.group(0)
+        if word[0] in "#\\":
+            continue
+        if word not in ("{", "}", ";", "\n"):
+            words.append(word)
+            continue
+        if word == "{":
+            # Braces within a rule hold a set; what follows them belongs to the same rule.
+            stack.append((words, []))
+            words = []
+            continue
+        if words and stack:
+            stack[-1][1].append(words)
+        elif words:
+            yield words, None
+        words = []
+        if word == "}" and stack:
+            before, inner = stack.pop()
+            yield before, inner
+            words = before + [each for block in inner for each in block] if _is_rule(before) else []
+
+
+def _is_rule(words):
+    return bool(words) and words[0] not in ("table", "chain", "set", "map") and words[1:2] not in (["table"], ["chain"])
+
+
+def _accepts(words):
+    if "ct" in words and "state" in words and "new" not in " ".join(words):
+        return False
+    return any(word in ("accept", "jump", "goto", "vmap", "queue") for word in words)
+
+
+def _pairs(words):
+    return [list(pair) for pair in zip(words, words[1:])]
 
 
 def _judge(verb, sort, words):

@@ -69,15 +69,18 @@ class Sequence:
             self._printed.setdefault(family, []).extend(self._open.pop((SAVED, family), ()))
 
     def writes(self, place):
-        """The printed rules are written to `place`."""
+        """The printed rules are written to `place`; returns whether a command removed some of them before."""
         printed, self._printed = self._printed, {}
         for family, keys in printed.items():
             self._note(keys, (SAVED, family), place)
+        return any(printed.values())
 
     def saves(self, families, place):
-        """A service saves all rules of these families."""
-        for family in families:
-            self._note(self._open.pop((SAVED, family), ()), (SAVED, family), place)
+        """A service saves all rules of these families; returns whether a command removed some of them before."""
+        removed = [self._open.pop((SAVED, family), ()) for family in families]
+        for family, keys in zip(families, removed):
+            self._note(keys, (SAVED, family), place)
+        return any(removed)
 
     def appends(self, families):
         """A command adds a rule."""

@@ -4,14 +4,18 @@
 """Input and output of the commands of a script: pipes, redirections, files that the script itself writes. PRIVATE to
 the collection."""
 
+import re
+
 from .launchers import run_crontab
 from .printed import of_file
+from .rule_files import COPY, harmful_rules, loader_of
 from .settings import harmful_settings
 from .values import FEWER_RULES, MARK, MARKS, NOTHING_KNOWN, RULES, TEXT_LIMIT
 
 FILES_LIMIT = 100       # that the script writes itself
 _READS = ("<", "<<", "<<-", "<<<", "<>")
 _WRITES = (">", ">>", ">|", "&>", "&>>")
+_FILE = re.compile("\0<([^\0]+)\0")
 
 
 class Streams:
@@ -19,12 +23,15 @@ class Streams:
     texts, or None.
 
     `files`: {path: text} of the files that the script itself wrote. `budget`: how many characters may still be printed,
-    written or read as scripts.
+    written or read as scripts. `elsewhere`: how deep the walk is in commands of another root.
     """
 
     def __init__(self, findings, values, budget):
         self.findings, self.values, self.budget = findings, values, budget
         self.stdin, self.capture, self.files = (NOTHING_KNOWN, None), None, {}
+        self.elsewhere = 0
+        # {path: [(span, text)]} of the files of rules that the script writes, and the units that it enables.
+        self._rule_files, self.enabled = {}, set()
 
     def redirected(self, node, walk):
         kept, paths = (self.stdin, self.capture), []
@@ -67,7 +74,12 @@ class Streams:
         if (RULES in text or FEWER_RULES in text) and not path.startswith("/dev/"):
             # The value of a variable is not shown: it may be a secret.
             shown = MARKS.sub(r"$\1", path)
-            self.findings.sequence.writes(shown if shown in self.findings.text else "a file")
+            if self.findings.sequence.writes(shown if shown in self.findings.text else "a file"):
+                # The removed rules are not in the file; saved() of aftermath.py reports it.
+                text = text.replace(RULES, FEWER_RULES)
+        if loader_of(path) and not self.elsewhere:
+            parts = self._rule_files.setdefault(path, [])
+            parts[:] = (parts if appends else []) + [(self.findings.span(node), text)]
         settings = harmful_settings(path, text)
         if settings:
             self.effect(node, "settings", tables=settings, file=path)
@@ -75,6 +87,19 @@ class Streams:
             return
         text = (self.files.get(path, "") if appends else "") + text
         self.files[path] = text if len(text) <= TEXT_LIMIT else NOTHING_KNOWN
+
+    def end_rule_files(self):
+        """Record what the script leaves in files that a service loads, at the command that writes it."""
+        for path, parts in sorted(self._rule_files.items()):
+            text = "".join(part for _span, part in parts)
+            verb = "enable" if loader_of(path) in self.enabled else None
+            found = harmful_rules(MARKS.sub("?", text)) + ((COPY,) if RULES in text else ())
+            if found:
+                span = next((span for span, part in parts if RULES in part or harmful_rules(part)), parts[0][0])
+                self.findings.effect(None, "settings", tables=found, file=path, verb=verb, span=span)
+            for source in _FILE.findall(text):
+                span = next(span for span, part in parts if "<%s\0" % source in part)
+                self.findings.effect(None, "copy", tables=(source,), file=path, verb=verb, span=span)
 
     def prints(self, text):
         if self.capture is not None and text:

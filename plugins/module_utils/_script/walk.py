@@ -43,7 +43,7 @@ class Walker(Streams):
         self.functions, self.traps, self._called = {}, [], called
         self.tools = {}     # which tool each command is
         # Current depth of the walk in conditions, in arguments of xargs, in a chroot.
-        self.maybe = self.piped = self.elsewhere = 0
+        self.maybe = self.piped = 0
         self.checked = None  # the words of the rule that iptables -C checked last
         self._stack, self._kept, self._calls = [], [], {}
         self._depth, self._steps = 0, max(STEPS_LIMIT, len(text) // 4)
@@ -63,6 +63,7 @@ class Walker(Streams):
         for node, command, offset, place in itertools.islice(self.traps, TRAPS_LIMIT):  # A trap may set another.
             self.findings.leave(place)
             self.nested(node, command, offset)
+        self.end_rule_files()
 
     def reading(self):
         """What was found: a Reading."""

@@ -5,6 +5,8 @@
 collection."""
 
 from ..._script import aftermath
+from ..._script.remedy import remedy, remedy_of_written, shown
+from ..._script.rule_files import COPY, DROP, loader_of
 from ..._script.sequence import PROGRAMS
 from .rows import REQUESTED, BOOT, BY_HAND, ITSELF, SETTINGS, TEARDOWN, ordered, summary
 from .units import KUBELETS
@@ -17,9 +19,9 @@ _STARTERS = {
     "ifupdown": ("networking.service",)}
 
 
-def by_file(rows, units):
-    """[row] of `rows`, in their order. The rows of one file are one row where they run for the same unit and are
-    equally live."""
+def by_file(rows, units, owns):
+    """[row] of `rows`, in their order; `owns` as of Tracer. The rows of one file are one row where they run for the
+    same unit and are equally live."""
     groups, order = {}, []
     for row in rows:
         early = _before_kubelet(row, units) if BOOT in row["triggers"] else None
@@ -31,22 +33,24 @@ def by_file(rows, units):
         if key not in groups:
             order.append(key)
         groups.setdefault(key, []).append((row, early))
-    return [_together([row for row, _early in groups[key]], [early for _row, early in groups[key]], key[3])
+    return [_together([row for row, _early in groups[key]], [early for _row, early in groups[key]], key[3], owns)
             for key in order]
 
 
-def _together(rows, early, automatic):
+def _together(rows, early, automatic, owns):
     first = rows[0]
     triggers = ordered({trigger for row in rows for trigger in row["triggers"]})
     families, tables, _chains, back, sure = summary(rows)
     saved_to = next((row["saved_to"] for row in rows if row["saved_to"]), None)
     restarted = [program for program in PROGRAMS if any(program in row["restarted"] for row in rows)]
+    noticed = aftermath.notices(rows)
     return {
         "subject": first["path"], "path": first["path"], "line": first["line"],
         "lines": [row["line"] for row in rows[:LINES_LIMIT]], "command": first["command"], "commands": len(rows),
         "kind": first["kind"], "owner": first["owner"], "families": families, "tables": tables, "comes_back": back,
-        "saved": aftermath.saved(saved_to), "rebuilt": aftermath.rebuilt(tables, restarted),
-        "lost": aftermath.lost(tables, restarted),
+        "shown": shown(rows), "remedy": remedy(rows, owns), "returns": aftermath.returns(rows, restarted),
+        "saved": aftermath.saved(saved_to), "rebuilt": aftermath.rebuilt(tables, restarted, noticed),
+        "lost": aftermath.lost(tables, restarted, noticed),
         "advice": aftermath.advice(any(row["appends"] for row in rows), first["purpose"] == TEARDOWN),
         "unit": first["unit"] or first["service"], "triggers": triggers,
         "before_kubelet": False if False in early else True if True in early else None, "automatic": automatic,
@@ -67,10 +71,32 @@ def _before_kubelet(row, units):
                                   for kubelet in kubelets)
 
 
-def written(rows):
-    """[row] for scripts that write harmful settings into modprobe.d or sysctl.d."""
-    found = [row for row in rows if row["sort"] == SETTINGS]
+def written(rows, units, replays):
+    """[row] for scripts that write harmful settings into modprobe.d or sysctl.d, or harmful rules into files that a
+    service loads; `replays` as of Tracer."""
+    found = [_loaded(row, units, replays.get(row["file"], ())) for row in rows if row["sort"] == SETTINGS]
     keys = ("path", "line", "command", "file", "triggers", "through", "live", "live_because")
-    return [dict({key: row[key] for key in keys}, settings=row["tables"][:LINES_LIMIT],
-                 setting_count=len(row["tables"]), by_hand=BY_HAND in row["triggers"], subject=row["path"])
-            for row in found[:WRITTEN_LIMIT]]
+    return [dict({key: row[key] for key in keys}, settings=row["tables"][:LINES_LIMIT], applied=applied,
+                 setting_count=len(row["tables"]), by_hand=BY_HAND in row["triggers"], subject=row["path"],
+                 remedy=remedy_of_written(row))
+            for row, applied in found[:WRITTEN_LIMIT]]
+
+
+def _loaded(row, units, replays):
+    """(row, a sentence on when the file takes effect and what it does then). A file that nothing loads is harmless."""
+    loader = loader_of(row["file"])
+    if loader is None:
+        return row, "the next boot applies %s" % row["file"]
+    does = (["old rules of Kubernetes come back"] if COPY in row["tables"] else []) + (
+        ["rules of Kubernetes are flushed"] if [text for text in row["tables"] if text not in (COPY, DROP)] else []) + (
+        ["packets of pods that its forward chain does not accept are dropped"] if DROP in row["tables"] else [])
+    live, because = units.runs(loader)
+    if row["verb"] == "enable":
+        when = "the script enables %s, which loads" % loader
+    else:
+        others = [who for who, others_live, _triggers in replays if others_live is not False and who != loader]
+        when = "%s loads" % (others[0] if others and live is False else loader)
+        if live is False and not others:
+            row = dict(row, live=False if row["live"] else row["live"], live_because=because)
+            when = "%s, %s, loads" % (loader, "where it runs" if units.known(loader) else "where it is installed")
+    return row, "%s %s at each boot, start and reload: %s" % (when, row["file"], " and ".join(does))

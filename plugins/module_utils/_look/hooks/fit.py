@@ -18,7 +18,7 @@ def fitted_hooks(section, limit):
     section = dict(section)
     for key in ("hooks", "files"):
         _keep(section, key, ROWS_LIMIT)
-    for shrink in (_without_examples, _with_short_rows):
+    for shrink in (_without_examples, _without_explanations, _with_short_rows):
         if _size(section) <= limit:
             return section
         shrink(section)
@@ -48,8 +48,15 @@ def _without_examples(section):
     section["saved_rule_sets"] = section["saved_rule_sets"][:OTHERS_LIMIT]
 
 
+def _without_explanations(section):
+    """Every finding stays, with its first command and what to change."""
+    section["files"] = [dict(row, returns="", shown="in line %d: %s" % (row["line"], row["command"])
+                             + " and %d more" % (row["commands"] - 1) * (row["commands"] > 1))
+                        for row in section["files"]]
+
+
 def _with_short_rows(section):
     section["hooks"] = [dict(row, command=row["command"][:120], through=row["through"][:1],
                              live_because=row["live_because"][:80]) for row in section["hooks"]]
-    section["files"] = [dict(row, command=row["command"][:120], live_because=row["live_because"][:80])
-                        for row in section["files"]]
+    section["files"] = [dict(row, command=row["command"][:120], shown=row["shown"][:160],
+                             live_because=row["live_because"][:80]) for row in section["files"]]

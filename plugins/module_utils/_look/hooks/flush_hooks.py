@@ -21,7 +21,8 @@ from . import files as hooks_files, order
 from .live import has_unit, unit_of_script
 from .owner import Owners
 from .places import PLACES, SOURCES, unread_part
-from .rows import BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, Rows, SETTINGS, START, STOP, TIMER, Origin
+from .rows import (
+    BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, Rows, SETTINGS, START, STOP, TIMER, UNREPORTED, Origin)
 from .saved import SavedSets
 from .scripts import OTHER, Scripts, language_of
 from .units import HookUnits, distinct
@@ -239,7 +240,8 @@ class _Look:
             saved, saved_left_out = self._saved.rows(replays, self.units)
             firewalld, ufw = self._firewalld(), self._ufw()
         with self._reading("systemd"):
-            files = hooks_files.by_file(rows, self.units)
+            files = hooks_files.by_file(rows, self.units, self._tracer.owns if self._tracer else {})
+            written = hooks_files.written(every, self.units, replays)
             unordered, waiting = order.unordered(rows, self.units), order.waiting(rows, self.units)
         walks = (self._walk, self._search)
         if saved:
@@ -252,9 +254,10 @@ class _Look:
                                    if status == ABSENT)
         if self._tracer and (self._tracer.cut or self._rows.full):
             self._note("directories", TIMEOUT)
+        hooks = [{key: value for key, value in row.items() if key not in UNREPORTED} for row in rows]
         return {
-            "schema": 1, "collected": self._collected, "hooks": rows, "hook_count": len(rows), "hooks_left_out": 0,
-            "files": files, "file_count": len(files), "saved_rule_sets": saved, "written": hooks_files.written(every),
+            "schema": 1, "collected": self._collected, "hooks": hooks, "hook_count": len(rows), "hooks_left_out": 0,
+            "files": files, "file_count": len(files), "saved_rule_sets": saved, "written": written,
             "saved_left_out": saved_left_out, "unordered": unordered, "waiting": waiting, "firewalld": firewalld,
             "ufw": ufw, "scanned": {
                 "files": sum(walk.files for walk in walks), "bytes": sum(walk.bytes for walk in walks),

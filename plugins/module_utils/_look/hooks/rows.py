@@ -28,13 +28,16 @@ _NOT_EDITED = ("/var/lib/cloud/", "/run/")
 
 # How a command is reached: `kind` of the file that starts it, `triggers`, `live` and `because`, the `unit` it
 # runs for, `through` (`path:line` of the callers), `chain` (paths of the scripts between). `purpose`: TEARDOWN,
-# LIBRARY or None. `after`: what the callers do when the command is done, as of a Run.
-Origin = collections.namedtuple("Origin", "kind triggers live because unit through chain purpose after")
-Origin.__new__.__defaults__ = (None, ())
+# LIBRARY or None. `after`: what the callers do when the command is done, as of a Run. `directive`: ExecStart or another
+# key of a unit.
+Origin = collections.namedtuple("Origin", "kind triggers live because unit through chain purpose after directive")
+Origin.__new__.__defaults__ = (None, (), None)
 # TEARDOWN: it removes Kubernetes and its rules from the node. LIBRARY: it defines a function that nothing calls.
 TEARDOWN, LIBRARY = "teardown", "library"
-# Not about rules, so these have rows of their own.
+# What a script writes into files; they change no rule, so these have rows of their own.
 SETTINGS = "settings"
+# Keys of a row that stay on the node: the name of a file may hold the value of a variable, which may be a secret.
+UNREPORTED = ("directive", "file")
 
 
 class Rows:
@@ -55,7 +58,7 @@ class Rows:
         restarted = effect.restarted + tuple(program for program in restarted if program not in effect.restarted)
         effect = effect._replace(saved_to=effect.saved_to or saved_to, restarted=restarted,
                                  appends=effect.appends or appends)
-        key = (path, line, effect.command, effect.sort, service)
+        key = (path, line, effect.command, effect.sort, service, effect.file if effect.sort == SETTINGS else None)
         row = self._rows.get(key)
         if row is None:
             self.full = self.full or len(self._rows) >= LIMIT
@@ -82,15 +85,16 @@ class Rows:
     def _row(self, origin, path, line, effect, kind, service):
         owner = self._owners.of(path)
         row = {
-            "path": path, "line": line, "command": masked_text(effect.command), "kind": kind, "owner": owner,
+            "path": path, "line": line, "command": _masked(effect.command, kind), "kind": kind, "owner": owner,
             "sort": effect.sort, "families": list(effect.families), "tables": list(effect.tables),
             "chains": list(effect.chains), "comes_back": effect.comes_back, "service": service,
             "verb": effect.verb if service else None, "unit": origin.unit, "triggers": ordered(origin.triggers),
             "through": list(origin.through[:THROUGH_LIMIT]), "live": origin.live, "live_because": origin.because,
             "confidence": effect.confidence, "fix": _fix(kind, owner, path, origin), "saved_to": _saved_to(effect),
             "restarted": list(effect.restarted), "appends": effect.appends, "purpose": origin.purpose,
+            "directive": origin.directive if (kind or origin.kind) == "unit" else None, "file": effect.file,
         }
-        return dict(row, file=effect.file) if effect.sort == SETTINGS else row
+        return dict(row, verb=effect.verb) if effect.sort == SETTINGS else row
 
     def may_run(self, path):
         """Whether at least one caller of the commands at `path` runs, or may run."""
@@ -111,6 +115,11 @@ class Rows:
         return sorted(self._rows.values(), key=lambda row: (
             -_LIVE_RANK[row["live"]], not set(ITSELF).intersection(row["triggers"]), BY_HAND in row["triggers"],
             CONFIDENCES.index(row["confidence"]), row["path"], row["line"], row["command"]))
+
+
+def _masked(command, kind):
+    """A statement of an nft file is shown as the command of nft that it would be."""
+    return masked_text("nft " + command)[len("nft "):] if kind == "nft_config" else masked_text(command)
 
 
 def ordered(triggers):

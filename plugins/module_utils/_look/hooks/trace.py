@@ -9,8 +9,9 @@ import posixpath
 from ..._host.host import OK
 from ..._script import nft_script, services
 from ..._script.effect import CERTAIN, CONFIDENCES, EVERY, IPV4, IPV6, Effect
+from ..._script.rule_files import harmful_rules
 from ..._script.script import STATEMENTS_LIMIT, read_script
-from .rows import LIBRARY, TEARDOWN
+from .rows import LIBRARY, SETTINGS, TEARDOWN
 from .scripts import OTHER, folders_in
 
 # Limits for scripts that start scripts: the depth, and the number of scripts in one look.
@@ -32,13 +33,15 @@ class Tracer:
 
     `replays` is {path of a saved rule set: [(who, live, triggers)]}; `reached` are paths of scripts that something
     runs, or may; `cut` is true where there was more than could be followed; `read(path)` is the text of a file of
-    settings or rules, or None. A script that is not followed to its end is noted (Host.note).
+    settings or rules, or None; `owns` is {path of an nft file: own_tables() of it and of what it includes}. A script
+    that is not followed to its end is noted (Host.note).
     """
 
     def __init__(self, host, scripts, units, saved, rows):
         self.replays = {}
         self.reached = set()
         self.cut = False
+        self.owns = {}
         self.read = saved.text
         self._host = host
         self._scripts = scripts
@@ -57,9 +60,9 @@ class Tracer:
             return
         if reading.cut:
             self._host.note(path, reading.cut)
-        for effect in reading.effects:
-            self._take(origin, path, line_of(effect.line), effect)
         beside = (posixpath.dirname(path),) + tuple(folders) + tuple(folders_in(text))
+        for effect in reading.effects:
+            self._take(origin, path, line_of(effect.line), self._copied(effect, beside))
         names, outer = self._names_called(reading, called, beside), origin
         for run in reading.runs:
             line = line_of(run.line)
@@ -71,6 +74,15 @@ class Tracer:
                     line, run.span, command, "service", (), (), (), run.path_or_name, verb, None, "unknown", CERTAIN)))
             else:
                 self._follow(origin, path, line, run, names, beside)
+
+    def _copied(self, effect, folders):
+        """For a copy into a file of rules, what the rules do that are copied."""
+        if effect.sort != "copy":
+            return effect
+        source = self._scripts.find(effect.tables[0], folders) if "/" in effect.tables[0] else next(
+            (path for path in (posixpath.join(folder, effect.tables[0]) for folder in folders)
+             if self._host.is_file(path)), None)
+        return effect._replace(sort=SETTINGS, tables=harmful_rules(self.read(source) or "") if source else ())
 
     def _after(self, run, reading, folders):
         """The events of a script after the program that it runs; for a library that it sources, the events after calls
@@ -172,6 +184,7 @@ class Tracer:
             return []
         self._replayed(origin, path, 0, path)
         found = nft_script.read_nft_script(text)
+        self.owns[path] = own, shared = nft_script.own_tables(text)
         for effect in found:
             self._rows.take(origin, path, effect.line, effect, "nft_config")
         for run in nft_script.read_nft_includes(text):
@@ -180,6 +193,8 @@ class Tracer:
                     caller = "%s:%d" % (path, run.line)
                     inner = origin._replace(through=(caller,) + tuple(origin.through), chain=origin.chain + (included,))
                     found = found + self.nft(inner, included)
+                    for those, more in zip((own, shared), self.owns.get(included, ((), ()))):
+                        those += [table for table in more if table not in those]
         return found
 
     def _included(self, path, pattern):
@@ -197,6 +212,8 @@ class Tracer:
     def _take(self, origin, path, line, effect):
         if effect.sort == "restore" and effect.file is None and path in services.DATA:
             effect = effect._replace(file=services.DATA[path])
+        if effect.sort == SETTINGS and not effect.tables:
+            return
         if effect.sort == "service":
             self._services.append((origin, path, line, effect))
         elif effect.sort == "apply" and effect.file and not set(effect.families).issubset((IPV4, IPV6)):

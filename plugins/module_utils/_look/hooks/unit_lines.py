@@ -28,7 +28,7 @@ def trace_units(tracer, units, names):
         variables = _variables(unit)
         folders = [unit.last("Service", "WorkingDirectory", "/").lstrip("-")]
         for line in lines:
-            origin = Origin("unit", triggers[_PHASES[line.key]], live, because, unit.name, (), ())
+            origin = Origin("unit", triggers[_PHASES[line.key]], live, because, unit.name, (), (), directive=line.key)
             words = _words(line, variables)
             if not words or line.path is None:
                 continue

@@ -43,13 +43,13 @@ def _file(walker, node, path):
     text = walker.text_of_file(path)
     files = _FILE.findall(text)
     piped = path in ("-", "/dev/stdin")
-    _tell(walker, node, text, piped)
+    _tell(walker, node, text, piped, path if path in walker.files else None)
     if files or MARK in text and not text.replace(RULES, "").strip("\n") == "" and "\0?\0" in text:
         walker.effect(node, "apply", piped, POSSIBLE, families=ALL_FAMILIES, file=files[0] if files else None,
                       comes_back="unknown")
 
 
-def _tell(walker, node, text, piped):
+def _tell(walker, node, text, piped, file=None):
     if _LISTS.match(text):
         walker.findings.sequence.prints(ALL_FAMILIES)
     elif _ADDS.match(text):
@@ -57,4 +57,4 @@ def _tell(walker, node, text, piped):
     for _start, _end, what in taken_away(text):
         fields = dict(zip(_FIELDS, what))
         fields["confidence"] = LIKELY if MARK in text and fields["confidence"] == LIKELY else fields["confidence"]
-        walker.effect(node, fields.pop("sort"), piped, **fields)
+        walker.effect(node, fields.pop("sort"), piped, **dict(fields, file=file))

@@ -7,8 +7,9 @@ import fnmatch
 import re
 
 from ..effect import CERTAIN, IPV4, IPV6, LIKELY
+from ..rule_files import SAVED_BY
 from ..sequence import SERVICES
-from ..values import MARK
+from ..values import MARK, RULES
 
 # Services that load whole rule sets; the unit of each shows what it does to the rules of other programs.
 FIREWALL = re.compile(
@@ -71,6 +72,8 @@ def _systemctl(walker, node, arguments):
         return
     verb = words[0]
     if verb in _NOW:
+        if _NOW[verb] != "stop":
+            walker.enabled.update(unit if "." in unit else unit + ".service" for unit in words[1:])
         if "--now" not in arguments:
             return
         verb = _NOW[verb]
@@ -81,8 +84,10 @@ def _systemctl(walker, node, arguments):
 def _tell(walker, node, unit, verb, any_verb=False):
     name = unit[:-8] if unit.endswith(".service") else unit
     if verb == "save" and FIREWALL.match(name):
-        walker.findings.sequence.saves(_families(name), ("netfilter-persistent save" if name == "netfilter-persistent"
-                                                         else "service %s save" % name))
+        place = "netfilter-persistent save" if name == "netfilter-persistent" else "service %s save" % name
+        if not walker.findings.sequence.saves(_families(name), place):
+            for path in SAVED_BY.get(name, ()):
+                walker.write(node, path, RULES)
     if verb not in _VERBS and not any_verb and MARK not in verb or not verb:
         return
     if name in SERVICES and verb in _STARTS:

@@ -9,6 +9,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host impo
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.files import by_file
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import collect_flush_hooks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.order import unordered, waiting
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.rows import UNREPORTED
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.units import HookUnits
 
 
@@ -20,7 +21,8 @@ def order(tree, place, states=None, silent=False, asked=()):
     if not silent:
         units.all.active = lambda names: {name: (states or {}).get(name, "inactive") for name in names}
         units.ask_active([row["unit"] for row in rows if row["unit"]])
-    return {"hooks": rows, "by_file": by_file(rows, units), "runs": {name: units.runs(name) for name in asked},
+    return {"hooks": rows, "by_file": by_file([dict(dict.fromkeys(UNREPORTED), **row) for row in rows], units, {}),
+            "runs": {name: units.runs(name) for name in asked},
             "unordered": [[row["unit"], row["before"], row["path"]] for row in unordered(rows, units)],
             "waiting": [[row["unit"], row["state"], row["active"]] for row in waiting(rows, units)]}
 

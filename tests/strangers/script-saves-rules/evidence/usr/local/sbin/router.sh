@@ -1,0 +1,2 @@
+#!/bin/sh
+{ echo "flush ruleset"; nft list ruleset; } > /etc/sysconfig/nftables.conf
