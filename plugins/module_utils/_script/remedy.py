@@ -18,7 +18,7 @@ _STARTS = ("ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost")
 
 
 def shown(rows):
-    """All commands with their lines; of those that find no place only the lines."""
+    """All commands with their lines; where they do not fit, only the lines of the rest."""
     if len(rows) == 1:
         return "in line %d: %s" % (rows[0]["line"], rows[0]["command"])
     texts = ["line %d: %s" % (row["line"], row["command"] if len(row["command"]) <= 80 else row["command"][:77] + "...")
