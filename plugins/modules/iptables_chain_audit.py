@@ -128,6 +128,21 @@ ansible_facts:
           type: dict
           returned: always
           sample: {nft_ipv4: ok, nft_ipv6: ok, legacy_ipv4: absent, legacy_ipv6: absent, nftables: absent}
+        uncovered:
+          description: Of dumps, what none of them shows although checks rest on it.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            subject: {description: What is not shown., type: str, returned: always, sample: table filter}
+            table:
+              description:
+                - The table of iptables, V(backend) for the rules of the other backend, V(family) for a table of
+                  kube-proxy's nftables mode, or V(forward) for table filter beside that mode.
+              type: str
+              returned: always
+              sample: filter
+            evidence: {description: Why., type: str, returned: always, sample: no dump shows it}
         unread:
           description: Sources and tables that could not be read, or not as a whole.
           type: list
@@ -245,7 +260,8 @@ ansible_facts:
                   V(chains_missing), V(idle_leftover), V(mark_cleared), V(untracked), V(foreign_jump),
                   V(masquerade_missing), V(unrepaired) (kube-proxy does not notice that its rules were deleted),
                   V(unsettled_chain) (above 1000 endpoints a deleted Service that kube-proxy has
-                  not cleared yet, or one that lost its rules) or V(unjudged_table) (a native nft table or one of
+                  not cleared yet, or one that lost its rules), V(dropped_by_policy) (packets that the policy of FORWARD
+                  dropped, in a dump of only a part of table filter) or V(unjudged_table) (a native nft table or one of
                   kube-proxy, of which C(detail) names the unjudged part).
               type: str
               returned: always

@@ -14,6 +14,7 @@ import threading
 from ..module_utils._errors import BadInput
 from ..module_utils._names import UNCOLLECTED
 from . import _catalogue, _finding
+from ._expressions import search
 
 PLACE = "bundle"
 _NOT_HELD = (UNCOLLECTED, "absent")
@@ -95,7 +96,7 @@ def within(rule, findings: list[dict], evidence: dict) -> list[dict]:
         return [_finding.finding(rule, _finding.SKIP, reason=_LACKING)]
     failures = [row for row in findings if row["status"] == _finding.FAIL]
     unknown = [row for row in findings if row["status"] == _finding.UNKNOWN]
-    if _is_damaged(rule, evidence):
+    if _is_damaged(rule, evidence) or (unknown and _is_seen(rule, evidence)):
         return findings
     if any(row["observed"] for row in unknown) and _FOUND in _sections(rule):
         return findings  # The finding names the files that were found, and the doubt about them.
@@ -103,6 +104,12 @@ def within(rule, findings: list[dict], evidence: dict) -> list[dict]:
         return [_finding.finding(rule, _finding.SKIP,
                                  reason="; ".join([_LACKING] + [row["reason"] for row in unknown]))]
     return failures or findings
+
+
+def _is_seen(rule, evidence):
+    """Whether a doubt names something that the bundle shows: the check stays unknown then."""
+    doubts = search(rule.unknown, evidence)[0] if rule.unknown else None
+    return isinstance(doubts, list) and any(isinstance(row, dict) and row.get("seen") for row in doubts)
 
 
 @functools.lru_cache(maxsize=1)

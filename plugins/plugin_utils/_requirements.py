@@ -55,11 +55,14 @@ def _mode(evidence, policy, facts, rows):
     if proxy.get("running") and proxy.get("mode"):
         why = "the mode of the running kube-proxy (%s)" % (proxy.get("mode_source") or "read from its process")
         return proxy["mode"], why, _judge_mode(proxy["mode"], evidence, policy, facts, rows)
+    chains = evidence.get("node_iptables_chains") or {}
+    if chains.get("source") == "files" and chains.get("mode"):
+        return chains["mode"], chains["mode_source"], _judge_mode(chains["mode"], evidence, policy, facts, rows)
     seen = {True: "kube-proxy runs, but its mode could not be read", False: "no kube-proxy runs here"}.get(
         proxy.get("running"), "whether kube-proxy runs is not known")
     judged = [(mode, _judge_mode(mode, evidence, policy, facts, rows)) for mode in policy.values["mode_candidates"]]
     for verdict, words in ((True, "the first mode that the node can run"),
-                           (None, "the first mode that is not ruled out")):
+                           (None, "a guess: the first mode that is not ruled out")):
         for mode, result in judged:
             if result[2] is verdict:
                 return mode, "%s; %s" % (seen, words), result

@@ -15,7 +15,7 @@ from .kube_proxy.proxy import PORTALS, SERVICE_CHAIN
 from .kube_proxy.repaired import ask_repaired
 from .loops import ask_loops
 from .observation import Tally, place_of
-from .others.drops import ask_drops
+from .others.drops import ask_drops, ask_policy
 from .others.foreign import ask_foreign
 from .others.hostports import ask_hostports
 from .others.leftovers import ask_backends, ask_other_mode, in_use
@@ -27,7 +27,7 @@ from .services.services import ask_services
 from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
-           ask_hostports, ask_masquerade, ask_foreign)
+           ask_hostports, ask_masquerade, ask_foreign, ask_policy)
 # Missing rules are only reported for the backend kube-proxy works in, not for its leftovers in the other one.
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # Consequences of a flush of nat.

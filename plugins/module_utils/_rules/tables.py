@@ -8,6 +8,10 @@ BUILT_IN = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 
 NAMES = ("filter", "mangle", "nat", "raw", "security")
 
+# Without INPUT of nat, which old kernels lack.
+_DECLARED = {"filter": ("INPUT", "FORWARD", "OUTPUT"), "nat": ("PREROUTING", "OUTPUT", "POSTROUTING"),
+             "mangle": BUILT_IN, "raw": ("PREROUTING", "OUTPUT"), "security": ("INPUT", "FORWARD", "OUTPUT")}
+
 # Notices of a reading that lost lines or its end: a whole table may be lost.
 LOST = ("cut_off", "no_commit", "no_table_line", "oversized_line", "too_many_lines", "unreadable_line")
 # iptables-save declares every chain: where a declaration is missing, lines were removed, and chains without rules left
@@ -34,8 +38,8 @@ def declares_all(rule_set, name):
     if chains_of(rule_set, name) is not None:
         return True
     lost = table.unread - (0 if table.committed else rule_set.notices.get("cut_off", 0))
-    declared = all(chain.declared
-                   for chain in table.chains.values()) and any(chain.policy for chain in table.chains.values())
+    declared = all(chain.declared for chain in table.chains.values())
+    declared = declared and all(getattr(table.chains.get(chain), "policy", None) for chain in _DECLARED.get(name, ()))
     return lost <= 0 and declared and name not in rule_set.unreadable and any(table.rule_counts().values())
 
 

@@ -164,4 +164,16 @@ def _evidence(read):
         backend, _line, family = row["source"].partition("_")
         if family in FAMILIES:
             unread.append((backend, family, row["evidence"]))
+    if read.source == "files":
+        unread += _not_shown(read)
     return backend_evidence(read.rule_sets, unread)
+
+
+def _not_shown(read):
+    """The rows of `unread` for a backend that no dump shows."""
+    from ..rules.cover import backend_doubt  # Not needed on a node.
+    why = backend_doubt(read)
+    shown = {(found.backend, found.family) for found in read.rule_sets}
+    families = {found.family for found in read.rule_sets if found.family in FAMILIES} or {"ipv4"}
+    return [(backend, family, why or "no dump shows the %s rules of the %s backend" % (family, backend))
+            for backend in ("nft", "legacy") for family in sorted(families) if (backend, family) not in shown]

@@ -33,26 +33,40 @@ def read_other_forms(host, path, rules, source):
         rules.notices.append({"source": source, "kind": "unreadable_line", "count": found.other_lines, "line": None,
                               "text": ""})
     if found.nft:
-        _take_nft(rules, source, found.nft)
+        _take_nft(rules, source, found.nft, found.nft_whole)
         _take_native(rules, found.nft)
     return found.rule_sets or ([] if found.nft else None)
 
 
-def _take_nft(rules, source, text):
-    """Tables of kube-proxy's nftables mode; of a table that breaks off, only the part that was read is judged."""
+def _take_nft(rules, source, text, whole):
+    """Tables of kube-proxy's nftables mode; of a table that breaks off, only the part that was read is judged. `whole`:
+    no command shows that this is less than the rule set of the node."""
     from ..._parse.nft.kube_tables import FAMILIES, read_kube_tables
     found = read_kube_tables(lambda _arguments: text, True)
-    if not found.tables or rules.nftables is not None:
+    known = rules.nftables.tables if rules.nftables is not None else {}
+    if not set(found.tables) - set(known):
         return
-    for family in sorted(found.tables):
+    for family in sorted(set(found.tables) - set(known)):
         if not found.tables[family].complete:
             found.cut.add(family)
             name = next(name for name in FAMILIES if FAMILIES[name] == family)
             rules.miss(source, None, "the end of table %s %s is missing in this listing" % (name, TABLE), TABLE)
     rules.collected.setdefault(source, OK)
-    # The missing end of a listing that breaks off may contain the other table.
-    found.ipv6 = not found.cut
-    rules.nftables = found
+    # A family without any other table may not have been listed, and the missing end of a listing that breaks off may
+    # contain the other table.
+    shown = {name for name, _table in found.others} if whole and not found.cut else ()
+    found.ipv4, found.ipv6 = ("ip" in shown, "ip6" in shown)
+    if rules.nftables is None:
+        rules.nftables = found
+    else:
+        _add(rules.nftables, found)
+
+
+def _add(known, found):
+    """Adds the table of the other family, from another listing."""
+    for family in set(found.tables) - set(known.tables):
+        known.tables[family], known.deep[family] = found.tables[family], found.deep.get(family)
+        known.cut.update({family} & found.cut)
 
 
 def _take_native(rules, text):

@@ -25,6 +25,7 @@ TABLES_LIMIT = 16
 TEXTS_LIMIT, TEXT_LENGTH = 500, 2000
 _FAMILIES = {"ip": "ipv4", "ip6": "ipv6", "inet": None}
 _FLAGS = frozenset(("dormant", "owner", "persist"))
+_REFUSED = re.compile(r"counter packets [1-9]\d* bytes \d+ (?:log .*)?(?:drop|reject)(?= |\Z)")
 _OF_IPTABLES = ("filter", "mangle", "nat", "raw", "security")
 # Network plugins, policy engines and managers of other networks: their drops are intended, and depend on marks and sets
 # that change with each pod (projectcalico/calico, cilium, cloudnativelabs/kube-router, kubevirt, flannel, kindnet,
@@ -71,6 +72,7 @@ def _of_dumps(host, rules, services):
 
 def _judged_text(family, name, texts, services, own):
     """`texts`: the listings of this table, of which the first complete one counts."""
+    dropped = None
     for text in texts:
         if len(text) > LIST_LIMIT:
             continue
@@ -79,8 +81,19 @@ def _judged_text(family, name, texts, services, own):
         table = reader.close().get((family, name))
         if table is not None and table.complete:
             return _rows(table, services, own)
-    return [_unjudged(family, name, "this table is too large" if all(len(text) > LIST_LIMIT for text in texts)
-                      else "the end of this table is missing in its listing")]
+        dropped = dropped or (_dropped(table) if table is not None and "dormant" not in table.flags else None)
+    why = ("this table is too large" if all(len(text) > LIST_LIMIT for text in texts)
+           else "the end of this table is missing in its listing")
+    return [_unjudged(family, name, why, *dropped or ())]
+
+
+def _dropped(table):
+    """(chain, its rules that dropped or rejected packets, by their counters) of the part of a table that was read."""
+    for chain in table.chains.values():
+        texts = [text for text in chain.texts if _REFUSED.search(text)] if chain.is_base else ()
+        if texts:
+            return chain, texts
+    return None
 
 
 def may_be_judged(family, name):
@@ -135,6 +148,9 @@ def _own_of(tables):
     return {element.key[0] for found in held for element in found.elements}
 
 
-def _unjudged(family, name, why):
-    return observe("unjudged_table", RuleSet("live", _FAMILIES[family], "nft"), "%s %s" % (family, name), "", "", 1,
-                   why)
+def _unjudged(family, name, why, chain=None, dropped=()):
+    """`dropped`: rules of `chain` that dropped packets, whatever the rest of the table has."""
+    if chain:
+        why = "%s; chain %s (hook %s) has dropped packets: %s" % (why, chain.name, chain.hook, "; ".join(dropped[:3]))
+    return observe("unjudged_table", RuleSet("live", _FAMILIES[family], "nft"), "%s %s" % (family, name),
+                   chain.name if chain else "", dropped[0] if dropped else "", 1, why)

@@ -37,7 +37,7 @@ class Rules:
     here; `notices` [{source, kind, count, line, text}]; `nf_tables`: status of nf_tables in the kernel, None if not
     queried; `nftables`: KubeTables of kube-proxy's nftables mode (nftables.py), None until they were read; `native`
     {(family, name): [text]} of listed native nft tables (nft_native.py); `listings` [source] without a table of
-    iptables or kube-proxy; `of_tree`: True where the files around the dumps are of the same node; `commands` {source:
+    iptables or kube-proxy; `misnamed` {source} whose name and header differ in the backend; `of_tree`: True where the files around the dumps are of the same node; `commands` {source:
     argv} that gave rules."""
 
     def __init__(self, source):
@@ -51,6 +51,7 @@ class Rules:
         self.native = {}
         self.listings = []
         self.of_tree = False
+        self.misnamed = set()
         self.nf_tables = None
         self.commands = {}
         self.helpers_peak_bytes = 0
@@ -315,7 +316,9 @@ def read_files(host, paths):
 def _miss_tables(rules):
     """A listing of other tables may accompany dumps of the node's rules, but does not replace them."""
     for source in rules.listings if not rules.rule_sets and rules.nftables is None else ():
-        rules.miss(source, UNPARSED, "%s contains no table of iptables or of kube-proxy" % source)
+        # What else a bundle holds is judged, and this listing too.
+        rules.miss(source, OK if rules.of_tree else UNPARSED,
+                   "%s contains no table of iptables or of kube-proxy" % source)
 
 
 def _read_file(host, rules, path, source):
@@ -333,7 +336,8 @@ def _read_file(host, rules, path, source):
         raise _errors.BadInput("src %s cannot be read by this user; become root or change its mode" % path)
     if host.stat(path) is None or not host.is_file(path):
         raise _errors.BadInput("src %s is not a regular file; save the dump into one" % path)
-    from .dump_forms import is_plain, read_other_forms  # Not needed on a node.
+    from .cover import named_backend  # Not needed on a node.
+    from .dump_forms import is_plain, read_other_forms
     sets = dump.rule_sets()
     rules.collected[source] = status
     if status != OK:
@@ -347,4 +351,9 @@ def _read_file(host, rules, path, source):
             rules.listings.append(source)
     elif not sets and rules.nftables is None:
         rules.miss(source, UNPARSED, "%s contains no table of an iptables-save dump" % source)
+    backend = named_backend(source)
+    for found in sets if backend else ():
+        if found.backend and found.backend != backend:
+            rules.misnamed.add(source)
+        found.backend = backend if found.backend in (None, backend) else None
     rules.take(source, sets)

@@ -42,6 +42,10 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
         rules.miss("files", None,
                    "none of them lists the tables of kube-proxy's nftables mode; add what nft list ruleset prints")
     section = dict(_section(rules, situation), **_answers(host, rules, situation, options))
+    section["uncovered"] = []
+    if rules.source == "files":
+        from .cover import uncovered  # Not needed on a node.
+        section["uncovered"] = uncovered(rules, situation)
     section["expected"] = _expected(host, node, rules)
     section["starting"] = _put_off(section, (kube_proxy or {}).get("starting") or _never_wrote(kube_proxy or {}))
     section["counters"] = _sampled(host, rules, options["window_seconds"]) if options["window_seconds"] else None

@@ -13,6 +13,7 @@ from ..._rules.kube_proxy.proxy import looks_up_sets
 from ..._rules.setting import Setting
 from ..agents import of_this_network
 from ..processes import find_processes
+from .nftables import FAMILIES, TABLE
 
 # Chains that only one mode creates (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go). The canary of
 # iptables mode is not among them, because a change to another mode leaves it behind.
@@ -130,13 +131,27 @@ def _mode_of_chains(rules):
     other chains of the rule set are left over: only ipvs mode names sets, and iptables mode would have written
     KUBE-SERVICES anew."""
     by_sets = [looks_up_sets(found) for found in rules.rule_sets]
-    tables = [table for found, ipvs in zip(rules.rule_sets, by_sets) if not ipvs for table in found.tables.values()]
-    modes = ["iptables"] if any(_OF_IPTABLES.match(name) for table in tables for name in table.chains) else []
-    modes += ["ipvs"] if any(by_sets) or any(name in table.chains for table in tables for name in _OF_IPVS) else []
-    modes += ["nftables"] if rules.nftables and rules.nftables.tables else []
+    tables = [table for found, ipvs in zip(rules.rule_sets, by_sets) if not ipvs
+              for table in sorted(found.tables.values(), key=lambda table: table.name != "nat")]
+    modes = {"iptables": _seen(tables, _OF_IPTABLES.match),
+             "ipvs": "from the sets of KUBE-SERVICES in nat" if any(by_sets) else _seen(tables, _OF_IPVS.__contains__),
+             "nftables": "from table %s %s" % (FAMILIES["ipv4" not in rules.nftables.tables], TABLE)
+             if rules.nftables and rules.nftables.tables else None}
+    modes = {mode: seen for mode, seen in modes.items() if seen}
     if len(modes) == 1:
-        return modes[0], "chains of this mode among the rules"
-    return None, "chains of several modes exist: %s" % ", ".join(modes) if modes else UNTOLD
+        return next(iter(modes.items()))
+    return None, "chains of several modes exist: %s" % ", ".join(sorted(modes)) if modes else UNTOLD
+
+
+def _seen(tables, belongs):
+    """The place of a chain that belongs to a mode, or None."""
+    for table in tables:
+        name = next(filter(belongs, table.chains), None)
+        if name:
+            # All other chains of iptables mode are reached from this one.
+            name = "KUBE-SERVICES" if belongs == _OF_IPTABLES.match and "KUBE-SERVICES" in table.chains else name
+            return "from %s in %s" % (name[:64], table.name or "a table whose name is not known")
+    return None
 
 
 def _ports(host, rules, kubelet):

@@ -4,6 +4,10 @@
 """Lines of iptables-save, made from another listing of a table. PRIVATE to the collection."""
 
 
+# A line that the reader cannot read: lines of the table are missing from here on.
+MORE = "? more chains may follow"
+
+
 class SaveText:
     """`table` (None: not known), `policies` [(chain, policy, packets, bytes)], `chains` names of user chains, `rules`
     lines from `-A` on, `unread` lines with rules that cannot be translated, `whole`: nothing of the table is missing,
@@ -29,5 +33,5 @@ class SaveText:
         found += self.rules
         found += ["? " + text for text in self.unread]
         if not (self.whole or self.declared):
-            found.append("? more chains may follow")
+            found.append(MORE)
         return found + (["COMMIT"] if self.whole and self.table else [])

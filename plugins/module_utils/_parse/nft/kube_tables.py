@@ -56,7 +56,8 @@ class KubeTables:
 
     `status`: ok, absent (no nft, or neither table), denied, timeout, unparsed. `looked`: True if a table that was not
     found does not exist. `unread` {(family, name of a set): status}: it may or may not exist. `deep` {family: None, or
-    why the rules of all chains are not known}. `ipv6`: whether the node has IPv6, None where that is not known.
+    why the rules of all chains are not known}. `ipv6`: whether the node has IPv6, None where that is not known. `ipv4`:
+    False where a listing may lack tables of IPv4 that exist.
     `others`: (family as nft names it, name) of all other tables. `notices` {kind: count}, `examples`.
     """
 
@@ -64,7 +65,7 @@ class KubeTables:
         self.status, self.looked = UNPARSED, False
         self.tables, self.unread, self.deep = {}, {}, {}
         self.cut = set()
-        self.ipv6 = None
+        self.ipv4, self.ipv6 = True, None
         self.others = set()
         self.notices, self.examples = {}, []
 

@@ -1,20 +1,29 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether kube-proxy is older than 1.20; older versions write other jumps and rules. PRIVATE to the collection.
+"""Which versions of kube-proxy may have written these rules. PRIVATE to the collection.
 
 Where the version is not known the rules decide: only kube-proxy up to 1.19 jumps from INPUT to KUBE-SERVICES, and only
 up to 1.18 one rule of KUBE-POSTROUTING both matches the mark and masquerades (kubernetes pkg/proxy/iptables/proxier.go,
-pkg/proxy/ipvs/proxier.go).
+pkg/proxy/ipvs/proxier.go). Chains and jumps that came with a version show that kube-proxy is not older. An unknown
+version is never judged as the newest.
 """
 
 from ..rules import uses
 from ..setting import proxy_since
 from ..tables import table_of
+from .anchor_table import CANARY
 
 # Chains that only newer versions create: beside them a jump that remained after an upgrade proves nothing.
 _NEWER = (("filter", ("KUBE-NODEPORTS", "KUBE-PROXY-FIREWALL", "KUBE-NODE-PORT")), ("nat", ("KUBE-EXT-", "KUBE-SVL-")))
 _1_20 = (1, 20)
+# (version, table, chain): kube-proxy creates that chain from this version on.
+_CAME = (((1, 29), "filter", "KUBE-IPVS-OUT-FILTER"), ((1, 26), "filter", "KUBE-IPVS-FILTER"),
+         ((1, 25), "filter", "KUBE-PROXY-FIREWALL"), ((1, 21), "filter", "KUBE-NODEPORTS"),
+         ((1, 21), "filter", "KUBE-NODE-PORT"), ((1, 17), "mangle", CANARY), ((1, 17), "nat", CANARY),
+         ((1, 17), "filter", CANARY))
+# (version, target): from this version on, FORWARD of table filter jumps to that chain.
+_FORWARDED = (((1, 20), "KUBE-EXTERNAL-SERVICES"), ((1, 14), "KUBE-SERVICES"))
 
 
 def is_before_1_20(rule_set, setting):
@@ -27,10 +36,25 @@ def writes(rule_set, setting, since, until):
     """Whether kube-proxy writes what exists from version `since` on and before `until` (either may be None); None if
     that is not known."""
     ended = None if until is None else proxy_since(setting, until)
-    if until is not None and ended is not False:
-        return ended is None and is_before_1_20(rule_set, setting)
-    written = True if since is None else proxy_since(setting, since)
-    return False if written is None and since >= _1_20 and is_before_1_20(rule_set, setting) else written
+    if ended or (until is not None and ended is None and not is_before_1_20(rule_set, setting)):
+        return False
+    return True if since is None else is_since(rule_set, setting, since)
+
+
+def is_since(rule_set, setting, version):
+    """As proxy_since(); where the version is not known, the rules of kube-proxy may show it."""
+    known = proxy_since(setting, version)
+    if known is None and _shows(rule_set, version):
+        return True
+    return False if known is None and version >= _1_20 and is_before_1_20(rule_set, setting) else known
+
+
+def _shows(rule_set, version):
+    """True if a chain or a jump proves that kube-proxy has at least this version."""
+    tables = {name: getattr(table_of(rule_set, name), "chains", ()) for name in ("filter", "mangle", "nat")}
+    forwarded = {rule.target for rule in _rules(rule_set, "filter", "FORWARD")}
+    return (any(first >= version and chain in tables[name] for first, name, chain in _CAME)
+            or any(first >= version and target in forwarded for first, target in _FORWARDED))
 
 
 def masquerades_by_mark(rule):

@@ -24,12 +24,12 @@ _BOTH = _anchors("nat", "KUBE-SERVICES", None, "PREROUTING",
 ANCHORS = {
     "iptables": (
         _BOTH
-        + _anchors("filter", "KUBE-EXTERNAL-SERVICES", None, "INPUT")
+        + _anchors("filter", "KUBE-EXTERNAL-SERVICES", (1, 11), "INPUT")
         + _anchors("filter", "KUBE-EXTERNAL-SERVICES", (1, 20), "FORWARD")
         + (Anchor("filter", "INPUT", "KUBE-SERVICES", (1, 14), (1, 20)),)
         + _anchors("filter", "KUBE-SERVICES", (1, 14), "FORWARD")
         + _anchors("filter", "KUBE-SERVICES", None, "OUTPUT")
-        + _anchors("filter", "KUBE-FORWARD", None, "FORWARD")
+        + _anchors("filter", "KUBE-FORWARD", (1, 9), "FORWARD")
         # In 1.20 the chain is in nat only; what 1.21 has is not known.
         + _anchors("filter", "KUBE-NODEPORTS", (1, 22), "INPUT")
         + _anchors("filter", "KUBE-PROXY-FIREWALL", (1, 25), "INPUT", "FORWARD", "OUTPUT")
@@ -45,6 +45,14 @@ ANCHORS = {
         + _anchors("filter", "KUBE-IPVS-OUT-FILTER", (1, 29), "OUTPUT")
     ),
 }
+
+
+
+def comes_with(mode, anchor):
+    """True if the target is not older than this jump, so that each version with the chain has the jump."""
+    return not any(other[0] == anchor.table and other[2] == anchor.target
+                   and (other.since or ()) < (anchor.since or ()) for other in ANCHORS[mode])
+
 
 # The jumps of kubelet, in every version, wherever it has created the chain (makeIPTablesUtilChains).
 KUBELET = _anchors("filter", "KUBE-FIREWALL", None, "INPUT", "OUTPUT")

@@ -10,10 +10,11 @@ because a family may be unused and kubelet may write to another backend than kub
 from ..endings import takes_all
 from ..observation import observe
 from ..rules import states
-from ..setting import kubelet_since, proxy_since
+from ..setting import kubelet_since
 from ..tables import chains_of, table_of
-from .age import is_before_1_20, writes
-from .anchor_table import ANCHORS, CANARY, CANARY_SINCE, CANARY_TABLES, HINT, HINT_SINCE, KUBELET, KUBELET_CANARY
+from .age import is_since, writes
+from .anchor_table import (
+    ANCHORS, CANARY, CANARY_SINCE, CANARY_TABLES, HINT, HINT_SINCE, KUBELET, KUBELET_CANARY, comes_with)
 from .proxy import has_proxy
 
 _NODE_PORTS = "KUBE-NODEPORTS"
@@ -63,12 +64,13 @@ def ask_hint(rule_sets, setting_by):
 
 def _expected(rule_set, setting):
     """The anchors this node must have: the anchors of its version. If the version is not known: the anchors that all
-    versions have, and the anchors that the node's own chains require."""
+    versions have that the rest of its rules allows, and the anchors that came together with their chains."""
     found = []
     for anchor in ANCHORS.get(setting.mode, ()):
         table = table_of(rule_set, anchor.table)
         has = writes(rule_set, setting, anchor.since, anchor.until)
-        if has or (has is None and table is not None and anchor.target in table.chains):
+        if has or (has is None and table is not None and anchor.target in table.chains
+                   and comes_with(setting.mode, anchor)):
             found.append(anchor)
     if setting.kubelet is True:
         table = table_of(rule_set, "filter")
@@ -132,10 +134,7 @@ def _shadowed(rule_set, expected):
 
 def _canaries(rule_set, setting):
     tables = [chains_of(rule_set, name) for name in CANARY_TABLES]
-    since = proxy_since(setting, CANARY_SINCE)
-    untold = since is None and is_before_1_20(rule_set,
-                                              setting) and not any(CANARY in chains for chains in tables if chains)
-    if setting.mode != "iptables" or since is False or untold:
+    if setting.mode != "iptables" or not is_since(rule_set, setting, CANARY_SINCE):
         return
     for name, chains in zip(CANARY_TABLES, tables):
         if chains is not None and CANARY not in chains:

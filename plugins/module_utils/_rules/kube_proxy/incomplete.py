@@ -10,6 +10,7 @@ other Services, show that it is missing. Source: kubernetes pkg/proxy/iptables/p
 
 from ..observation import observe
 from ..rules import match_options, uses
+from ..services.endpoints import balancing_of, refuses
 from ..structure import LARGE_CLUSTER
 from ..tables import chains_of
 from .proxy import SERVICE_CHAIN, has_proxy
@@ -77,7 +78,9 @@ def _unreached(rule_set, table, filters, direct):
                         if count and chain not in targets and SERVICE_CHAIN.match(chain)):
         where = _UNREACHED.get(chain.split("-")[1])
         # Where the chain of all endpoints exists, the chain of the local endpoints is for external traffic only.
-        if where and not (chain[:9] == "KUBE-SVL-" and "KUBE-SVC-" + chain[9:] in counts):
+        # What leads to no endpoint either is left over, and not a Service that lost its rule.
+        sound = chain[:9] not in _OF_SERVICE or balancing_of(table, chain) or refuses(table.chains[chain])
+        if where and sound and not (chain[:9] == "KUBE-SVL-" and "KUBE-SVC-" + chain[9:] in counts):
             yield observe("anchor_missing", rule_set, "nat", chain,
                           detail="no rule jumps to it: %s not reached" % where)
 

@@ -62,7 +62,7 @@ def _missing_tables(found, setting):
     if setting.mode != "nftables":
         return
     for family, other in (("ipv4", "ipv6"), ("ipv6", "ipv4")):
-        if family not in found.tables and (family == "ipv4" or _has_ipv6(found)):
+        if family not in found.tables and (found.ipv4 if family == "ipv4" else _has_ipv6(found)):
             there = ", while the one of %s does" % other if other in found.tables else ""
             yield _seen("anchor_missing", family, "", "table %s %s" % (NFT_FAMILY[family], NAME), 1,
                         "kube-proxy runs in nftables mode, but this table does not exist%s: no Service of this family "

@@ -10,6 +10,7 @@ translates.
 import re
 
 _DESTINATION = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\d.]+)):([1-9]\d{0,4})\Z")
+NO_ADDRESS = "its DNAT names no protocol or no address and port"
 _TERMINAL = ("ACCEPT", "DROP", "REJECT", "RETURN")
 
 
@@ -23,7 +24,7 @@ def endpoint_of(table, name):
         elif kind == "end":
             return None, "a rule for all packets ends the chain before its DNAT"
         elif kind == "DNAT" and not what:
-            return None, "its DNAT names no protocol or no address and port"
+            return None, NO_ADDRESS
         elif kind == "DNAT":
             return (what, "") if what[0] == masqueraded else (
                 None,

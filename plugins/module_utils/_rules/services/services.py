@@ -16,9 +16,9 @@ import math
 from ..._parse.iptables.ruleset import BARE
 from ..observation import observe
 from ..rules import plain_value, port_ranges, to_local
-from ..tables import chains_of
+from ..tables import chains_of, table_of
 from ..targets import REFUSALS
-from .endpoints import balancing_of, endpoint_of, refuses
+from .endpoints import NO_ADDRESS, balancing_of, endpoint_of, refuses
 from .reached import PER_SERVICE, Reached, SERVICE_CHAINS
 from .sketch import Sketch
 
@@ -30,6 +30,7 @@ Service = collections.namedtuple("Service", ("family", "address", "port", "proto
 
 NODE_PORT = "nodeport"
 _REFUSING = ("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-NODEPORTS")
+_BALANCING = SERVICE_CHAINS + ("KUBE-XLB-",)
 # "namespace/name:port", two labels of 63 characters and a port name of 15 (Kubernetes API).
 _NAME_LIMIT = 143
 # The kernel keeps a probability as a 31 bit number.
@@ -99,12 +100,18 @@ def rules_per_service(rule_sets, services):
 
 
 def ask_services(rule_set, setting):
-    """empty_service_chain, wrong_probability and unsound_endpoint of one rule set; nothing where table nat is not known
-    as a whole."""
-    if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
-        return []
-    table, found = rule_set.tables["nat"], []
-    for name in _doubtful(table):
+    """empty_service_chain, wrong_probability and unsound_endpoint of one rule set. Where table nat is not known as a
+    whole, only a DNAT without an address or a port, which no lost rule mends. A chain that no rule jumps to is left
+    over, whatever is wrong inside: structure.py reports it."""
+    table, found = table_of(rule_set, "nat"), []
+    if setting.mode not in (None, "iptables") or table is None:
+        return found
+    if chains_of(rule_set, "nat") is None:
+        return [observe("unsound_endpoint", rule_set, "nat", name, detail=NO_ADDRESS) for name in _doubtful(table)
+                if name.startswith("KUBE-SEP-") and endpoint_of(table, name)[1] == NO_ADDRESS]
+    doubtful = _doubtful(table)
+    reached = _reached(table) if doubtful else ()
+    for name in [name for name in doubtful if name in reached]:
         if name.startswith("KUBE-SEP-"):
             fault = endpoint_of(table, name)[1]
             if fault:
@@ -118,6 +125,13 @@ def ask_services(rule_set, setting):
             elif fault:
                 found.append(observe("wrong_probability", rule_set, "nat", name, detail=fault))
     return found
+
+
+def _reached(table):
+    """The chains that a rule jumps to; of the chains of endpoints those of Services that are reached."""
+    direct = table.targets(endpoints=False)
+    return direct.union(endpoint for name in direct if name.startswith(_BALANCING)
+                        for _chance, endpoint in balancing_of(table, name))
 
 
 def _doubtful(table):

@@ -109,7 +109,7 @@ def test_a_repair_has_the_program_beside_the_one_that_printed_the_rules():
 def test_what_is_judged_for(options, mode, kubernetes, tmp_path):
     section = judge(tmp_path, {"v4": saved()}, **options)
     assert (section["mode"], section["kubernetes"]) == (mode, kubernetes)
-    assert section["mode_source"] == ("given as an option" if options else "chains of this mode among the rules")
+    assert section["mode_source"] == ("given as an option" if options else "from KUBE-SERVICES in nat")
 
 
 def test_modes_are_told_apart_or_not_told(tmp_path):
