@@ -256,8 +256,8 @@ ansible_facts:
               {description: When a sync succeeded for the last time. On a quiet cluster an hour is normal., type: float,
                returned: always, sample: 300.9}
             waiting:
-              {description: Whether a sync was requested after the last one that succeeded., type: bool,
-               returned: always, sample: false}
+              {description: Whether a sync was requested after the last one that succeeded; null if not known.,
+               type: bool, returned: always, sample: false}
             waiting_seconds:
               {description: 'Since when at least a change waits, V(0) for none; null where the time is not known.',
                type: float, returned: always, sample: 0.0}

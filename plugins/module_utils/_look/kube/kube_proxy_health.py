@@ -76,8 +76,9 @@ def sync_row(family, row, now):
 
 
 def is_waiting(row):
-    """Whether a change was requested since the last sync that succeeded: it waits, or a sync is running."""
-    return row["queued"] is not None and (row["synced"] is None or row["queued"] > row["synced"])
+    """Whether a change was requested since the last sync that succeeded: it waits, or a sync is running. None where the
+    metrics do not have the time of the request: kube-proxy sets it before the first sync, so they are an excerpt."""
+    return None if row["queued"] is None else row["synced"] is None or row["queued"] > row["synced"]
 
 
 def window_of(before, after, seconds):
