@@ -24,11 +24,13 @@ _ROW = "needs a text, a list of lines, or the lines of log_facts (dictionaries w
 def diagnose(logs, own_ports=None):
     """Findings for a text, a list of lines (oldest first), or rows of log_facts (newest first). `own_ports` are the
     ports of kube-proxy on that node, None if they are not known. Raises BadInput."""
-    return [{key: value for key, value in row.items() if key != "last_of"} for row in found_in(logs, own_ports)]
+    return [{key: value for key, value in row.items() if key not in ("last_of", "undated")}
+            for row in found_in(logs, own_ports)]
 
 
 def found_in(logs, own_ports=None):
-    """The findings of diagnose(), each with `last_of`: `{source: time of the last line of it}`."""
+    """The findings of diagnose(), each with `last_of`, `{source: time of the last line of it}`, and `undated`: how many
+    of its lines have no time that is known."""
     found, failures, times = {}, [], collections.defaultdict(list)
     for source, lines in _sources(logs).items():
         for cause, shown in _shown(lines, failures, own_ports).items():
@@ -38,13 +40,15 @@ def found_in(logs, own_ports=None):
                     "cause": cause.id, "meaning": " ".join(cause.meaning.split()), "confidence": cause.confidence,
                     "check": cause.check, "role": cause.role, "fix": " ".join(cause.fix.split()),
                     "evidence": shown[0][1], "source": source and escaped(source[:_MOST_SOURCE]), "count": 0,
-                    "first": None, "last": None, "pods": [], "pod_count": 0, "last_of": {}}
+                    "first": None, "last": None, "pods": [], "pod_count": 0, "last_of": {}, "undated": 0}
             for entry, _text in shown:
                 finding["count"] += entry.count
                 times[cause].append(entry.time)
                 _stretch(finding, entry.time)
                 last = finding["last_of"].get(source)
-                if moment(entry.time) is not None and (last is None or is_later(entry.time, last)):
+                if moment(entry.time) is None:
+                    finding["undated"] += entry.count
+                elif last is None or is_later(entry.time, last):
                     finding["last_of"][source] = entry.time
     for cause in times if failures else ():
         pods = tied_pods(failures, cause, times[cause])
@@ -65,7 +69,8 @@ def _sources(logs):
         if not (isinstance(row, dict) and isinstance(row.get("text"), str)
                 and isinstance(row.get("source"), (str, type(None)))):
             raise BadInput(_ROW)
-        sources.setdefault(row.get("source"), []).extend(row["text"].split("\n"))
+        # Between the rows are lines that no row has.
+        sources.setdefault(row.get("source"), []).extend(row["text"].split("\n") + [None])
     return sources
 
 

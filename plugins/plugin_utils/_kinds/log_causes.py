@@ -8,6 +8,7 @@ from .. import _diagnose, _log_causes, _log_times
 
 WANT = (int,)
 FIELDS = frozenset(("subject", "meaning", "count", "last", "evidence", "source", "manual", "period"))
+_UNDATED = "an unknown time"
 # A fault that repeats its line is over when the line is missing twice.
 _MISSED = 2
 
@@ -27,7 +28,7 @@ def judge_log_causes(selected, want):
     period = "the last 15 minutes" if logs["ends"] is None else "the logs of the bundle"
     surest = lasting[0]["confidence"] if lasting else None
     return [{"subject": row["cause"], "meaning": row["meaning"].rstrip(".") + _pods(row), "count": row["count"],
-             "last": row["last"], "evidence": row["evidence"], "source": row["source"], "manual": _remedy(row),
+             "last": row["last"] or _UNDATED, "evidence": row["evidence"], "source": row["source"], "manual": _remedy(row),
              "period": period}
             for row in lasting if row["confidence"] == selected["confidence"] and
             (row["confidence"] != _log_causes.CONFIDENCES[0] or row["confidence"] == surest)]
@@ -55,14 +56,23 @@ def _limit(cause, want):
 
 
 def _is_at_the_end(row, logs, seconds):
-    """Whether the last line of a log was written at most so many seconds later."""
-    ends = {end["source"]: end["time"] for end in logs["ends"]}
-    passed = [_log_times.seconds_between(last, ends.get(source)) for source, last in row["last_of"].items()]
-    return any(each is not None and each <= seconds for each in passed)
+    """Whether the last line of a log was written at most so many seconds later, or whether that is not known: an error
+    without a time counts."""
+    ends = {}
+    for end in logs["ends"]:
+        ends.setdefault(end["source"], []).append(end["time"])
+    return row["undated"] > 0 or any(_passed(last, ends.get(source, ()), seconds)
+                                     for source, last in row["last_of"].items())
+
+
+def _passed(last, ends, seconds):
+    """A log may have times of several forms, and only those of one form can be compared."""
+    known = [each for each in (_log_times.seconds_between(last, end) for end in ends) if each is not None]
+    return not known or min(known) <= seconds
 
 
 def _is_recent(row, logs, seconds):
-    """Whether the last line of the cause is at most so many seconds from the time of the look; False if its time is not
-    known."""
+    """Whether the last line of the cause is at most so many seconds from the time of the look; an error without a time
+    counts, because only logs that were written to in that time are read."""
     age = _log_times.age_seconds(row["last"], logs["now"], logs["utc_offset_seconds"])
-    return age is not None and abs(age) <= seconds
+    return row["undated"] > 0 or age is not None and abs(age) <= seconds

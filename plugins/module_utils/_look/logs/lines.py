@@ -10,6 +10,7 @@ from ..._errors import BadInput
 from ..._host.file_end import stream_back
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..._parse.kube.pod_log_names import AGENTS
+from ..._parse.logs.candidates import is_candidate
 from ..._parse.logs.newest import FromEnd, Newest
 from ..._parse.secrets import masked_line
 from .docker_journal import agent_terms
@@ -42,7 +43,7 @@ _UNITS = ("kubelet", "kube-proxy", "containerd", "crio", "k3s", "k3s-agent", "rk
 _DOCKER = ["_SYSTEMD_UNIT=docker.service", "_TRANSPORT=stdout"]
 _JOURNAL_LINES = 20000
 _JOURNAL_SECONDS, _AGENT_SECONDS = 5.0, 2.0
-_MASKED_TO = 2000
+_MASKED_TO, _HEAD_TO = 2000, 800
 # kube-proxy listens on the health check port of a Service once per family, and only the first attempt succeeds
 # (kubernetes pkg/proxy/healthcheck/service_health.go, 1.23 to 1.34).
 _PORT_TAKEN = re.compile(r"listen tcp \S{0,80}:(\d{1,5}): bind: address already in use")
@@ -105,12 +106,19 @@ def bounded(lines, most=MOST_ROWS, room=MOST_CHARACTERS):
     """Rows of the first `most` of `[(source, text)]` without secrets, of `room` characters together."""
     rows = []
     for source, text in lines[:most]:
-        text = "\n".join(masked_line(line, _MASKED_TO) for line in text.split("\n"))[:_MASKED_TO]
+        text = "\n".join(masked_line(line, _MASKED_TO) for line in _shortened(text.split("\n")))[:_MASKED_TO]
         room -= len(text) + len(source)
         if room < 0:
             break
         rows.append({"source": source, "text": text})
     return rows
+
+
+def _shortened(lines):
+    """The lines of a message; of one with many lines the first and those that may show a cause."""
+    if sum(map(len, lines)) <= _MASKED_TO:
+        return lines
+    return [lines[0][:_HEAD_TO] if len(lines) > 1 else lines[0]] + [line for line in lines[1:] if is_candidate(line)]
 
 
 class _Counted:

@@ -6,6 +6,8 @@
 The logs do not contain the time of their collection, so a line is recent relative to the last line of its log.
 """
 
+import re
+
 from ..._host.file_end import stream_back
 from ..._host.host import OK
 from ..._names import BUNDLE_LOG_NAMES, BUNDLE_LOGS, UNCOLLECTED
@@ -15,7 +17,9 @@ from . import lines as log_lines
 _LOGS = 40
 _ROWS_OF_LOG = 20
 _NAMES_LIMIT = 256 * 1024
+# The end of a log in which its last time is searched, and how many lines before that may have a time of another form.
 _END_BYTES, _END_LINES = 64 * 1024, 200
+_ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\Z")
 
 
 def add_logs_of_bundle(host, section, most_rows, most_characters):
@@ -33,18 +37,23 @@ def add_logs_of_bundle(host, section, most_rows, most_characters):
             section["collected"]["files"] = status
         left -= size
         section["cut"] = section["cut"] or cut
-        end = _last_time(host, path)
+        ends = _last_times(host, path) if texts else []
         section["read"].append(name)
-        if texts and end:
-            section["ends"].append({"source": name, "time": end})
+        section["ends"] += [{"source": name, "time": end} for end in ends]
         found += [(name, text) for text in texts]
     section["lines"] = log_lines.bounded(found, most_rows, most_characters)
     section["cut"] = section["cut"] or len(names) > _LOGS or len(section["lines"]) < len(found)
 
 
-def _last_time(host, path):
-    """The time of the last line of a log that has one, or None."""
-    blocks = []
+def _last_times(host, path):
+    """The last time of each form in the last lines of a log: with and without a year, with and without a zone."""
+    blocks, found, left = [], {}, _END_LINES
     stream_back(host, host.tree_path(path) or path, lambda block, _is_first: blocks.insert(0, block), _END_BYTES)
-    rows = b"".join(blocks).decode("utf-8", "replace").split("\n")[-_END_LINES:]
-    return next(filter(None, (parse_line(row).time for row in reversed(rows))), None)
+    for row in reversed(b"".join(blocks).decode("utf-8", "replace").split("\n")):
+        time = parse_line(row).time if row else None
+        if time:
+            found.setdefault((time[4:5] == "-", bool(_ZONE.search(time))), time)
+        left -= bool(found)
+        if not left:
+            break
+    return list(found.values())

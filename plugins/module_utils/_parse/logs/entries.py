@@ -3,19 +3,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The entries of a log: lines that belong together, joined. PRIVATE to the collection."""
 
+import re
 from typing import NamedTuple
 
-from .line import LONGEST, parse_line
+from .line import CONTINUED, LONGEST, is_rule, parse_line
 
 # Limit of lines of one entry; the longest entry of an agent on a real node had nine.
 MOST_LINES = 40
-# Beginnings of the lines of a value, and of its last line. journalctl prints eight spaces for a TAB (output_mode
-# short).
-CONTINUED = ("\t", " " * 8, " >")
+# Ends of a pasted text: a fence of Markdown, a prompt of a shell.
+_BORDER = re.compile(r"\s{0,3}(?:```|~~~)"
+                     r"|[^\s@]{1,64}@[^\s#$%>]{1,200}[#$%>] |\[[^\s@]{1,64}@\S{1,200} [^\]]{0,200}\][#$] "
+                     r"|[#$%>] (?:sudo )?(?:ip6?tables|nft|kubectl|journalctl|dmesg|sysctl|lsmod|ipset|ipvsadm|"
+                     r"conntrack|cat|curl|crictl|docker|uname)\b")
 
 
 class Entry(NamedTuple):
-    """One message. `time`: null if its line has no time; `count`: above one if the carrier counted repetitions."""
+    """One message. `time`: null if neither its line nor an earlier one has a time; `count`: above one if the carrier
+    counted repetitions."""
 
     text: str
     time: "str | None"
@@ -23,14 +27,19 @@ class Entry(NamedTuple):
 
 
 def parse_entries(lines):
-    """A generator of the entries of `lines` (any iterable of texts), in their order.
+    """A generator of the entries of `lines` (any iterable of texts), in their order; None among them stands for lines
+    that were left out.
 
     The parts of a CRI line are joined, and so are the lines that klog writes below a line that ends with `=<`: lines
-    that begin with a TAB, then ` >` and further keys (klog keyvalues.go). Lines of different programs in a journal are
-    not joined.
+    that begin with a TAB, then ` >` and further keys (klog keyvalues.go). A line that begins no message belongs to the
+    entry before it (continues()). Lines of different programs in a journal are not joined.
     """
-    parts, opened = {}, {}
+    parts, opened, last, when = {}, {}, [], None
     for line in lines:
+        if line is None or is_border(line):
+            yield from _ended(last)
+            last, when = [], None
+            continue
         found = parse_line(line)
         if found.writer in parts:
             text = (parts.pop(found.writer).text + found.text)[:LONGEST]
@@ -46,16 +55,44 @@ def parse_entries(lines):
             continue
         if before is not None:
             yield _joined(opened.pop(found.writer))
+        if last and len(last) < MOST_LINES and continues(found, last[0]):
+            last.append(found)
+            continue
+        yield from _ended(last)
+        last, when = [], found.time or when
         if found.text.endswith("=<"):
             opened[found.writer] = [found]
         else:
-            yield _joined([found])
+            last = [found._replace(time=when)]
+    yield from _ended(last)
     for rest in opened.values():
         yield _joined(rest)
     for part in parts.values():
         yield _joined([part])
 
 
+def is_border(line):
+    """Whether another text begins with this line: it is a prompt of a shell or a fence of Markdown."""
+    return bool(_BORDER.match(line))
+
+
+def continues(found, first):
+    """Whether a line belongs to the entry whose first line is `first`: it begins no message, and no carrier shows that
+    it has another writer or another time, to the second."""
+    if found.begins or not first.begins:
+        return False
+    return found.writer in ("", first.writer) and (found.time is None or _second(found.time) == _second(first.time))
+
+
+def _second(time):
+    return (time or "").replace(",", ".").partition(".")[0].rstrip("Z")
+
+
+def _ended(lines):
+    return [_joined(lines)] if lines else []
+
+
 def _joined(lines):
-    text = "\n".join(line.text for line in lines)[:LONGEST]
-    return Entry(text, lines[0].time, lines[0].count)
+    """The entry of some lines. What a log prints below an error as input of iptables-restore is no error."""
+    texts = [line.text for number, line in enumerate(lines) if not number or line.text and not is_rule(line.text)]
+    return Entry("\n".join(texts)[:LONGEST], lines[0].time, lines[0].count)

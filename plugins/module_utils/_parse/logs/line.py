@@ -4,62 +4,133 @@
 """One line of a log without the prefixes that its writer and carriers put before the message. PRIVATE to the
 collection.
 
-Known formats: klog (text and JSON), CRI files, json-file of Docker, the journal (short and JSON), syslog and dmesg.
+Known formats: klog (text and JSON), logrus, zap, Felix, CRI files, json-file of Docker, kubectl logs with --prefix or
+--timestamps, the journal (every form of one line), syslog, dmesg, and entries that log services export as JSON.
 """
 
 import json
 import re
-import time
 from typing import NamedTuple
+
+from .heads import KLOG, month_of, own_time, STAMP, stamp, time_of, time_of_number, without_marks
 
 # A longer line is cut; no line that matches a cause is half as long.
 LONGEST = 8192
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+# Beginnings of the lines of a value, and of its last line. journalctl prints eight spaces for a TAB (output_mode
+# short).
+CONTINUED = ("\t", " " * 8, " >")
 # containerd, internal/cri/io/logger.go: time, stream, P for a part and F for the end of a line.
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]{8,20}\S{1,6}) (stdout|stderr) ([FP]) ?")
 # Tags of Docker may hold a colon, as in the name of an image (docs.docker.com/engine/logging/log_tags).
 _WRITER = r"(\S{1,300}\[\d{1,10}\]|[^\s:]{1,200}): ?"
-_SYSLOG = re.compile(r"(?:<\d{1,3}>)?([A-Z][a-z]{2}) ([ \d]\d) (\d\d:\d\d:\d\d) \S{1,255} " + _WRITER)
+_CLOCK = r"(\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)"
+# journalctl and syslog print the month in the language of the node (systemd, logs-show.c, strftime %b).
+_SYSLOG = re.compile(r"(?:<\d{1,3}>)?([^\W\d_]{3,9}\.?|\d{1,2}[月월]) {1,2}(\d{1,2})[.日일]? " + _CLOCK
+                     + r" \S{1,255} " + _WRITER)
+# journalctl -o short-iso and syslog (RFC 3339), short-full and with-unit, short-unix, short-monotonic and short-delta.
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,16}) \S{1,255} " + _WRITER)
-_DMESG = re.compile(r"(?:<\d{1,3}>)?\[ {0,12}(?:\d{1,12}\.\d{1,9}|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d:]{10,20})\]"
-                    r"(?:\[ {0,12}[TC]\d{1,10}\])? ")
-# klog, buffer.go: letter, month and day, time, pid, file and line.
-_KLOG = re.compile(r"[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d\.\d{1,9}) +\d{1,10} [\w.-]{1,80}:\d{1,7}\] ")
-_LOGRUS = re.compile(r'time="([^"]{10,40})"')
+_FULL = re.compile(r"[^\W\d]{2,9}\.? (\d{4}-\d\d-\d\d) " + _CLOCK + r" (UTC|[A-Z]{2,5}|[+-]\d\d(?::?\d\d)?) \S{1,255} "
+                   + _WRITER)
+_UNIX = re.compile(r"(\d{9,10}\.\d{6}) \S{1,255} " + _WRITER)
+_MONOTONIC = re.compile(r"\S{1,255} (\S{1,300}\[\d{1,10}\]|kernel): ?")
+_DMESG = re.compile(r"(?:<\d{1,3}>)?\[ {0,12}(?:\d{1,12}\.\d{1,9}(?: <[ \d.]{1,30}>)?|[A-Z][a-z]{2} ([A-Z][a-z]{2}) "
+                    r"([ \d]\d) ([\d:]{8}) (\d{4}))\](?:\[ {0,12}[TC]\d{1,10}\])? ")
+# kubectl logs --prefix (kubernetes cmd/logs.go).
+_OF_POD = re.compile(r"(\[pod/\S{1,600}\]) ")
+# journalctl -o json-seq and json-sse.
+_BEFORE_JSON = re.compile(r"(?:data: ?|\x1e|\ufeff)(?=\{)")
 _REPEATED = re.compile(r"message repeated (\d{1,9}) times: \[ ?(.*?)\]?\Z", re.DOTALL)
+# Keys of the message in entries of loggers and log services, and of their time.
+_MESSAGES = ("msg", "message", "textPayload", "line", "note")
+_TIMES = ("ts", "time", "timestamp", "@timestamp", "lastTimestamp")
+_NO_VALUES = _MESSAGES + _TIMES + ("caller", "level")
+# Rules that a log prints: the input of iptables-restore.
+_RULE = re.compile(r"(?:\[\d{1,20}:\d{1,20}\] )?-A \S|:\S{1,64} \S{1,20} \[\d|\*(?:filter|nat|mangle|raw|security)\s*\Z"
+                   r"|COMMIT\s*\Z|# (?:Generated|Completed) (?:by|on) ")
 
 
 class Line(NamedTuple):
     """`writer` separates the streams of one file, `whole` is false for a part of a line, `count` is above one if the
-    carrier counted repetitions. `time` is null, or as exact as in the line: klog and syslog print no year."""
+    carrier counted repetitions. `time` is null, or as exact as in the line: klog and syslog print no year. `begins`:
+    whether its writer begins a message with it; without that mark it may belong to the line before it."""
 
     text: str
     time: "str | None" = None
     writer: str = ""
     whole: bool = True
     count: int = 1
+    begins: bool = False
 
 
 def parse_line(line):
     """The `Line` of one line of a log."""
-    line = line[:LONGEST].rstrip("\r\n")
+    line = without_marks(line[:LONGEST].rstrip("\r\n"))
+    before = _BEFORE_JSON.match(line)
+    if before:
+        line = line[before.end():]
     if line.startswith("{"):
         return _of_json(line)
     found = _CRI.match(line)
     if found:
         inner = parse_line(line[found.end():])
         return inner._replace(time=found.group(1), writer=found.group(2), whole=found.group(3) == "F")
+    found = _OF_POD.match(line)
+    if found:
+        inner = parse_line(line[found.end():])
+        return inner._replace(writer=inner.writer or found.group(1))
+    if line[:1] in "<[":
+        found = _DMESG.match(line)
+        if found:
+            return _of_kernel(line, found)
+    return _of_stamp(line) or _of_syslog(line) or _plain(line)
+
+
+def is_rule(text):
+    """Whether a line is a rule or a frame of a table, as a log prints the input of iptables-restore."""
+    return bool(_RULE.match(text))
+
+
+def _plain(text, writer=""):
+    when, start = own_time(text)
+    return Line(text[start:], when, writer or text[:start].strip(), begins=when is not None)
+
+
+def _of_syslog(line):
     found = _SYSLOG.match(line)
-    if found and found.group(1) in _MONTHS:
-        when = "%02d-%02dT%s" % (_MONTHS.index(found.group(1)) + 1, int(found.group(2)), found.group(3))
-        return _carried(line[found.end():], when, found.group(4))
-    found = _RFC3339.match(line)
+    month = month_of(found.group(1)) if found else None
+    if found and month:
+        return _carried(line[found.end():], "%02d-%02dT%s" % (month, int(found.group(2)), found.group(3)),
+                        found.group(4))
+    found = _FULL.match(line)
     if found:
-        return _carried(line[found.end():], found.group(1), found.group(2))
-    found = _DMESG.match(line)
-    if found:
-        return Line(line[found.end():], None, "kernel")
-    return Line(line, _own_time(line))
+        zone = {"UTC": "Z"}.get(found.group(3), found.group(3) if found.group(3)[0] in "+-" else "")
+        return _carried(line[found.end():], "%sT%s%s" % (found.group(1), found.group(2), zone), found.group(4))
+    found = _UNIX.match(line)
+    return _carried(line[found.end():], time_of(found.group(1)), found.group(2)) if found else None
+
+
+def _of_stamp(line):
+    """A line that begins with a whole time: the carrier's, or the one of its writer."""
+    found = STAMP.match(line)
+    if not found:
+        return None
+    rest = line[found.end():]
+    rest = rest[1:] if rest.startswith(" ") else rest
+    if KLOG.match(rest) or rest.startswith(('time="', "{", "level=")):
+        return parse_line(rest)._replace(time=stamp(found), begins=True)
+    if rest.startswith(CONTINUED):
+        return Line(rest, stamp(found))
+    carried = _RFC3339.match(line)
+    return _carried(line[carried.end():], carried.group(1), carried.group(2)) if carried else None
+
+
+def _of_kernel(line, found):
+    text, month = line[found.end():], found.group(1) and month_of(found.group(1))
+    when = "%s-%02d-%02dT%s" % (found.group(4), month, int(found.group(2)), found.group(3)) if month else None
+    inner = _MONOTONIC.match(text)
+    if inner:
+        return _carried(text[inner.end():], when, inner.group(1))
+    return Line(text, when, "kernel", begins=True)
 
 
 def _carried(text, when, writer):
@@ -68,16 +139,9 @@ def _carried(text, when, writer):
     found = _REPEATED.match(text)
     dmesg = _DMESG.match(text)
     if found:
-        return Line(found.group(2), when, writer, True, int(found.group(1)))
-    return Line(text[dmesg.end():] if dmesg else text, when, writer)
-
-
-def _own_time(text):
-    found = _KLOG.match(text)
-    if found:
-        return "%s-%sT%s" % found.groups()
-    found = _LOGRUS.match(text)
-    return found.group(1) if found else None
+        return Line(found.group(2), when, writer, True, int(found.group(1)), True)
+    text = text[dmesg.end():] if dmesg else text
+    return Line(text, when, writer, begins=writer == "kernel" or own_time(text)[0] is not None)
 
 
 def _of_json(line):
@@ -88,19 +152,26 @@ def _of_json(line):
     if not isinstance(row, dict):
         return Line(line)
     if isinstance(row.get("log"), str):
-        inner = parse_line(row["log"]) if not row["log"].startswith("{") else Line(row["log"].rstrip("\n"))
+        inner = parse_line(row["log"])
         # Docker splits a long line; only its last part ends with a newline.
         return inner._replace(time=_text(row.get("time")) or inner.time, writer=_text(row.get("stream")) or "",
                               whole=row["log"].endswith("\n"))
     if "MESSAGE" in row:
         # Containers of Docker may share a tag, and dockerd sends the lines of all (daemon/logger/journald).
         name = _text(row.get("CONTAINER_ID")) or _text(row.get("SYSLOG_IDENTIFIER")) or ""
-        return Line(_message(row["MESSAGE"]), _time_of(row.get("__REALTIME_TIMESTAMP"), 1000000),
-                    "%s[%s]" % (name, _text(row.get("_PID")) or ""), row.get("CONTAINER_PARTIAL_MESSAGE") != "true")
-    texts = [_text(row.get("msg")) or ""]
-    texts += ['%s="%s"' % (key, value) for key, value in sorted(row.items())
-              if isinstance(value, str) and key not in ("msg", "ts", "caller", "level")]
-    return Line('"%s" %s' % (texts[0], " ".join(texts[1:])), _text(row.get("ts")) or _time_of(row.get("ts"), 1000))
+        text = _message(row["MESSAGE"])
+        return Line(text, time_of(row.get("__REALTIME_TIMESTAMP"), 1000000),
+                    "%s[%s]" % (name, _text(row.get("_PID")) or ""), row.get("CONTAINER_PARTIAL_MESSAGE") != "true",
+                    begins=own_time(text)[0] is not None)
+    message = next((row[key] for key in _MESSAGES if _text(row.get(key))), "")
+    when = next((_text(row[key]) or time_of_number(row[key]) for key in _TIMES if row.get(key)), None)
+    texts = ['%s="%s"' % (key, value) for key, value in sorted(row.items())
+             if isinstance(value, str) and key not in _NO_VALUES]
+    inner = parse_line(message) if message and not message.startswith("{") else Line(message)
+    if inner.begins:
+        # A log service that carries the lines of an agent; its other keys are about the service.
+        return inner._replace(time=when or inner.time)
+    return Line('"%s" %s' % (message, " ".join(texts)), when, begins=bool(message or when))
 
 
 def _text(value):
@@ -112,12 +183,3 @@ def _message(value):
     if isinstance(value, list):
         return bytes(byte for byte in value if isinstance(byte, int) and 0 <= byte < 256).decode("utf-8", "replace")
     return _text(value) or ""
-
-
-def _time_of(value, per_second):
-    """The UTC time of `value` in units of 1/`per_second` seconds since 1970, or None."""
-    try:
-        seconds = int(value) // per_second
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-    except (TypeError, ValueError, OverflowError, OSError):
-        return None

@@ -6,8 +6,8 @@
 import collections
 
 from .candidates import WORDS
-from .entries import CONTINUED, MOST_LINES
-from .line import LONGEST, parse_line
+from .entries import continues, MOST_LINES
+from .line import CONTINUED, is_rule, LONGEST, parse_line
 
 _WORDS = tuple(word.encode("ascii") for word in WORDS)
 # Characters that stay in a block for its first search: they make the words shortest and still distinguish them from the
@@ -16,8 +16,6 @@ _WORDS = tuple(word.encode("ascii") for word in WORDS)
 _KEPT = b"\n 'CEIKMNTilnostuy"
 _LEFT_OUT = bytes(set(range(256)) - set(_KEPT))
 _RESTS = tuple((word, word.translate(None, _LEFT_OUT)) for word in _WORDS)
-# End of a line that opens a value, as text and as Go writes it in JSON.
-_OPENING = (b"=<", b"=\\u003c")
 # Limit of bytes that wait for the block before them; no message is longer.
 _MOST_REST = MOST_LINES * LONGEST
 
@@ -33,11 +31,13 @@ class Newest:
         self._begun = b""
 
     def feed(self, chunk):
-        """Takes a block. Of a line that is longer than the longest message, only the beginning is kept."""
+        """Takes a block. Of a line that is longer than the longest message, only the beginning is kept; so is the last
+        message, whose next lines the next block may have."""
         data = self._begun + chunk
         end = data.rfind(b"\n") + 1
-        self._found += self._search.messages(data[:end], 0, self._most)
-        self._begun = data[end:end + LONGEST]
+        last = _last_message(data, end) if b"\n" in chunk else 0
+        self._found += self._search.messages(data[:last], 0, self._most)
+        self._begun = data[last:end] + data[end:end + LONGEST]
 
     def newest(self):
         """The messages, the newest first."""
@@ -60,10 +60,14 @@ class FromEnd:
         """Takes the block that precedes the previous one; `is_first`: the log begins with it. True when there are
         enough messages."""
         data = chunk + (self._rest or b"\n")
+        if not is_first and b"\n" not in chunk and len(data) < _MOST_REST:
+            self._rest = data
+            return False
         begin = 0 if is_first else _first_message(data)
         self._rest = data[:begin]
         if begin > _MOST_REST:
-            self._rest = data[:LONGEST] + b"\n"
+            begin = data.find(b"\n") + 1
+            self._rest = data[:min(begin - 1, LONGEST)] + b"\n"
         self._found += reversed(self._search.messages(data, begin, self._most - len(self._found)))
         return len(self._found) >= self._most
 
@@ -88,8 +92,10 @@ class _Search:
         found, done = collections.deque(maxlen=most), begin
         for start in sorted(self._starts(data, begin, most)):
             if start >= done:
-                text, done = _message(data, start)
-                found.append(text)
+                text, end = _message(data, _head_of(data, start, done))
+                text, done = (text, end) if end > start else _message(data, start)
+                if not is_rule(text):
+                    found.append(text)
         return found
 
     def _starts(self, data, begin, most):
@@ -119,34 +125,63 @@ def _first_message(data):
     start = data.find(b"\n") + 1 or len(data)
     for _number in range(MOST_LINES):
         stop = data.find(b"\n", start)
-        if stop < 0 or not _text(data, start, stop).startswith(CONTINUED):
+        if stop < 0 or parse_line(_line(data, start, stop)).begins:
             break
         start = stop + 1
     return start
 
 
+def _last_message(data, end):
+    """Where the last message begins in a block whose next block may continue it; `end` where none of its last lines
+    begins one."""
+    start = end
+    for _number in range(MOST_LINES):
+        if not start or end - start > _MOST_REST:
+            return end
+        start = data.rfind(b"\n", 0, start - 1) + 1
+        if parse_line(_line(data, start, data.find(b"\n", start))).begins:
+            return start
+    return end
+
+
+def _head_of(data, start, floor):
+    """Where the message of the line at `start` begins: the last line before it that begins one, from `floor` on; the
+    line itself where that has another writer or a value ended in between."""
+    found, at = _parsed(data, start), start
+    for _number in range(MOST_LINES - 1):
+        if found.begins or at <= floor:
+            break
+        at = data.rfind(b"\n", floor, at - 1) + 1 or floor
+        before = _parsed(data, at)
+        if before.begins:
+            return at if continues(found, before) or before.text.endswith("=<") else start
+        if before.text.startswith(" >"):
+            break
+    return start
+
+
 def _message(data, start):
-    """(text, where it ends) of the line at `start` with the lines of its value, where it opens one."""
+    """(text, where it ends) of the message that begins at `start`, with the lines of its value, where it opens one, and
+    those that its writer printed below it."""
+    first = _parsed(data, start)
     stop = data.find(b"\n", start)
-    if not any(data.find(sign, start, stop) >= 0 for sign in _OPENING):
-        return _line(data, start, stop), stop + 1  # Nearly all lines: parsing each would dominate the cost.
-    lines = []
-    while start < len(data) and len(lines) < MOST_LINES:
-        stop = data.find(b"\n", start)
-        text = _text(data, start, stop)
-        if lines and not text.startswith(CONTINUED):
+    lines, is_value = [_line(data, start, stop)], first.text.endswith("=<")
+    while (is_value or first.begins) and stop + 1 < len(data) and len(lines) < MOST_LINES:
+        found = _parsed(data, stop + 1)
+        if not (found.text.startswith(CONTINUED) if is_value else continues(found, first)):
             break
-        lines.append(_line(data, start, stop))
-        start = stop + 1
-        if text.startswith(" >") or len(lines) == 1 and not text.endswith("=<"):
+        after, stop = stop + 1, data.find(b"\n", stop + 1)
+        if is_value or found.text:
+            lines.append(_line(data, after, stop))
+        if is_value and found.text.startswith(" >"):
             break
-    return "\n".join(lines), start
+    return "\n".join(lines), stop + 1
+
+
+def _parsed(data, start):
+    """The line at `start` without the prefixes of its carriers."""
+    return parse_line(_line(data, start, data.find(b"\n", start)))
 
 
 def _line(data, start, stop):
     return data[start:min(stop, start + LONGEST)].decode("utf-8", "replace")
-
-
-def _text(data, start, stop):
-    """The text of the writer of a line, without the prefixes of its carriers."""
-    return parse_line(_line(data, start, stop)).text

@@ -55,3 +55,16 @@ def test_a_value_in_the_journal_is_joined(tab):
     rows = [carrier + text for text in (KLOG + '"Failed" err=<', tab + "Another app", ' > ipFamily="IPv4"', "x")]
     assert [entry.text for entry in parse_entries(rows)] == [
         KLOG + '"Failed" err=<\n' + tab + 'Another app\n > ipFamily="IPv4"', "x"]
+
+
+def test_a_line_that_begins_no_message_belongs_to_the_entry_before_it():
+    head = "2026-03-03 10:00:00.100 [INFO][80] felix/table.go 2: Applying"
+    entries = list(parse_entries([head, "iptables-save failed", "-A INPUT -j X", "", "```", "failed", head, "  line 4"]))
+    assert [(entry.text, entry.time) for entry in entries] == [
+        (head + "\niptables-save failed", "2026-03-03T10:00:00.100"), ("failed", None),
+        (head + "\n  line 4", "2026-03-03T10:00:00.100")]
+    # Without times each line is an entry, and lines of another second of the carrier are no part of it.
+    assert len(list(parse_entries(["failed", "line 4"]))) == 2
+    carried = ["2026-11-22T06:37:30.1Z stderr F " + KLOG + "x", "2026-11-22T06:37:30.2Z stderr F line 4",
+               "2026-11-22T06:37:41.1Z stderr F line 5"]
+    assert [entry.text for entry in parse_entries(carried)] == [KLOG + "x\nline 4", "line 5"]
