@@ -21,8 +21,8 @@ _NOT_HELD = (UNCOLLECTED, "absent")
 # Statuses of a file that was collected and could not be read completely.
 _DAMAGED = ("denied", "timeout", "unparsed")
 _ALL = "all"
-# The section whose rows are files of the bundle.
-_FOUND = "node_flush_hooks"
+# Sections whose rows name what was read of the bundle, and the doubt about it.
+_NAMED = ("node_flush_hooks", "node_kube_proxy")
 _LACKING = "the bundle lacks the evidence"
 
 
@@ -98,8 +98,8 @@ def within(rule, findings: list[dict], evidence: dict) -> list[dict]:
     unknown = [row for row in findings if row["status"] == _finding.UNKNOWN]
     if _is_damaged(rule, evidence) or (unknown and _is_seen(rule, evidence)):
         return findings
-    if any(row["observed"] for row in unknown) and _FOUND in _sections(rule):
-        return findings  # The finding names the files that were found, and the doubt about them.
+    if any(row["observed"] for row in unknown) and any(name in _sections(rule) for name in _NAMED):
+        return findings  # The finding names what was found, and the doubt about it.
     if not failures and (unknown or (missing and findings[0]["status"] == _finding.PASS)):
         return [_finding.finding(rule, _finding.SKIP,
                                  reason="; ".join([_LACKING] + [row["reason"] for row in unknown]))]

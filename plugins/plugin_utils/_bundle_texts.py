@@ -4,6 +4,7 @@
 """Converts outputs of programs to the kernel files with the same content. PRIVATE to the collection."""
 
 import ipaddress
+import json
 import re
 
 _LSMOD = re.compile(r"^(\S+)[ \t]+(\d+)[ \t]+(-?\d+)(?:[ \t]+(\S*))?[ \t]*$", re.MULTILINE)
@@ -14,6 +15,11 @@ _REAL = re.compile(r"-a -([tu]|-sctp-service|f) (\S+) -r (\S+) (?:-(g|m|i) )?(?:
 _SET = re.compile(r"^create (\S+) (\S+)(?: (.*))?$", re.MULTILINE)
 _ENTRY = re.compile(r"^add (\S+) ", re.MULTILINE)
 _KERNEL_LINE = re.compile(r"(?:(?:<\d+>)?\[[^\]]{5,40}\] .*|.{0,300}? kernel: (.*)|nf_conntrack: .*)\Z")
+_HEALTH_KEY = re.compile(r"\{[^{}]{0,400}\"(?:lastUpdated|currentTime)\"")
+_STATUS_LINE = re.compile(r"HTTP/1\.[01] ([0-9]{3})\b")
+_FILE_NAME = re.compile(r"\A[\w./-]{1,200}:(?=(?:kubeproxy|rest_client|kubernetes|process)_)")
+_VALUE = re.compile(r"[-+]?(?:\d[\w.+-]{0,40}|Inf|NaN)\Z")
+_NO_VALUE = re.compile(r"[a-z_]{1,200}(?:\{[^\n]*\})?\Z")
 _FORWARDS = {"g": "Route", "m": "Masq", "i": "Tunnel", None: "Route"}
 
 
@@ -104,3 +110,51 @@ def alternatives(text):
         if within and slave:
             found[slave.group(1)] = slave.group(2)
     return found
+
+
+def healthz(text):
+    """The answer of /healthz or /livez in one of its layouts, alone, below its status line where the text has it."""
+    found = _HEALTH_KEY.search(text)
+    try:
+        _value, end = json.JSONDecoder().raw_decode(text, found.start()) if found else (None, 0)
+    except (ValueError, RecursionError):
+        return text
+    codes = _STATUS_LINE.findall(text[:found.start()]) if found else []
+    return ("HTTP/1.1 %s\n\n" % codes[-1] if codes else "") + text[found.start():end] if found else text
+
+
+def metrics(text):
+    """Samples, one a line, of a text with metrics: indented, cut at the width of a terminal, with the names of files
+    that grep prints, or as Prometheus answers in JSON."""
+    if '"__name__"' in text:
+        return "".join(_samples_of_json(text))
+    lines = []
+    for line in text.splitlines():
+        line = _FILE_NAME.sub("", line.strip())
+        if lines and _VALUE.match(line) and _NO_VALUE.match(lines[-1]):
+            lines[-1] += " " + line
+        else:
+            lines.append(line)
+    return "\n".join(lines + [""])
+
+
+def _samples_of_json(text):
+    """Samples of an answer of Prometheus (prometheus.io/docs/prometheus/latest/querying/api)."""
+    start = re.search(r"[\[{]", text).start()
+    try:
+        waiting = [json.JSONDecoder().raw_decode(text, start)[0]]
+    except (ValueError, RecursionError):
+        return
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += reversed(value)
+        elif isinstance(value, dict) and isinstance(value.get("metric"), dict):
+            pairs = value.get("values") or [value.get("value")]
+            labels = {key: each for key, each in value["metric"].items() if isinstance(each, str)}
+            if isinstance(pairs, list) and isinstance(pairs[-1], list) and pairs[-1] and labels.get("__name__"):
+                yield "%s{%s} %s\n" % (
+                    labels.pop("__name__"), ",".join("%s=%s" % (key, json.dumps(labels[key], ensure_ascii=False))
+                                                     for key in sorted(labels)), pairs[-1][-1])
+        elif isinstance(value, dict):
+            waiting += reversed(list(value.values()))

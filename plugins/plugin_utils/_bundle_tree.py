@@ -23,6 +23,7 @@ from . import _bundle_kinds, _bundle_links, _bundle_source, _bundle_texts
 RULES_LIMIT = 40
 # So many files that were not read are named, each with so many characters of its path.
 _UNREAD_LIMIT, _NAME_LIMIT = 20, 200
+_PASSED_LIMIT, _TEXT_HEAD = 3, 4096
 # What a file of unknown content may be.
 _ANY = (_names.BUNDLE_RULES + "/unread-%d", "/etc/sysctl.d/unread-%d.conf", "/etc/modprobe.d/unread-%d.conf",
         "/etc/modules-load.d/unread-%d.conf", "/etc/systemd/system/unread-%d.service", "/usr/local/sbin/unread-%d.sh")
@@ -53,20 +54,20 @@ def lay_out(bundle, folder):
             recognised += 1
             tree.take_unknown(item)
             continue
-        kind, path = _bundle_kinds.kind_of(item)
-        is_log = _bundle_kinds.is_log(item)
-        if kind is None and not is_log:
+        kinds, log = _bundle_kinds.taken(item)
+        if not kinds and log is None:
+            tree.pass_over(item)
             continue
         recognised += 1
         tree.begin(item)
-        if is_log:
-            tree.take_log(item)
+        if log is not None:
+            tree.take_log(log)
         nodes.update(_NODE.findall(item.path))
         if len(nodes) > 1:
             raise BadInput("bundle %s contains several nodes (%s); give the folder of one of them"
                            % (bundle, ", ".join(sorted(nodes))))
-        if kind is not None:
-            getattr(tree, "take_" + kind)(item, path)
+        for part, kind, path in kinds:
+            getattr(tree, "take_" + kind)(part, path)
     if not recognised:
         raise BadInput("bundle %s contains no known file, such as rules, lsmod, a kernel configuration or sysctls; "
                        "see docs/bundles.md" % bundle)
@@ -89,6 +90,8 @@ class _Tree:
         # {path of the tree that could not be read: None}, and what BUNDLE001 names.
         self._unread = {}
         self._named, self._left_out = [], 0
+        # Texts of no known form: the first paths, and how many there are.
+        self._passed, self._passed_over = [], 0
         self._put_own(_names.BUNDLE_WHOLE, "")
 
     def begin(self, item):
@@ -107,6 +110,13 @@ class _Tree:
     def _name_second(self, path):
         self._unread[posixpath.join(posixpath.dirname(path), "unread-" + posixpath.basename(path))] = None
         self._name("another file of the bundle has the same path on the node")
+
+    def pass_over(self, item):
+        """A file of no known form. BUNDLE001 has one line for all of them that are texts."""
+        if item.link is None and item.data and b"\0" not in item.data[:_TEXT_HEAD] and not _bundle_kinds.is_secret(
+                item.path):
+            self._passed_over += 1
+            self._passed = (self._passed + [item.path[:_NAME_LIMIT]])[:_PASSED_LIMIT]
 
     def take_unknown(self, item):
         """A file, or with a slash at its end a folder, that was not read. Unless its path shows what it is, it may be
@@ -249,12 +259,12 @@ class _Tree:
 
     def take_kube_proxy_metrics(self, item, _path):
         """The answer of /metrics of kube-proxy."""
-        self.put(_names.BUNDLE_ANSWERS + "/metrics", item.data)
+        self.put(_names.BUNDLE_ANSWERS + "/metrics", _bundle_texts.metrics(_text(item)))
 
     def take_kube_proxy_healthz(self, item, _path):
         """The answer of /healthz of kube-proxy; /livez has the same form."""
         name = "livez" if "livez" in item.path.rsplit("/", 1)[-1] else "healthz"
-        self.put("%s/%s" % (_names.BUNDLE_ANSWERS, name), item.data)
+        self.put("%s/%s" % (_names.BUNDLE_ANSWERS, name), _bundle_texts.healthz(_text(item)))
 
     def take_uname(self, item, _path):
         """The output of uname -a."""
@@ -300,6 +310,10 @@ class _Tree:
         if self._left_out:
             lacks.append({"subject": "%d more files" % self._left_out,
                           "evidence": "they were not read, as those above"})
+        if self._passed:
+            more = self._passed_over - len(self._passed)
+            lacks.append({"subject": ", ".join(self._passed) + (" and %d more files" % more if more else ""),
+                          "evidence": "no form of evidence is known in the text"})
         self._put_own(_names.BUNDLE_RECORD, json.dumps({"files": files, "recognised": recognised, "lacks": lacks}))
 
     def _link(self, path, target):

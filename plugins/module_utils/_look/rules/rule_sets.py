@@ -344,6 +344,9 @@ def _read_file(host, rules, path, source):
         rules.miss(source, status, "%s is damaged or too large, and only its beginning was read" % source)
     elif sets and not is_plain(sets):
         sets = read_other_forms(host, path, rules, source)
+        if sets is None and rules.of_tree:
+            # One text of a bundle that no reader takes costs no other file its verdict.
+            return rules.miss(source, UNPARSED, "%s contains no rules that can be read" % source)
         if sets is None:
             raise _errors.BadInput("src %s contains no rules; give what iptables-save, iptables -S, iptables -L -n -v "
                                    "or nft list ruleset printed" % path)

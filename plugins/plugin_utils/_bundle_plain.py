@@ -1,0 +1,154 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Texts of a bundle as their programs printed them: pasted sessions in parts, logs with one line for each line, and
+rules without the logs around them. PRIVATE to the collection."""
+
+import dataclasses
+import json
+import re
+
+from ..module_utils._parse.logs.entries import is_border
+from ..module_utils._parse.logs.heads import time_of, time_of_number, without_marks
+
+# Larger texts are not split, and logs not converted.
+_TEXT_LIMIT = 8 * 1024 * 1024
+_HEAD, _PARTS_LIMIT, _DEPTH = 64 * 1024, 200, 12
+# Colours, frames of tables and entities of HTML.
+_MARKS = (b"\x1b[", b"&quot;", b"&lt;", b"&gt;", b"&#39;", b"&#34;", b"\xe2\x94", b"\xe2\x95")
+# Files whose content is code or configuration, in which these marks may have a meaning.
+_CODE = (".sh", ".py", ".conf", ".service", ".timer", ".socket", ".path", ".html", ".rules", ".key", ".pem")
+# journalctl -o export and -o verbose (systemd, docs/JOURNAL_EXPORT_FORMATS.md, logs-show.c).
+_EXPORT = re.compile(r"^__REALTIME_TIMESTAMP=\d", re.MULTILINE)
+_VERBOSE = re.compile(r"^(?:[^\W\d]{2,9}\.? )?(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d{1,6})?) (\S{1,6}) \[s=",
+                      re.MULTILINE)
+_FIELD = re.compile(r"\s{0,12}(MESSAGE|SYSLOG_IDENTIFIER|_COMM|_PID|__REALTIME_TIMESTAMP)=(.*)")
+# Exports of journals and log services as JSON: the keys of a message.
+_JSON = re.compile(r"\s{0,9}[\[{]")
+_JSON_KEYS = re.compile(r"\"(?:MESSAGE|message|textPayload|log|line|values)\"\s*:")
+_MESSAGES = ("message", "textPayload", "log", "line", "msg", "note")
+_BETWEEN = re.compile(r"[\s,\x1e]*")
+
+
+def plain(item):
+    """The item without what a terminal or a web page adds."""
+    if not item.data or item.data.startswith(b"#!") or item.path.endswith(_CODE) or b"\0" in item.data[:_HEAD]:
+        return item
+    if any(mark in item.data for mark in _MARKS):
+        lines = [without_marks(line) for line in _text(item.data).split("\n")]
+        return dataclasses.replace(item, data=_bytes("\n".join(lines)))
+    return item
+
+
+def parts(item):
+    """The outputs of a pasted session, between its prompts or fences, as items; an empty list for a text without
+    them."""
+    if len(item.data) > _TEXT_LIMIT or not any(map(is_border, _text(item.data[:_HEAD]).split("\n"))):
+        return []
+    found, current = [], []
+    for line in _text(item.data).replace("\r\n", "\n").split("\n"):
+        if is_border(line):
+            found.append(current)
+            current = []
+        else:
+            current.append(line)
+    found = [lines for lines in found + [current] if any(line.strip() for line in lines)]
+    return [dataclasses.replace(item, path="%s.%d" % (item.path, number), data=_bytes("\n".join(lines + [""])))
+            for number, lines in enumerate(found[:_PARTS_LIMIT], 1)]
+
+
+def without_logs(data, begins):
+    """A text with rules without the messages of logs in it, whose first lines `begins` finds. What a log prints is no
+    rule of the node: it is the input of an iptables-restore, which may have failed, or a rule in an error. A message
+    ends at a prompt or a fence."""
+    lines, inside = [], False
+    for line in _text(data).split("\n"):
+        inside = not is_border(line) and (inside or begins(line))
+        if not inside:
+            lines.append(line)
+    return _bytes("\n".join(lines))
+
+
+def log_lines(item):
+    """The item with one line for each line of an exported log; any other item as it is."""
+    lines = _log_lines(item.data)
+    return dataclasses.replace(item, data=_bytes("\n".join(lines + [""]))) if lines else item
+
+
+def _log_lines(data):
+    """The lines of an exported log, or an empty list for any other text."""
+    head = _text(data[:_HEAD])
+    if _VERBOSE.search(head):
+        return list(_of_fields(_text(data[-_TEXT_LIMIT:]).split("\n"), False))
+    if _EXPORT.search(head):
+        return list(_of_fields(_text(data[-_TEXT_LIMIT:]).split("\n"), True))
+    if len(data) <= _TEXT_LIMIT and _JSON.match(head) and _JSON_KEYS.search(head):
+        return _of_json(_text(data))
+    return []
+
+
+def _of_fields(lines, is_export):
+    """Lines in the form of journalctl -o short-iso; an entry begins with its time, and in an export after an empty
+    line."""
+    row = {}
+    for line in lines + [""]:
+        begun = None if is_export else _VERBOSE.match(line)
+        if begun or not line.strip():
+            if "MESSAGE" in row:
+                name = "node %s[%s]: " % (row.get("SYSLOG_IDENTIFIER") or row.get("_COMM", "-"), row.get("_PID", "0"))
+                yield ("%s %s" % (row["when"], name) if row.get("when") else "") + row["MESSAGE"]
+            row = {}
+        if begun:
+            day, clock, zone = begun.groups()
+            row["when"] = "%sT%s%s" % (day, clock, "Z" if zone == "UTC" else "")
+        field = _FIELD.match(line)
+        if field:
+            row.setdefault(*field.groups())
+            if is_export and field.group(1) == "__REALTIME_TIMESTAMP":
+                row["when"] = time_of(field.group(2), 1000000)
+
+
+def _of_json(text):
+    """One line for each message in JSON values that may be printed over several lines; values that are printed one a
+    line stay as they are."""
+    if all(line.startswith("{") and line.rstrip().endswith("}") for line in text.strip().split("\n", 3)[:3]):
+        return []
+    decoder, at, found = json.JSONDecoder(), 0, []
+    try:
+        while True:
+            at = _BETWEEN.match(text, at).end()
+            if text[at:at + 1] not in ("{", "["):
+                return found
+            value, at = decoder.raw_decode(text, at)
+            found += _messages(value, None, 0)
+    except (ValueError, RecursionError):
+        return found
+
+
+def _messages(value, when, depth):
+    """The lines of a value: entries of journalctl, CloudWatch, Cloud Logging and kubectl, and pairs of Loki."""
+    if depth > _DEPTH:
+        return []
+    if isinstance(value, list):
+        if len(value) == 2 and all(isinstance(each, str) for each in value) and value[0].isdigit():
+            return [json.dumps({"message": value[1], "time": time_of_number(value[0])})]
+        return [line for each in value for line in _messages(each, when, depth + 1)]
+    if not isinstance(value, dict):
+        return []
+    when = next((value[key] if isinstance(value[key], str) else time_of_number(value[key])
+                 for key in ("timestamp", "time", "ts", "lastTimestamp") if value.get(key)), when)
+    own = {key: each for key, each in value.items() if not isinstance(each, (dict, list)) or key == "MESSAGE"}
+    found = []
+    if "MESSAGE" in own or any(isinstance(own.get(key), str) for key in _MESSAGES):
+        own.update({} if "MESSAGE" in own else {"message": own.get("message") or own.pop("log", None), "time": when})
+        found.append(json.dumps(own))
+    return found + [line for each in value.values() if isinstance(each, (dict, list))
+                    for line in _messages(each, when, depth + 1)]
+
+
+def _text(data):
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text):
+    return text.encode("utf-8", "surrogateescape")
