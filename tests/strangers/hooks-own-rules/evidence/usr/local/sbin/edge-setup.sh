@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/bin/sh
 set -eu
 cat > /etc/nftables.conf <<RULES
 #!/usr/sbin/nft -f

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/bin/sh
 for port in 6443 10250; do
     iptables -I INPUT -p tcp --dport "$port" -j ACCEPT
 done
