@@ -21,9 +21,8 @@ _NOT_HELD = (UNCOLLECTED, "absent")
 # Statuses of a file that was collected and could not be read completely.
 _DAMAGED = ("denied", "timeout", "unparsed")
 _ALL = "all"
-# The section whose rows are files of the bundle, and the answers of kube-proxy that a bundle may have.
+# The section whose rows are files of the bundle.
 _FOUND = "node_flush_hooks"
-_ANSWERS = {"metrics", "healthz"}
 _LACKING = "the bundle lacks the evidence"
 
 
@@ -99,8 +98,8 @@ def within(rule, findings: list[dict], evidence: dict) -> list[dict]:
     unknown = [row for row in findings if row["status"] == _finding.UNKNOWN]
     if _is_damaged(rule, evidence) or (unknown and _is_seen(rule, evidence)):
         return findings
-    if any(row["observed"] for row in unknown) and (_FOUND in _sections(rule) or _is_answered(rule, evidence)):
-        return findings  # The finding names what was found, and the doubt about it.
+    if any(row["observed"] for row in unknown) and _FOUND in _sections(rule):
+        return findings  # The finding names the files that were found, and the doubt about them.
     if not failures and (unknown or (missing and findings[0]["status"] == _finding.PASS)):
         return [_finding.finding(rule, _finding.SKIP,
                                  reason="; ".join([_LACKING] + [row["reason"] for row in unknown]))]
@@ -144,12 +143,6 @@ def _missing(rule, evidence):
             return _ALL
         some = some or (UNCOLLECTED in statuses and "" not in sources)
     return some
-
-
-def _is_answered(rule, evidence):
-    """Whether the bundle has the answer of kube-proxy that a check rests on."""
-    sources = _ANSWERS.intersection(_sections(rule).get("node_kube_proxy", ()))
-    return "ok" in _statuses(evidence, "node_kube_proxy", sources) if sources else False
 
 
 def _is_damaged(rule, evidence):

@@ -64,7 +64,8 @@ def sync_row(family, row, now):
     """One family of parsed metrics, with ages in place of times."""
     found = {"family": family, "never_synced": row["synced"] is None, "syncs": _count(row["duration"]),
              "queued_seconds_ago": _age(row["queued"], now), "synced_seconds_ago": _age(row["synced"], now),
-             "waiting": is_waiting(row), "waiting_seconds": _age(row["queued"], now) if is_waiting(row) else 0.0,
+             "waiting": is_waiting(row),
+             "waiting_seconds": 0.0 if is_waiting(row) is False else _age(row["queued"], now),
              "no_local_endpoints": row["no_local_endpoints"]}
     found.update((name, row[name]) for name in _COUNTERS)
     for name in ("duration", "programming"):
