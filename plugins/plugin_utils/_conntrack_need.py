@@ -110,7 +110,8 @@ def _fill(section, values):
 
 def _settings(section, evidence, values, facts):
     rows = {row["key"]: row for row in section["sysctls"]}
-    return [dict(rows[dotted(key)], want=1, because=because) for key, because in _wanted(section, evidence, values, facts)
+    return [dict(rows[dotted(key)], want=1, because=because)
+            for key, because in _wanted(section, evidence, values, facts)
             if dotted(key) in rows]
 
 

@@ -43,7 +43,8 @@ def _of_checks(expected, found):
             wrong.append("%s does not fail with %r: %s" % (check, pattern, texts or statuses.get(check)))
     known = set(expected.get("fails", {})) | set(expected.get("also", ()))
     wrong += ["%s (%s) fails: %s" % (check, row["severity"], _texts(row)) for check, rows in sorted(found.items())
-              for row in rows if row["status"] == "fail" and row["severity"] in ("medium", "high") and check not in known]
+              for row in rows
+              if row["status"] == "fail" and row["severity"] in ("medium", "high") and check not in known]
     for key, right in (("passes", lambda seen: seen == {"pass"}), ("unknown", lambda seen: "unknown" in seen),
                        ("silent", lambda seen: "pass" not in seen)):
         wrong += ["%s is %s, expected: %s" % (check, statuses.get(check), key) for check in expected.get(key, ())

@@ -83,7 +83,8 @@ SECTIONS = {
     },
     "node_iptables_chains": {
         "schema": 1, "collected": {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent",
-                                   "nftables": "ok"}, "unread": [], "uncovered": [], "source": "live", "read_at": "2026-11-21T10:00:00Z",
+                                   "nftables": "ok"}, "unread": [], "uncovered": [], "source": "live",
+        "read_at": "2026-11-21T10:00:00Z",
         "mode": "iptables", "mode_source": "the default: no other value is configured", "kubernetes": "1.33",
         "kubernetes_source": "kubelet --version", "rules": 384, "notices": [], "observations": [], "observed": {},
         "starting": None, "expected": [

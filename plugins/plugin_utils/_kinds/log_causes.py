@@ -28,8 +28,8 @@ def judge_log_causes(selected, want):
     period = "the last 15 minutes" if logs["ends"] is None else "the logs of the bundle"
     surest = lasting[0]["confidence"] if lasting else None
     return [{"subject": row["cause"], "meaning": row["meaning"].rstrip(".") + _pods(row), "count": row["count"],
-             "last": row["last"] or _UNDATED, "evidence": row["evidence"], "source": row["source"], "manual": _remedy(row),
-             "period": period}
+             "last": row["last"] or _UNDATED, "evidence": row["evidence"], "source": row["source"],
+             "manual": _remedy(row), "period": period}
             for row in lasting if row["confidence"] == selected["confidence"] and
             (row["confidence"] != _log_causes.CONFIDENCES[0] or row["confidence"] == surest)]
 

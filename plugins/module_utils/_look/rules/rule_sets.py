@@ -37,8 +37,8 @@ class Rules:
     here; `notices` [{source, kind, count, line, text}]; `nf_tables`: status of nf_tables in the kernel, None if not
     queried; `nftables`: KubeTables of kube-proxy's nftables mode (nftables.py), None until they were read; `native`
     {(family, name): [text]} of listed native nft tables (nft_native.py); `listings` [source] without a table of
-    iptables or kube-proxy; `misnamed` {source} whose name and header differ in the backend; `of_tree`: True where the files around the dumps are of the same node; `commands` {source:
-    argv} that gave rules."""
+    iptables or kube-proxy; `misnamed` {source} whose name and header differ in the backend; `of_tree`: True where the
+    files around the dumps are of the same node; `commands` {source: argv} that gave rules."""
 
     def __init__(self, source):
         self.source = source

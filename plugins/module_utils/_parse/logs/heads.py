@@ -29,8 +29,8 @@ _ENTITIES = {"quot": '"', "apos": "'", "lt": "<", "gt": ">", "amp": "&", "nbsp":
 # Beginnings of the names of months, as syslog and journalctl print them in the locales that are in use.
 _MONTHS = ("jan ene gen янв led sty oca", "feb fév fev фев úno lut şub", "mar mär mrt мар bře",
            "apr abr avr апр dub kwi nis", "may mai mag maj mei май мая kvě", "jun jui giu июн čer cze haz",
-           "jul lug июл lip tem", "aug ago aoû авг srp sie ağu", "sep set сен zář wrz eyl", "oct okt ott out окт říj paź eki",
-           "nov ноя lis kas", "dec dez dic déc дек pro gru ara")
+           "jul lug июл lip tem", "aug ago aoû авг srp sie ağu", "sep set сен zář wrz eyl",
+           "oct okt ott out окт říj paź eki", "nov ноя lis kas", "dec dez dic déc дек pro gru ara")
 _NUMBERED = re.compile(r"(\d{1,2})[月월]\Z")
 
 

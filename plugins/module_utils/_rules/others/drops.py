@@ -61,14 +61,14 @@ def ask_drops(rule_set, setting, services=None):
 
 
 def ask_policy(rule_set, setting):
-    """dropped_by_policy: packets that the policy of FORWARD dropped, where only a part of table filter is known, so that
-    a rule for pod traffic may exist."""
+    """dropped_by_policy: packets that the policy of FORWARD dropped, where only a part of table filter is known: a rule
+    for pod traffic may exist."""
     table = table_of(rule_set, "filter")
     forward = table.chains.get("FORWARD") if table is not None else None
     if forward is not None and forward.policy == "DROP" and forward.packets and chains_of(rule_set, "filter") is None:
         yield observe("dropped_by_policy", rule_set, "filter", "FORWARD", ":FORWARD DROP", 1,
-                      "policy DROP of FORWARD has dropped %d packet%s; whether a rule accepts pod traffic is not known, "
-                      "because only a part of table filter was read" % (
+                      "policy DROP of FORWARD has dropped %d packet%s; whether a rule accepts pod traffic is not "
+                      "known, because only a part of table filter was read" % (
                           forward.packets, "" if forward.packets == 1 else "s"))
 
 

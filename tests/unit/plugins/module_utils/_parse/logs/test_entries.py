@@ -59,7 +59,8 @@ def test_a_value_in_the_journal_is_joined(tab):
 
 def test_a_line_that_begins_no_message_belongs_to_the_entry_before_it():
     head = "2026-03-03 10:00:00.100 [INFO][80] felix/table.go 2: Applying"
-    entries = list(parse_entries([head, "iptables-save failed", "-A INPUT -j X", "", "```", "failed", head, "  line 4"]))
+    lines = [head, "iptables-save failed", "-A INPUT -j X", "", "```", "failed", head, "  line 4"]
+    entries = list(parse_entries(lines))
     assert [(entry.text, entry.time) for entry in entries] == [
         (head + "\niptables-save failed", "2026-03-03T10:00:00.100"), ("failed", None),
         (head + "\n  line 4", "2026-03-03T10:00:00.100")]
