@@ -112,7 +112,7 @@ class _Tree:
         self._name("another file of the bundle has the same path on the node")
 
     def pass_over(self, item):
-        """A file of no known form. BUNDLE001 has one line for all of them that are texts."""
+        """A file of no known form. The report has one line for all of them that are texts."""
         if item.link is None and item.data and b"\0" not in item.data[:_TEXT_HEAD] and not _bundle_kinds.is_secret(
                 item.path):
             self._passed_over += 1

@@ -130,7 +130,7 @@ def _wanted(section, evidence, values, facts):
     if "ipv6" in families and (values["ip_families"] != "auto" or leased):
         wanted.append((FORWARD_6, forward))
     elif "ipv6" in families and facts["families_unsure"] and _turned_off(section, FORWARD_6):
-        # A line turns it off, and nothing else about IPv6 was collected.
+        # A line turns it off, and no other evidence of IPv6 was collected.
         wanted.append((FORWARD_6, "pods with IPv6 addresses need it to reach other nodes"))
     plugin = next((name for name in cni.get("plugins") or [] if name in _BRIDGING), None)
     if facts["cni"] == "flannel" and values["flannel_nftables"]:

@@ -4,8 +4,9 @@
 """Evidence as strangers have it, tests/strangers/<case>/evidence, and what must be reported of it, expected.yml:
 
     kind      the kind of fault, in a few words
-    way       bundle (as of the playbook bundle), logs (log_facts and diagnose of all files) or image (a tree); bundle
+    form      bundle (as of the playbook bundle), logs (log_facts and diagnose of all files) or image (a tree); bundle
               where none is named
+    links     {path below evidence: target}, because the repository holds no links
     policy    variables of node_policy, without their prefix
     fails     {check: an expression that is found in the texts of one of its findings}
     also      checks that may fail besides; no other check of severity medium or high may
@@ -16,6 +17,7 @@
 
 import pathlib
 import re
+import shutil
 
 import bundles
 import pytest
@@ -34,7 +36,7 @@ def _texts(row):
 
 
 def _of_checks(expected, found):
-    """[what is wrong], the texts of findings that fail or are unknown."""
+    """[a sentence on each fault], the texts of findings that fail or are unknown."""
     wrong = []
     statuses = {check: {row["status"] for row in rows} for check, rows in found.items()}
     for check, pattern in expected.get("fails", {}).items():
@@ -58,13 +60,24 @@ def _of_logs(folder):
     return ["%(cause)s %(meaning)s %(fix)s %(evidence)s" % row for row in _diagnose.diagnose(lines)]
 
 
+def _with_links(evidence, links, folder):
+    if not links:
+        return evidence
+    shutil.copytree(evidence, folder / "evidence")
+    for path, target in links.items():
+        link = folder / "evidence" / path
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(target)
+    return folder / "evidence"
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_evidence_of_strangers(case):
+def test_evidence_of_strangers(case, tmp_path):
     expected = yaml.safe_load((case / "expected.yml").read_text("utf-8"))
-    evidence, wrong = case / "evidence", []
-    if expected.get("way") == "logs":
+    evidence, wrong = _with_links(case / "evidence", expected.get("links"), tmp_path), []
+    if expected.get("form") == "logs":
         texts = _of_logs(evidence)
-    elif expected.get("way") == "image":
+    elif expected.get("form") == "image":
         wrong, texts = _of_checks(expected, bundles.judged_tree(evidence, "image", **expected.get("policy", {}))[0])
     else:
         wrong, texts = _of_checks(expected, bundles.judged(evidence, **expected.get("policy", {}))[0])

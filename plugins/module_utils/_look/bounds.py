@@ -102,7 +102,7 @@ def _size(value):
 
 def _examples(blocks):
     """A few of the blocks, at least one for each load path that is blocked; certain blocks come before uncertain ones,
-    and those that stop more load paths before others: the install line that modprobe runs before a blacklist line."""
+    and blocks of more load paths before others: the install line that modprobe runs before a blacklist line."""
     ranked = sorted(blocks, key=lambda block: (block["effect"] != "blocks", -len(block["for"])))
     chosen, shown = [], set()
     for block in ranked:

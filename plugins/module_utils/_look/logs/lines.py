@@ -115,7 +115,7 @@ def bounded(lines, most=MOST_ROWS, room=MOST_CHARACTERS):
 
 
 def _shortened(lines):
-    """The lines of a message; of one with many lines the first and those that may show a cause."""
+    """The lines of a message; of one with many lines the first and all that may show a cause."""
     if sum(map(len, lines)) <= _MASKED_TO:
         return lines
     return [lines[0][:_HEAD_TO] if len(lines) > 1 else lines[0]] + [line for line in lines[1:] if is_candidate(line)]

@@ -20,10 +20,13 @@ _NAMED = re.compile(r"(?:ip6?tables|xtables).*?(?<![a-z])(nft|legacy)(?![a-z])")
 MAY_HOLD = "both backends may hold rules"
 
 
-def named_backend(name):
-    """The backend in the name of a file that a program of that backend wrote, or None."""
-    found = _NAMED.search(name.lower())
-    return found.group(1) if found else None
+def take_name(rules, source, rule_sets):
+    """Gives the rule sets of a file the backend in its name; where their header shows the other one, neither counts."""
+    found = _NAMED.search(source.lower())
+    for each in rule_sets if found else ():
+        if each.backend and each.backend != found.group(1):
+            rules.misnamed.add(source)
+        each.backend = found.group(1) if each.backend in (None, found.group(1)) else None
 
 
 def uncovered(rules, situation):

@@ -7,7 +7,8 @@ They are read a second time as a whole, because only the whole text shows their 
 code.
 """
 
-from ..._host.host import OK
+from ..._errors import BadInput
+from ..._host.host import OK, UNPARSED
 from .nft_native import may_be_judged
 
 TABLE = "kube-proxy"
@@ -21,8 +22,8 @@ def is_plain(sets):
 
 
 def read_other_forms(host, path, rules, source):
-    """[RuleSet] of the text, None where it holds no rule in any form; `rules` (Rules) gets the nft tables and what a
-    form does not print."""
+    """[RuleSet] of the text; `rules` (Rules) gets the nft tables, what a form does not print, and the name of a text
+    without rules."""
     from ..._parse.iptables.dump_forms import TEXT_LIMIT, read_forms
     chunks = []
     host.stream_file(path, chunks.append, TEXT_LIMIT)
@@ -35,7 +36,15 @@ def read_other_forms(host, path, rules, source):
     if found.nft:
         _take_nft(rules, source, found.nft, found.nft_whole)
         _take_native(rules, found.nft)
-    return found.rule_sets or ([] if found.nft else None)
+    if found.nft and not found.rule_sets:
+        rules.listings.append(source)
+    elif not found.rule_sets and rules.of_tree:
+        # One text of a bundle that no reader takes costs no other file its verdict.
+        rules.miss(source, UNPARSED, "%s contains no rules that can be read" % source)
+    elif not found.rule_sets:
+        raise BadInput("src %s contains no rules; give what iptables-save, iptables -S, iptables -L -n -v or nft list "
+                       "ruleset printed" % path)
+    return found.rule_sets
 
 
 def _take_nft(rules, source, text, whole):

@@ -316,7 +316,7 @@ def read_files(host, paths):
 def _miss_tables(rules):
     """A listing of other tables may accompany dumps of the node's rules, but does not replace them."""
     for source in rules.listings if not rules.rule_sets and rules.nftables is None else ():
-        # What else a bundle holds is judged, and this listing too.
+        # The other files of a bundle are judged, and this listing too.
         rules.miss(source, OK if rules.of_tree else UNPARSED,
                    "%s contains no table of iptables or of kube-proxy" % source)
 
@@ -336,7 +336,7 @@ def _read_file(host, rules, path, source):
         raise _errors.BadInput("src %s cannot be read by this user; become root or change its mode" % path)
     if host.stat(path) is None or not host.is_file(path):
         raise _errors.BadInput("src %s is not a regular file; save the dump into one" % path)
-    from .cover import named_backend  # Not needed on a node.
+    from .cover import take_name  # Not needed on a node.
     from .dump_forms import is_plain, read_other_forms
     sets = dump.rule_sets()
     rules.collected[source] = status
@@ -344,19 +344,7 @@ def _read_file(host, rules, path, source):
         rules.miss(source, status, "%s is damaged or too large, and only its beginning was read" % source)
     elif sets and not is_plain(sets):
         sets = read_other_forms(host, path, rules, source)
-        if sets is None and rules.of_tree:
-            # One text of a bundle that no reader takes costs no other file its verdict.
-            return rules.miss(source, UNPARSED, "%s contains no rules that can be read" % source)
-        if sets is None:
-            raise _errors.BadInput("src %s contains no rules; give what iptables-save, iptables -S, iptables -L -n -v "
-                                   "or nft list ruleset printed" % path)
-        if not sets:
-            rules.listings.append(source)
     elif not sets and rules.nftables is None:
         rules.miss(source, UNPARSED, "%s contains no table of an iptables-save dump" % source)
-    backend = named_backend(source)
-    for found in sets if backend else ():
-        if found.backend and found.backend != backend:
-            rules.misnamed.add(source)
-        found.backend = backend if found.backend in (None, backend) else None
+    take_name(rules, source, sets)
     rules.take(source, sets)

@@ -162,7 +162,7 @@ def _head_of(data, start, floor):
 
 def _message(data, start):
     """(text, where it ends) of the message that begins at `start`, with the lines of its value, where it opens one, and
-    those that its writer printed below it."""
+    the lines that its writer printed below it."""
     first = _parsed(data, start)
     stop = data.find(b"\n", start)
     lines, is_value = [_line(data, start, stop)], first.text.endswith("=<")
