@@ -7,54 +7,79 @@ import collections
 import re
 import string
 
-import pytest
+from each_file import nothing_found
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _log_causes, _role_data
 
 FILES = sorted((_role_data.ROLES / "node_policy" / "files" / "log_agents").glob("*.yml"))
-ROWS = [(path.stem, row) for path in FILES for row in _role_data.load_yaml(path)]
-IDS = [row["id"] for _, row in ROWS]
+ROWS = {path.stem: _role_data.load_yaml(path) for path in FILES}
+BY_ID = {row["id"]: row for rows in ROWS.values() for row in rows}
 NEEDED = {"id", "agent", "pattern", "effect", "severity", "nests", "example", "source"}
 WHOLE = {"meaning", "fix"}
 MORE = {"since", "until", "repeats", "over_after", "normal", "also", "check", "role", "silent_after", "opened_by",
         "delays_pods"}
 
 
-@pytest.mark.parametrize(("stem", "row"), ROWS, ids=IDS)
-def test_a_row_is_valid_and_its_example_matches(stem, row):
-    assert row.keys() >= NEEDED and row.keys() <= NEEDED | WHOLE | MORE and row["agent"] == stem
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", row["id"]) and row["severity"] in ("high", "medium", "low")
-    assert row["nests"] or row.keys() >= WHOLE, "a whole error has a meaning and a fix"
+def faults_of_keys(name):
+    row = BY_ID[name]
+    if row.keys() - NEEDED - WHOLE - MORE or NEEDED - row.keys():
+        yield "wrong keys: %s" % ", ".join(sorted(row.keys() ^ NEEDED))
+    if row["severity"] not in ("high", "medium", "low") or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name):
+        yield "wrong severity or id"
+    if not row["nests"] and not row.keys() >= WHOLE:
+        yield "a whole error needs a meaning and a fix"
+    if row.get("check") and row["check"] not in _catalogue.catalogue():
+        yield "unknown check"
+    if row.get("role") and row["role"] not in _catalogue.PARTS.values():
+        yield "unknown role"
+    yield from ("unknown id %s" % other for other in row.get("also", []) + row.get("silent_after", [])
+                if other not in BY_ID)
+
+
+def faults_of_pattern(name):
+    row = BY_ID[name]
     for key in ("pattern", "over_after", "opened_by"):
-        _log_causes._refuse_wrong_pattern("%s: %s" % (row["id"], key), row.get(key))
+        try:
+            _log_causes._refuse_wrong_pattern(key, row.get(key))
+        except BadInput as error:
+            yield str(error)
     found = re.search(row["pattern"], row["example"])
-    assert found and not re.search(row["pattern"], "")
-    values = {name: found.group(name) for name in found.re.groupindex}
-    for _, name, _, _ in string.Formatter().parse(row["effect"]):
-        assert name is None or values[name], "the placeholder %s is no group of the pattern that the example fills" % name
-    assert row.get("check") is None or row["check"] in _catalogue.catalogue()
-    assert row.get("role") is None or row["role"] in _catalogue.PARTS.values()
-    assert set(row.get("also", ())) | set(row.get("silent_after", ())) <= set(IDS)
-
-
-@pytest.mark.parametrize(("stem", "row"), ROWS, ids=IDS)
-def test_an_example_matches_no_other_row_of_its_agent(stem, row):
-    others = [other["id"] for agent, other in ROWS if agent == stem and other is not row and
-              re.search(other["pattern"], row["example"])]
-    assert sorted(others) == sorted(row.get("also", ()))
-
-
-@pytest.mark.parametrize(("stem", "row"), [(stem, row) for stem, row in ROWS if row["nests"]],
-                         ids=[row["id"] for _, row in ROWS if row["nests"]])
-def test_the_nested_error_begins_where_the_wrapper_ends(stem, row):
-    found = re.search(row["pattern"], row["example"])
+    if not found or re.search(row["pattern"], ""):
+        yield "the pattern is not found in the example, or is found in an empty line"
+        return
+    for _, group, _, _ in string.Formatter().parse(row["effect"]):
+        if group is not None and not found.groupdict().get(group):
+            yield "the placeholder %s is no group of the pattern that the example fills" % group
     nested = row["example"][found.end():].lstrip('"<\\\n\t ')
-    assert nested, "an example of a row that nests has a nested error"
-    assert not nested.startswith(("err=", "error=", ":")), nested
+    if row["nests"] and (not nested or nested.startswith(("err=", "error=", ":"))):
+        yield "the nested error does not begin where the pattern ends: %r" % nested[:40]
+
+
+def faults_of_neighbors(name):
+    row = BY_ID[name]
+    others = sorted(other["id"] for other in ROWS[row["agent"]]
+                    if other is not row and re.search(other["pattern"], row["example"]))
+    if others != sorted(row.get("also", ())):
+        yield "its example matches %s, but also: has %s" % (others, sorted(row.get("also", ())))
+
+
+def test_rows_have_the_keys_of_the_table():
+    assert all(row["agent"] == stem for stem, rows in ROWS.items() for row in rows)
+    nothing_found(BY_ID, faults_of_keys)
+
+
+def test_patterns_end_where_the_nested_error_begins():
+    nothing_found(BY_ID, faults_of_pattern)
+
+
+def test_an_example_matches_no_other_row_of_its_agent():
+    nothing_found(BY_ID, faults_of_neighbors)
 
 
 def test_the_table_is_large_and_its_ids_are_unique():
-    assert len(IDS) == len(set(IDS)) >= 120
-    for agent, count in sorted(collections.Counter(stem for stem, _ in ROWS).items()):
-        print("%-24s %4d" % (agent, count))
-    print("%-24s %4d" % ("all", len(ROWS)))
+    count = collections.Counter({stem: len(rows) for stem, rows in ROWS.items()})
+    assert sum(count.values()) == len(BY_ID) >= 120
+    for stem, number in sorted(count.items()):
+        print("%-24s %4d" % (stem, number))
+    print("%-24s %4d" % ("all", len(BY_ID)))
