@@ -8,8 +8,9 @@ name: diagnose
 short_description: Causes of the errors in logs of kube-proxy, kubelet, network plugins, runtimes and the kernel
 version_added: 0.1.0
 description:
-  - Compares each line with the causes in C(roles/node_policy/files/log_causes) and returns one row for each cause that
-    is found. Repeated lines are counted.
+  - Reads each message from the inside; the innermost error that is known is the cause, and the messages of the agents
+    around it have the effect. C(roles/node_policy/files/log_agents) and C(log_errors) have both. Returns one row for
+    each cause; repeated messages are counted.
   - Known forms are klog (text and JSON), files of the container runtime (CRI), json-file of Docker, the journal (short
     and JSON), syslog and dmesg. Messages of several lines are read as one.
   - Lines that healthy nodes write too are no cause, such as what kube-proxy writes before its first sync.
@@ -33,16 +34,21 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: One row for each cause, the surest first.
+  description: One row for each cause, the gravest first.
   type: list
   elements: dict
   contains:
-    cause: {description: Name of the cause., type: str, sample: xtables-lock-held}
-    meaning: {description: What happened., type: str,
-              sample: 'Another process holds the xtables lock, so legacy iptables did nothing.'}
+    cause: {description: Name of the cause., type: str, sample: xtables-lock-timeout}
+    meaning: {description: 'What users feel, and what happened.', type: str,
+              sample: 'Changes of Services do not reach this node. Another process holds the xtables lock.'}
+    severity:
+      description: V(high), V(medium) or V(low). That of the effect, whether the error is known or not; an error without
+        the message of an agent has a severity of its own.
+      type: str
+      sample: high
     confidence:
-      description: V(high) where the line names the object or the error, V(middle) where a second proof is needed,
-        V(low) where it is an effect.
+      description: V(high) where the error is known, V(middle) where only the text of its errno is, V(low) where it is not
+        known.
       type: str
       sample: high
     check: {description: 'The check that looks for the cause on the node, or null.', type: str, sample: XLOCK003}

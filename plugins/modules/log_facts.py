@@ -102,14 +102,15 @@ kube_proxy_ports:
   elements: int
   sample: []
 findings:
-  description: One row for each cause, the surest first, as P(kubenode.netfilter.diagnose#filter) returns them.
+  description: One row for each cause, the gravest first, as P(kubenode.netfilter.diagnose#filter) returns them.
   returned: success
   type: list
   elements: dict
   contains:
-    cause: {description: Name of the cause., type: str, returned: always, sample: conntrack-full}
-    meaning: {description: What happened., type: str, returned: always,
-              sample: The conntrack table was full; new connections were dropped.}
+    cause: {description: Name of the cause., type: str, returned: always, sample: kernel-conntrack-full}
+    meaning: {description: 'What users feel, and what happened.', type: str, returned: always,
+              sample: 'The conntrack table was full, so new connections were dropped.'}
+    severity: {description: 'V(high), V(medium) or V(low).', type: str, returned: always, sample: high}
     confidence: {description: 'V(high), V(middle) or V(low).', type: str, returned: always, sample: high}
     check: {description: The check that looks for the cause on the node or null., type: str, returned: always,
             sample: CTRACK003}

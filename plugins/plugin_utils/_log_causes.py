@@ -1,112 +1,128 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The causes of log lines, as the entries of roles/node_policy/files/log_causes. PRIVATE to the collection."""
+"""The rows that log messages are compared with: how agents wrap an error (roles/node_policy/files/log_agents), and the
+errors of tools, the kernel and the system inside (files/log_errors). PRIVATE to the collection."""
 
 import dataclasses
 import functools
 import re
 
-from ..module_utils._errors import BadInput
-from . import _catalogue
-from ._options import unknown_name
 from ._role_data import ROLES, load_yaml
 
+SEVERITIES = ("low", "medium", "high")
 CONFIDENCES = ("low", "middle", "high")
-# A repeat without an upper limit can take polynomial time in the length of a hostile line.
-_UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
-_QUOTED = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]")
-_MOST_REPEATS = 1000
-_UP_TO = re.compile(r"\{(?:\d+,)?(\d+)\}")
+# A character of a pattern that is no literal, and what makes the character before it optional.
+_SPECIAL, _OPTIONAL = set("()[]{}|.^$*+?\\"), set("?*{")
 
 
-@dataclasses.dataclass(frozen=True)
-class Cause:
-    """One entry. `normal` means that healthy nodes write the line, too. After the line of a cause in `silent_after`,
-    this cause is only an effect. A line that matches `over_after` ends the cause. `opened_by` matches the line that the
-    program writes before the attempt that failed; the first group of both patterns names the object. While the fault
-    lasts, the line is repeated within `repeats` seconds, and the start of a pod may wait for its end for `delays_pods`
-    seconds. `since` and `until` are versions of the program that writes the line."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Row:
+    """One row. `who` is the agent or tool that writes the message.
+
+    A row of an agent has `effect`, what users feel. With `nests` its pattern ends where the error of a tool begins;
+    without, the message is the whole error and has a `meaning` and a `fix`, as each row of a tool has; or it is a
+    `symptom`, and another message of the agent has the cause. A row of a tool that is not `specific` (the text of an
+    errno) counts only within the message of an agent, unless it has a severity of its own. `fix_where` are other fixes, `[{near, fix}]`, for messages near
+    which a pattern is found. `normal` means that healthy nodes write the message, too.
+
+    After a message of a row in `silent_after` this one is only an effect. A message that matches `over_after` ends it.
+    `opened_by` matches what the agent writes before the attempt that failed; the first group of both patterns names
+    the object. While the fault lasts the message is repeated within `repeats` seconds, and the start of a pod may wait
+    for its end for `delays_pods` seconds. `since` and `until` are versions of the writer."""
 
     id: str
+    who: str
     pattern: str
-    meaning: str
-    fix: str
-    confidence: str
     example: str
+    source: str
+    severity: str = "low"
+    effect: str = None
+    nests: bool = False
+    symptom: bool = False
+    specific: bool = True
+    meaning: str = None
+    fix: str = None
+    fix_where: tuple = ()
     check: str = None
     role: str = None
     since: str = None
     until: str = None
     normal: bool = False
+    also: tuple = ()
     silent_after: tuple = ()
     over_after: str = None
     opened_by: str = None
     repeats: int = None
     delays_pods: int = None
 
+    @property
+    def of_agent(self):
+        return self.effect is not None
+
     def found_in(self, text):
         """The match of the pattern in a text, or None."""
-        return compiled(self.pattern).search(text)
+        literal = literal_of(self.pattern)
+        return compiled(self.pattern).search(text) if literal in text else None
 
 
 @functools.lru_cache(maxsize=None)
 def compiled(pattern: str) -> re.Pattern:
-    """A pattern of an entry, compiled once."""
+    """A pattern of a row, compiled when it is first needed: few of the rows are found in the logs of a node."""
     return re.compile(pattern)
 
 
+@functools.lru_cache(maxsize=None)
+def literal_of(pattern: str) -> str:
+    """The longest text that each match of the pattern contains, as far as it is easily seen; it spares most rows the
+    search with their pattern."""
+    if "(?i" in pattern:
+        return ""
+    runs, run, depth, at = [], "", 0, 0
+    while at < len(pattern):
+        char, step = pattern[at], 1
+        literal = None
+        if char == "\\":
+            step = 2
+            literal = pattern[at + 1] if not pattern[at + 1].isalnum() else None
+        elif char == "[":
+            step = _end_of_class(pattern, at) - at
+        elif char == "{":
+            step = pattern.index("}", at) - at + 1
+        elif char == "(":
+            depth += 1
+        elif char == ")":
+            depth -= 1
+        elif char == "|" and not depth:
+            return ""
+        elif char not in _SPECIAL:
+            literal = char
+        at += step
+        if literal is None or depth or pattern[at:at + 1] in _OPTIONAL:
+            runs.append(run)
+            run = ""
+        else:
+            run += literal
+    return max([*runs, run], key=len)
+
+
+def _end_of_class(pattern, at):
+    """The index after the class of characters that begins at `at`."""
+    at += 2 if pattern[at + 1] == "^" else 1
+    at += pattern[at] == "]"
+    while pattern[at] != "]":
+        at += 2 if pattern[at] == "\\" else 1
+    return at + 1
+
+
 @functools.lru_cache(maxsize=1)
-def causes() -> tuple:
-    """All causes in the order of their files; read and validated once in a process."""
-    entries = []
-    for path in sorted((ROLES / "node_policy" / "files" / "log_causes").glob("*.yml")):
-        entries += [(path.name, entry) for entry in load_yaml(path)]
-    return causes_of(entries)
+def rows() -> tuple:
+    """All rows, those of agents first; read once in a process."""
+    files = ROLES / "node_policy" / "files"
+    return tuple(_row(entry, key) for folder, key in (("log_agents", "agent"), ("log_errors", "tool"))
+                 for path in sorted((files / folder).glob("*.yml")) for entry in load_yaml(path))
 
 
-def causes_of(entries):
-    """A tuple of `Cause` of `[(where, entry)]`. Raises BadInput for an invalid entry."""
-    found = {}
-    for where, entry in entries:
-        cause = _cause_of("%s: %s" % (where, entry.get("id") or "an entry without id"), entry)
-        if cause.id in found:
-            raise BadInput("%s: the id %s exists twice" % (where, cause.id))
-        found[cause.id] = cause
-    for cause in found.values():
-        for name in cause.silent_after:
-            if name not in found:
-                raise unknown_name("%s: silent_after" % cause.id, name, found)
-    return tuple(found.values())
-
-
-def _cause_of(where, entry):
-    fields = {field.name: field for field in dataclasses.fields(Cause)}
-    for key in entry:
-        if key not in fields:
-            raise unknown_name("%s: the key" % where, key, fields)
-    missing = [name for name, field in fields.items() if field.default is dataclasses.MISSING and not entry.get(name)]
-    if missing:
-        raise BadInput("%s lacks %s" % (where, ", ".join(missing)))
-    cause = Cause(**dict(entry, silent_after=tuple(entry.get("silent_after", ()))))
-    if cause.confidence not in CONFIDENCES:
-        raise BadInput("%s: confidence must be one of %s" % (where, ", ".join(CONFIDENCES)))
-    for key in ("pattern", "over_after", "opened_by"):
-        _refuse_wrong_pattern("%s: %s" % (where, key), getattr(cause, key))
-    if not cause.found_in(cause.example):
-        raise BadInput("%s: pattern is not found in example" % where)
-    if cause.check and cause.check not in _catalogue.catalogue():
-        raise unknown_name("%s: the check" % where, cause.check, _catalogue.catalogue())
-    if cause.role and cause.role not in _catalogue.PARTS.values():
-        raise unknown_name("%s: the role" % where, cause.role, set(_catalogue.PARTS.values()))
-    return cause
-
-
-def _refuse_wrong_pattern(where, pattern):
-    try:
-        compiled(pattern or "")
-    except re.error as error:
-        raise BadInput("%s is not a regular expression: %s" % (where, error)) from None
-    bare = _QUOTED.sub("c", pattern or "")
-    if _UNBOUNDED.search(bare) or any(int(most) > _MOST_REPEATS for most in _UP_TO.findall(bare)):
-        raise BadInput("%s repeats without a limit; write {0,80} in place of * and +" % where)
+def _row(entry, key):
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items() if name != key}
+    return Row(who=entry[key], **values)

@@ -57,8 +57,8 @@ class Failure(NamedTuple):
     waited: bool
 
 
-def failure_of(entry, cause):
-    """The `Failure` of an entry that the `Cause` fits best, or None for another message."""
+def failure_of(entry, nest):
+    """The `Failure` of an entry with its `Nest`, or None for another message."""
     found = _FAILED.search(entry.text)
     name = next(filter(None, (pattern.search(entry.text) for pattern in _PODS)), None) if found else None
     sandbox = _SANDBOX.search(entry.text) if found else None
@@ -66,12 +66,12 @@ def failure_of(entry, cause):
         return None
     line = entry.text[entry.text.rfind("\n", 0, found.start()) + 1:].split("\n", 1)[0]
     return Failure("%s/%s" % name.group("space", "name") if name else None, sandbox and sandbox.group(1), entry.time,
-                   escaped(masked_line(line.strip(), _MOST_EVIDENCE)), cause.id,
-                   cause.confidence == CONFIDENCES[0] and bool(_WAITED.search(entry.text)))
+                   escaped(masked_line(line.strip(), _MOST_EVIDENCE)), nest.core.id,
+                   nest.confidence != CONFIDENCES[-1] and bool(_WAITED.search(entry.text)))
 
 
 def tied_pods(failures, cause, times):
-    """`[{"pod", "sandbox", "time", "tied_by", "evidence"}]` of the failures that a `Cause` explains, each pod once.
+    """`[{"pod", "sandbox", "time", "tied_by", "evidence"}]` of the failures that a `Row` explains, each pod once.
     `tied_by` is `message` if the message contains the cause, and `time` if the cause has lines, at `times`, from the
     time in which the pod waited."""
     names = {failure.sandbox: failure.pod for failure in failures if failure.pod and failure.sandbox}

@@ -15,7 +15,7 @@ import time
 
 import checks_page
 import docsite
-import logs_page
+import log_causes_page
 import report_schema
 from results import BUILD, TOP, VENV, Results, clean_env
 
@@ -72,7 +72,7 @@ def write_page(results, module, check):
 def main(check, site):
     results = Results("docs")
     write_page(results, checks_page, check)
-    write_page(results, logs_page, check)
+    write_page(results, log_causes_page, check)
     write_page(results, report_schema, check)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         jobs = [pool.submit(render, results, kind, pattern) for kind, pattern in PAGES]

@@ -25,7 +25,7 @@ PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments")
                  for path in TOP.glob("plugins/%s/*.py" % folder))
 SPECS = sorted(TOP.glob("roles/*/meta/argument_specs.yml"))
 DEFAULTS = sorted([*TOP.glob("roles/*/defaults/**/*.yml"), *TOP.glob("roles/node_policy/files/profiles/*.yml")])
-CAUSES = sorted(TOP.glob("roles/node_policy/files/log_causes/*.yml"))
+CAUSES = sorted(TOP.glob("roles/node_policy/files/log_*/*.yml"))
 TASKS = sorted(path for pattern in ("roles/*/tasks/**/*.yml", "playbooks/**/*.yml", "molecule/*/*.yml",
                                     "molecule/*/tasks/*.yml") for path in TOP.glob(pattern))
 # Keywords of the shell, the documentation that modules share, and a mark that earlier versions have written into files.
@@ -108,7 +108,7 @@ def texts(path):
         return ["\n".join(re.findall(r"^\s*# (.*)$", text, re.MULTILINE))]
     data = yaml.load(text, Loader=LOADER)
     if path in CAUSES:
-        return [cause[key] for cause in data for key in ("meaning", "fix")]
+        return [cause[key] for cause in data for key in ("effect", "meaning", "fix") if key in cause]
     if path in TASKS:
         return list(task_names(data))
     return sum(data.values(), []) if path in FRAGMENTS else list(described(data))

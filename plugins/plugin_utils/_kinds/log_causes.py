@@ -1,10 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judge log_causes: no line of the last seconds may have a cause of the selected confidence. PRIVATE to the
+"""Judge log_causes: no line of the last seconds may have an error of the selected severity. PRIVATE to the
 collection."""
 
-from .. import _diagnose, _log_causes, _log_times
+from .. import _diagnose, _log_times
 
 WANT = (int,)
 FIELDS = frozenset(("subject", "meaning", "count", "last", "evidence", "source", "manual", "period"))
@@ -14,24 +14,18 @@ _MISSED = 2
 
 
 def judge_log_causes(selected, want):
-    """A row for each cause in `selected`, which has `logs` (the section node_logs) and `confidence`.
-
-    Causes of low confidence are effects, so they fail only where the lines show no other cause.
-    """
+    """A row for each cause in `selected`, which has `logs` (the section node_logs) and `severity`."""
     logs = selected["logs"]
     if not logs["lines"]:
         return []  # True on most nodes; reading the causes takes longer than all other work of a judgement.
-    causes = {cause.id: cause for cause in _log_causes.causes()}
     recent = _is_recent if logs["ends"] is None else _is_at_the_end
     lasting = [row for row in _diagnose.found_in(logs["lines"], logs["kube_proxy_ports"])
-               if recent(row, logs, _limit(causes[row["cause"]], want))]
+               if row["severity"] == selected["severity"] and recent(row, logs, _limit(row, want))]
     period = "the last 15 minutes" if logs["ends"] is None else "the logs of the bundle"
-    surest = lasting[0]["confidence"] if lasting else None
     return [{"subject": row["cause"], "meaning": row["meaning"].rstrip(".") + _pods(row), "count": row["count"],
              "last": row["last"] or _UNDATED, "evidence": row["evidence"], "source": row["source"],
              "manual": _remedy(row), "period": period}
-            for row in lasting if row["confidence"] == selected["confidence"] and
-            (row["confidence"] != _log_causes.CONFIDENCES[0] or row["confidence"] == surest)]
+            for row in lasting]
 
 
 def _pods(row):
@@ -51,8 +45,8 @@ def _remedy(row):
     return "%s. %s shows more." % (fix, row["check"]) if row["check"] else fix
 
 
-def _limit(cause, want):
-    return min(want, cause.repeats * _MISSED) if cause.repeats else want
+def _limit(row, want):
+    return min(want, row["repeats"] * _MISSED) if row["repeats"] else want
 
 
 def _is_at_the_end(row, logs, seconds):

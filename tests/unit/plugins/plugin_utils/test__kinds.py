@@ -33,13 +33,13 @@ def test_what_is_no_number_is_no_pass(selected):
 
 def logs(**change):
     line = "2026-11-22T10:00:00Z a kernel: nf_conntrack: table full, dropping packet"
-    return {"confidence": "high", "logs": dict({
+    return {"severity": "high", "logs": dict({
         "ends": None, "kube_proxy_ports": [], "now": "2026-11-22T10:00:30Z", "utc_offset_seconds": 0,
         "lines": [{"source": "journal", "text": line}]}, **change)}
 
 
 def test_a_line_counts_while_it_is_recent():
-    assert [row["subject"] for row in judge_log_causes(logs(), 30)] == ["conntrack-full"]
+    assert [row["subject"] for row in judge_log_causes(logs(), 30)] == ["kernel-conntrack-full"]
     assert judge_log_causes(logs(), 29) == judge_log_causes(logs(now="2026-11-22T10:02:30Z"), 900) == []
     # A clock that jumped, or a line that lies about its time.
     assert judge_log_causes(logs(now="2026-11-22T09:00:00Z"), 900) == []
@@ -57,19 +57,19 @@ def test_the_last_times_that_python_knows():
 
 
 def captured(name, now):
-    """Causes of a real log of kube-proxy, by confidence, at a time of the node."""
+    """Causes of a real log of kube-proxy, by severity, at a time of the node."""
     text = (pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "logs" / name).read_text(encoding="utf-8")
     section = logs(now=now, lines=[{"source": "/x", "text": text}])
-    return {confidence: {row["subject"] for row in judge_log_causes(dict(section, confidence=confidence), 300)}
-            for confidence in ("high", "middle", "low")}
+    return {severity: {row["subject"] for row in judge_log_causes(dict(section, severity=severity), 300)}
+            for severity in ("high", "medium", "low")}
 
 
-NOTHING = {"high": set(), "middle": set(), "low": set()}
+NOTHING = {"high": set(), "medium": set(), "low": set()}
 
 
 def test_a_real_log_of_a_held_lock_fails_while_it_is_held():
     name = "lock-held-1.36.txt"
-    assert captured(name, "2026-11-22T06:38:30Z") == dict(NOTHING, high={"xtables-lock-held"}, middle={"lock-waited"})
+    assert captured(name, "2026-11-22T06:38:30Z") == dict(NOTHING, high={"xtables-lock-timeout"}, medium={"kube-proxy-lock-waited"})
     # Its last lines are of 06:38:09, and the lock was released at 06:39:05.
     assert captured(name, "2026-11-22T06:41:00Z") == NOTHING
 

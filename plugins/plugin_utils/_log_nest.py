@@ -1,0 +1,136 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A message of a log as a nest: the innermost known error is the cause and has the fix, the layers around it have the
+effect. PRIVATE to the collection."""
+
+import re
+import string
+from typing import NamedTuple
+
+from ..module_utils._parse.secrets import masked_line
+from ._log_causes import CONFIDENCES, SEVERITIES, Row, compiled, rows
+from ._render.text import escaped
+
+_MOST_NAME, _MOST_ERROR = 80, 200
+_UNKNOWN, _DOUBTFUL, _SURE = CONFIDENCES
+_UNKNOWN_FIX = "Search the words of the nested error; docs/log-causes.md has those that are known"
+
+
+class Nest(NamedTuple):
+    """`core` is the row of the innermost known error, or that of the agent where the error is not known; `outer` is
+    the row of the agent around it, or None. `at` and `outer_at` are their matches; the nested error follows `end`."""
+
+    text: str
+    confidence: str
+    core: Row
+    at: re.Match
+    outer: "Row | None" = None
+    outer_at: "re.Match | None" = None
+    end: int = 0
+
+    @property
+    def rows(self):
+        """The rows of the nest."""
+        return tuple(filter(None, (self.core, self.outer)))
+
+    @property
+    def agent(self):
+        """The agent that writes the message, where a row names it."""
+        return next((row.who for row in self.rows if row.of_agent), None)
+
+    @property
+    def is_normal(self):
+        return any(row.normal for row in self.rows)
+
+    @property
+    def severity(self):
+        """That of the effect, so an unknown error does not lower it; an error alone has its own."""
+        agents = [row.severity for row in self.rows if row.of_agent]
+        return max(agents or [self.core.severity], key=SEVERITIES.index)
+
+    @property
+    def check(self):
+        return self.core.check or self.outer and self.outer.check
+
+    @property
+    def repeats(self):
+        """Seconds until the message comes again: those of the agent, which tries again."""
+        return self.outer and self.outer.repeats or self.core.repeats
+
+    @property
+    def meaning(self):
+        """Effect and cause as sentences."""
+        effect = _named(self.core.effect, self.at) if self.core.of_agent else (
+            self.outer and _named(self.outer.effect, self.outer_at))
+        cause = _named(self.core.meaning, self.at) if self.core.meaning else "The error is not known: " + self._error()
+        return " ".join(map(_ended, filter(None, [effect, cause])))
+
+    def _error(self):
+        """The first line of the nested error."""
+        rest = self.text[self.end:].strip(" \t\n\r\"<\\:=") or self.text[self.at.start():]
+        return escaped(masked_line(rest.split("\n", 1)[0].strip(), _MOST_ERROR))
+
+    def fix(self, near):
+        """What to do; `near` is the text of this message and of those beside it."""
+        other = next((other["fix"] for other in self.core.fix_where if compiled(other["near"]).search(near)), None)
+        return _named(other or self.core.fix or _UNKNOWN_FIX, self.at)
+
+
+def _ended(sentence):
+    return sentence if sentence.endswith((".", "!", "?")) else sentence + "."
+
+
+def _named(text, match):
+    """The text with the names from the message in place of its placeholders. They come from a node, so they are
+    escaped; a name that the message lacks becomes the word for it."""
+    given = match.groupdict()
+    parts = []
+    for literal, name, _spec, _conversion in string.Formatter().parse(" ".join(text.split())):
+        value = given.get(name) if name else None
+        parts += [literal, escaped(masked_line(value, _MOST_NAME)) if value else name.upper() if name else ""]
+    return "".join(parts)
+
+
+def nest_of(text):
+    """The `Nest` of a message, or None where no row fits."""
+    found = [(row, match) for row, match in ((row, row.found_in(text)) for row in rows()) if match]
+    agents = [each for each in found if each[0].of_agent]
+    tools = [each for each in found if not each[0].of_agent]
+    whole = [each for each in agents if not each[0].nests and not each[0].symptom]
+    whole += [each for each in tools if each[0].specific]
+    # A note of a tool that healthy nodes have, too, is not the error where another one is known in the same message.
+    cores = [each for each in whole if each[0].of_agent or not each[0].normal] or whole
+    if cores:
+        core = max(cores, key=_depth)
+        return Nest(text, _SURE, *core, *_outer(agents, core))
+    outer = _outer(agents)
+    if not outer:
+        # The text of an errno alone says nothing.
+        alone = [each for each in tools if each[0].severity != SEVERITIES[0]]
+        return Nest(text, _DOUBTFUL, *max(alone, key=_depth)) if alone else None
+    end = max(match.end() for _row, match in agents)
+    errnos = [each for each in tools if each[1].start() >= outer[1].end()]
+    if errnos and not outer[0].meaning:
+        return Nest(text, _DOUBTFUL, *max(errnos, key=_depth), *outer)
+    return Nest(text, _DOUBTFUL if outer[0].meaning and outer[0].nests else _UNKNOWN, *outer, end=end)
+
+
+def with_effect_of(nest, other):
+    """The nest with the effect of another one of the same agent or None, where that is graver."""
+    if not other or nest.core.of_agent or SEVERITIES.index(other.severity) <= SEVERITIES.index(nest.severity):
+        return nest
+    return nest._replace(outer=other.core, outer_at=other.at)
+
+
+def _depth(each):
+    """Where an error begins; the whole error of an agent counts as far as its words reach, as they say more than the
+    error of a tool among them."""
+    row, match = each
+    return match.end() if row.of_agent else match.start()
+
+
+def _outer(agents, core=None):
+    """(row, match) of the gravest agent around the error, of equal ones the outermost; () without one."""
+    return max((each for each in agents if each is not core), default=(), key=lambda each: (
+        not each[0].normal, SEVERITIES.index(each[0].severity), -each[1].start()))
