@@ -8,7 +8,6 @@ import collections
 from ..module_utils._errors import BadInput
 from ..module_utils._parse.logs.candidates import is_candidate
 from ..module_utils._parse.logs.entries import parse_entries
-from ..module_utils._parse.secrets import masked_line
 from ._log_causes import CONFIDENCES, SEVERITIES, compiled, rows
 from ._log_nest import nest_of, with_effect_of
 from ._log_pods import failure_of, tied_pods
@@ -37,7 +36,8 @@ def found_in(logs, own_ports=None):
         for entry, nest, near in _shown(lines, failures, own_ports):
             finding = found.get(nest.core)
             if finding is None or SEVERITIES.index(nest.severity) > SEVERITIES.index(finding["severity"]):
-                finding = found[nest.core] = dict(finding or _nothing(), **_told(nest, near, source))
+                finding = found[nest.core] = dict(finding or _nothing(), **_told(nest, source))
+            finding["beside"] = finding["beside"] or nest.fix_beside(near)
             finding["count"] += entry.count
             times[nest.core].append(entry.time)
             _stretch(finding, entry.time)
@@ -49,17 +49,20 @@ def found_in(logs, own_ports=None):
     for row in times if failures else ():
         pods = tied_pods(failures, row, times[row])
         found[row].update(pods=pods[:_MOST_PODS], pod_count=len(pods))
+    for row in found.values():
+        row["fix"] = row.pop("beside") or row["fix"]
     return sorted(found.values(), key=lambda row: (-SEVERITIES.index(row["severity"]),
                                                    -CONFIDENCES.index(row["confidence"]), -row["count"], row["cause"]))
 
 
 def _nothing():
-    return {"count": 0, "first": None, "last": None, "pods": [], "pod_count": 0, "last_of": {}, "undated": 0}
+    return {"count": 0, "first": None, "last": None, "pods": [], "pod_count": 0, "last_of": {}, "undated": 0,
+            "beside": None}
 
 
-def _told(nest, near, source):
+def _told(nest, source):
     return {"cause": nest.core.id, "meaning": nest.meaning, "severity": nest.severity, "confidence": nest.confidence,
-            "check": nest.check, "role": nest.core.role, "fix": nest.fix(near), "evidence": _evidence(nest),
+            "check": nest.check, "role": nest.core.role, "fix": nest.fix, "evidence": nest.evidence,
             "source": source and escaped(source[:_MOST_SOURCE]), "repeats": nest.repeats}
 
 
@@ -146,10 +149,3 @@ def _is_own(row, name, own, opened):
     # If the writer opens an object twice, one attempt succeeds, so there are more attempts than failures.
     opened[row, name] -= 1
     return opened[row, name] > 0
-
-
-def _evidence(nest):
-    """The line of a message that holds the error, without secrets and control characters."""
-    start = nest.text.rfind("\n", 0, nest.at.start()) + 1
-    line = nest.text[start:].split("\n", 1)[0]
-    return escaped(masked_line(line.strip(), 400))

@@ -23,8 +23,10 @@ class Row:
     A row of an agent has `effect`, what users feel. With `nests` its pattern ends where the error of a tool begins;
     without, the message is the whole error and has a `meaning` and a `fix`, as each row of a tool has; or it is a
     `symptom`, and another message of the agent has the cause. A row of a tool that is not `specific` (the text of an
-    errno) counts only within the message of an agent, unless it has a severity of its own. `fix_where` are other fixes, `[{near, fix}]`, for messages near
-    which a pattern is found. `normal` means that healthy nodes write the message, too.
+    errno) counts only within the message of an agent, unless it has a severity of its own. A `deep` error is the cause
+    of the others in its message, wherever it stands, such as what modprobe writes before iptables does. `fix_where` are
+    other fixes, `[{near, fix}]`, for messages near which a pattern is found. `normal` means that healthy nodes write the
+    message, too.
 
     After a message of a row in `silent_after` this one is only an effect. A message that matches `over_after` ends it.
     `opened_by` matches what the agent writes before the attempt that failed; the first group of both patterns names
@@ -41,6 +43,7 @@ class Row:
     nests: bool = False
     symptom: bool = False
     specific: bool = True
+    deep: bool = False
     meaning: str = None
     fix: str = None
     fix_where: tuple = ()

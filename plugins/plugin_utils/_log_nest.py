@@ -12,14 +12,18 @@ from ..module_utils._parse.secrets import masked_line
 from ._log_causes import CONFIDENCES, SEVERITIES, Row, compiled, rows
 from ._render.text import escaped
 
-_MOST_NAME, _MOST_ERROR = 80, 200
+_MOST_NAME, _MOST_ERROR, _MOST_EVIDENCE = 80, 200, 400
+# JSON and Go escape quotes and ends of lines, once for each message around.
+_ESCAPED, _PLAIN = re.compile(r"\\{1,15}([\"'`nt])"), {"n": "\n", "t": "\t"}
+_CLEANED_UP = re.compile(r"failed to (?:clean up|teardown|tear down) sandbox container")
 _UNKNOWN, _DOUBTFUL, _SURE = CONFIDENCES
 _UNKNOWN_FIX = "Search the words of the nested error; docs/log-causes.md has those that are known"
 
 
 class Nest(NamedTuple):
     """`core` is the row of the innermost known error, or that of the agent where the error is not known; `outer` is
-    the row of the agent around it, or None. `at` and `outer_at` are their matches; the nested error follows `end`."""
+    the row of the agent around it, or None. `at` and `outer_at` are their matches; the nested error follows `end`.
+    `between` is (row, match) of the error that a deep core has caused, or empty."""
 
     text: str
     confidence: str
@@ -28,6 +32,7 @@ class Nest(NamedTuple):
     outer: "Row | None" = None
     outer_at: "re.Match | None" = None
     end: int = 0
+    between: tuple = ()
 
     @property
     def rows(self):
@@ -63,18 +68,33 @@ class Nest(NamedTuple):
         """Effect and cause as sentences."""
         effect = _named(self.core.effect, self.at) if self.core.of_agent else (
             self.outer and _named(self.outer.effect, self.outer_at))
+        between = self.between and _named(self.between[0].meaning, self.between[1])
         cause = _named(self.core.meaning, self.at) if self.core.meaning else "The error is not known: " + self._error()
-        return " ".join(map(_ended, filter(None, [effect, cause])))
+        return " ".join(map(_ended, filter(None, [effect, between, cause])))
 
     def _error(self):
         """The first line of the nested error."""
         rest = self.text[self.end:].strip(" \t\n\r\"<\\:=") or self.text[self.at.start():]
         return escaped(masked_line(rest.split("\n", 1)[0].strip(), _MOST_ERROR))
 
-    def fix(self, near):
-        """What to do; `near` is the text of this message and of those beside it."""
+    @property
+    def evidence(self):
+        """The line with the error, without secrets and control characters; of a long line the part with the error."""
+        start = self.text.rfind("\n", 0, self.at.start()) + 1
+        line = self.text[start:].split("\n", 1)[0]
+        if self.at.end() - start > _MOST_EVIDENCE:
+            return "..." + escaped(masked_line(line, self.at.end() - start + _MOST_NAME)[-_MOST_EVIDENCE:].strip())
+        return escaped(masked_line(line.strip(), _MOST_EVIDENCE))
+
+    @property
+    def fix(self):
+        """What to do."""
+        return _named(self.core.fix or _UNKNOWN_FIX, self.at)
+
+    def fix_beside(self, near):
+        """What to do where something stands in this message or in those beside it, `near`; or None."""
         other = next((other["fix"] for other in self.core.fix_where if compiled(other["near"]).search(near)), None)
-        return _named(other or self.core.fix or _UNKNOWN_FIX, self.at)
+        return other and _named(other, self.at)
 
 
 def _ended(sentence):
@@ -94,6 +114,13 @@ def _named(text, match):
 
 def nest_of(text):
     """The `Nest` of a message, or None where no row fits."""
+    text = _ESCAPED.sub(lambda found: _PLAIN.get(found.group(1), found.group(1)), text)
+    # What fails while a failure is cleaned up follows from it.
+    before = _CLEANED_UP.search(text)
+    return (_nest_of(text[:before.start()]) if before else None) or _nest_of(text)
+
+
+def _nest_of(text):
     found = [(row, match) for row, match in ((row, row.found_in(text)) for row in rows()) if match]
     agents = [each for each in found if each[0].of_agent]
     tools = [each for each in found if not each[0].of_agent]
@@ -102,8 +129,10 @@ def nest_of(text):
     # A note of a tool that healthy nodes have, too, is not the error where another one is known in the same message.
     cores = [each for each in whole if each[0].of_agent or not each[0].normal] or whole
     if cores:
-        core = max(cores, key=_depth)
-        return Nest(text, _SURE, *core, *_outer(agents, core))
+        core = _first_of_its_tool(max(cores, key=_depth), cores)
+        between = [each for each in cores if not each[0].of_agent and not each[0].deep] if core[0].deep else []
+        nest = Nest(text, _SURE, *core, *_outer(agents, core))
+        return nest._replace(between=max(between, key=_depth)) if between else nest
     outer = _outer(agents)
     if not outer:
         # The text of an errno alone says nothing.
@@ -127,7 +156,15 @@ def _depth(each):
     """Where an error begins; the whole error of an agent counts as far as its words reach, as they say more than the
     error of a tool among them."""
     row, match = each
-    return match.end() if row.of_agent else match.start()
+    return row.deep, match.end() if row.of_agent else match.start()
+
+
+def _first_of_its_tool(core, cores):
+    """Of several errors of one tool the first, or the first grave one: those after it follow from it, as where nft could
+    not add the set that the next rules name."""
+    same = [each for each in cores if each[0].who == core[0].who and each[0].deep == core[0].deep]
+    return core if core[0].of_agent else max(same, key=lambda each: (each[0].severity == SEVERITIES[-1],
+                                                                     -each[1].start()))
 
 
 def _outer(agents, core=None):

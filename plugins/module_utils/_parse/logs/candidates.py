@@ -4,9 +4,9 @@
 """A small fixed prefilter for lines of a log that may match a cause. PRIVATE to the collection."""
 
 # Each error that a row of roles/node_policy/files/log_agents or log_errors knows has one of these words in its line, and
-# so has a line that ends such a fault; tests check this. The words are few, because each costs a pass over all bytes, and
-# no word is in a line that an agent writes at every sync. Packets that a firewall logs have none: they are so many that
-# no room would be left.
+# so has a line that ends such a fault; tests check this. The words are few, because each costs a pass over all bytes,
+# and no word is in a line that an agent writes at every sync. Of the packets that a firewall logs only those of pods
+# have one: the others are so many that no room would be left.
 WORDS = (
     "ailed", "rror", " not ", "n't", "issing", "anary ", "xtables lock", " is full", "table full", "iptables flush",
     "Inconsistent", "ChainExists", "ncompatible", "COMMIT expected", "legacy tables", "out-of-sync", "overflow",
@@ -16,8 +16,11 @@ WORDS = (
     "RTNETLINK answers", "conntrack-tools)", "ipset v", "-listed", "Problem ", "rejected", "duplicate",
     "ermission denied", "ead-only", "sysctl: ", "ERROR", "FATAL", "No CNI", "policy DROP", "is disabled", "disagrees",
     "ersion magic", "restricted", "own address", "to become free", "Dead loop", "blocked for", "BUG: ", "oom-killer",
-    'comm="ip', 'comm="nft', 'comm="modprobe', 'comm="xtables', "nreachable", "imed out", "efused", "to host", "nsupported",
-    "undefined", "exited, status", "roken", "must match", "be processed", "only valid",
+    'comm="ip', 'comm="nft', 'comm="modprobe', 'comm="xtables', "nreachable", "imed out", "efused", "to host",
+    "nsupported", "undefined", "exited, status", "roken", "be processed", "only valid", "location failure",
+    "section size",
+    "RPF check", "firewall-cmd", "OUT=cni0 ", "OUT=flannel", "OUT=cali", "OUT=cilium", "OUT=weave", "IN=cni0 ",
+    "IN=cali", "IN=cilium", "IN=lxc",
 )
 
 

@@ -14,6 +14,8 @@ KLOG = re.compile(r"[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d\.\d{1,9}) +\d{1,10} [\w.-
 # Beginning of a log by Felix, zap, Go's log package and others; the text after it is the message.
 STAMP = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)([T ])(\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(Z|UTC|[+-]\d\d:?\d\d))?"
                    r"(?![\w:])")
+# logrus on a terminal (text_formatter.go, printColored): a time, or seconds since the start of the program.
+_LOGRUS = re.compile(r"(?:TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)\[(\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d)|\d{1,9})\]")
 _KEYS = re.compile(r"\b(?:time|ts|timestamp|t)=(?:\"([^\"]{10,40})\"|(\d{4}-\d\d-\d\dT[\d:.,]{8,20}\S{0,6}))")
 # What a collector puts before a line: names, with at most a few marks between them.
 _NAMES = re.compile(r"(?:[\w./:@()=\[\]-]{0,253}[ \t|>]{1,3}){0,5}(?:[\w./@()=\[\]-]{1,253}:)?\Z")
@@ -58,7 +60,10 @@ def month_of(name):
 
 def own_time(text):
     """(time, where the message with it begins) of what the writer of a line put before its message; (None, 0) without
-    one."""
+    one. A mark of a beginning without a time has an empty one."""
+    found = _LOGRUS.match(text)
+    if found:
+        return found.group(1) if "T" in found.group(1) else "", 0
     found = KLOG.search(text, 0, _REACH) if "] " in text[:_REACH] else None
     if found and _is_prefix(text, found.start()):
         return "%s-%sT%s" % found.groups(), found.start()

@@ -92,7 +92,7 @@ def is_rule(text):
 
 def _plain(text, writer=""):
     when, start = own_time(text)
-    return Line(text[start:], when, writer or text[:start].strip(), begins=when is not None)
+    return Line(text[start:], when or None, writer or text[:start].strip(), begins=when is not None)
 
 
 def _of_syslog(line):
@@ -164,6 +164,8 @@ def _of_json(line):
                     "%s[%s]" % (name, _text(row.get("_PID")) or ""), row.get("CONTAINER_PARTIAL_MESSAGE") != "true",
                     begins=own_time(text)[0] is not None)
     message = next((row[key] for key in _MESSAGES if _text(row.get(key))), "")
+    if isinstance(row.get("items"), list) and not message:
+        return Line(line)  # A list of objects, such as events, has their messages inside.
     when = next((_text(row[key]) or time_of_number(row[key]) for key in _TIMES if row.get(key)), None)
     texts = ['%s="%s"' % (key, value) for key, value in sorted(row.items())
              if isinstance(value, str) and key not in _NO_VALUES]
