@@ -36,7 +36,7 @@ def found_in(logs, own_ports=None):
         for entry, nest, near in _shown(lines, failures, own_ports):
             finding = found.get(nest.core)
             if finding is None or SEVERITIES.index(nest.severity) > SEVERITIES.index(finding["severity"]):
-                finding = found[nest.core] = dict(finding or _nothing(), **_told(nest, source))
+                finding = found[nest.core] = dict(finding or _nothing(), **_described(nest, source))
             finding["beside"] = finding["beside"] or nest.fix_beside(near)
             finding["count"] += entry.count
             times[nest.core].append(entry.time)
@@ -60,7 +60,7 @@ def _nothing():
             "beside": None}
 
 
-def _told(nest, source):
+def _described(nest, source):
     return {"cause": nest.core.id, "meaning": nest.meaning, "severity": nest.severity, "confidence": nest.confidence,
             "check": nest.check, "role": nest.core.role, "fix": nest.fix, "evidence": nest.evidence,
             "source": source and escaped(source[:_MOST_SOURCE]), "repeats": nest.repeats}
@@ -95,8 +95,8 @@ def _stretch(finding, time):
 
 
 def _shown(lines, failures, own):
-    """[(entry, nest, text of the messages beside it)] of one source, without what is normal, an effect of another error,
-    or over; adds to `failures` the pod sandboxes that were not created."""
+    """[(entry, nest, text of the messages beside it)] of one source, without the normal ones, effects of another error
+    and errors that are over; adds to `failures` the pod sandboxes that were not created."""
     shown, before, opened = [], collections.deque(maxlen=_NEAR), collections.Counter()
     ending, opening = ([row for row in rows() if getattr(row, key)] for key in ("over_after", "opened_by"))
     entries = list(parse_entries(lines))

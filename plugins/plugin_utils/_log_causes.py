@@ -12,6 +12,8 @@ from ._role_data import ROLES, load_yaml
 
 SEVERITIES = ("low", "medium", "high")
 CONFIDENCES = ("low", "middle", "high")
+# A group of the pattern in the texts of a row.
+PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 # A character of a pattern that is no literal, and what makes the character before it optional.
 _SPECIAL, _OPTIONAL = set("()[]{}|.^$*+?\\"), set("?*{")
 
@@ -23,10 +25,11 @@ class Row:
     A row of an agent has `effect`, what users feel. With `nests` its pattern ends where the error of a tool begins;
     without, the message is the whole error and has a `meaning` and a `fix`, as each row of a tool has; or it is a
     `symptom`, and another message of the agent has the cause. A row of a tool that is not `specific` (the text of an
-    errno) counts only within the message of an agent, unless it has a severity of its own. A `deep` error is the cause
+    errno) counts only within the message of an agent, unless it has a severity of its own. A row of a library, which
+    any agent may use, has no severity. A `deep` error is the cause
     of the others in its message, wherever it stands, such as what modprobe writes before iptables does. `fix_where` are
-    other fixes, `[{near, fix}]`, for messages near which a pattern is found. `normal` means that healthy nodes write the
-    message, too.
+    other fixes, `[{near, fix}]`, for messages near which a pattern is found. `normal` means that healthy nodes write
+    the message, too.
 
     After a message of a row in `silent_after` this one is only an effect. A message that matches `over_after` ends it.
     `opened_by` matches what the agent writes before the attempt that failed; the first group of both patterns names
@@ -38,7 +41,7 @@ class Row:
     pattern: str
     example: str
     source: str
-    severity: str = "low"
+    severity: str = None
     effect: str = None
     nests: bool = False
     symptom: bool = False

@@ -5,11 +5,10 @@
 effect. PRIVATE to the collection."""
 
 import re
-import string
 from typing import NamedTuple
 
 from ..module_utils._parse.secrets import masked_line
-from ._log_causes import CONFIDENCES, SEVERITIES, Row, compiled, rows
+from ._log_causes import CONFIDENCES, PLACEHOLDER, SEVERITIES, Row, compiled, rows
 from ._render.text import escaped
 
 _MOST_NAME, _MOST_ERROR, _MOST_EVIDENCE = 80, 200, 400
@@ -17,7 +16,7 @@ _MOST_NAME, _MOST_ERROR, _MOST_EVIDENCE = 80, 200, 400
 _ESCAPED, _PLAIN = re.compile(r"\\{1,15}([\"'`nt])"), {"n": "\n", "t": "\t"}
 _CLEANED_UP = re.compile(r"failed to (?:clean up|teardown|tear down) sandbox container")
 _UNKNOWN, _DOUBTFUL, _SURE = CONFIDENCES
-_UNKNOWN_FIX = "Search the words of the nested error; docs/log-causes.md has those that are known"
+_UNKNOWN_FIX = "Search the words of the nested error; docs/log-causes.md has the known errors"
 
 
 class Nest(NamedTuple):
@@ -51,8 +50,8 @@ class Nest(NamedTuple):
     @property
     def severity(self):
         """That of the effect, so an unknown error does not lower it; an error alone has its own."""
-        agents = [row.severity for row in self.rows if row.of_agent]
-        return max(agents or [self.core.severity], key=SEVERITIES.index)
+        agents = [row.severity for row in self.rows if row.of_agent and row.severity]
+        return max(agents or [self.core.severity or SEVERITIES[0]], key=SEVERITIES.index)
 
     @property
     def check(self):
@@ -105,11 +104,12 @@ def _named(text, match):
     """The text with the names from the message in place of its placeholders. They come from a node, so they are
     escaped; a name that the message lacks becomes the word for it."""
     given = match.groupdict()
-    parts = []
-    for literal, name, _spec, _conversion in string.Formatter().parse(" ".join(text.split())):
-        value = given.get(name) if name else None
-        parts += [literal, escaped(masked_line(value, _MOST_NAME)) if value else name.upper() if name else ""]
-    return "".join(parts)
+
+    def name(found):
+        key = found.group(1)
+        return escaped(masked_line(given[key], _MOST_NAME)) if given.get(key) else key.upper()
+
+    return PLACEHOLDER.sub(name, " ".join(text.split()))
 
 
 def nest_of(text):
@@ -125,7 +125,9 @@ def _nest_of(text):
     agents = [each for each in found if each[0].of_agent]
     tools = [each for each in found if not each[0].of_agent]
     whole = [each for each in agents if not each[0].nests and not each[0].symptom]
-    whole += [each for each in tools if each[0].specific]
+    # Beside a more special row the general ones are left out.
+    general = {name for row, _match in tools for name in row.also}
+    whole += [each for each in tools if each[0].specific and each[0].id not in general]
     # A note of a tool that healthy nodes have, too, is not the error where another one is known in the same message.
     cores = [each for each in whole if each[0].of_agent or not each[0].normal] or whole
     if cores:
@@ -135,8 +137,8 @@ def _nest_of(text):
         return nest._replace(between=max(between, key=_depth)) if between else nest
     outer = _outer(agents)
     if not outer:
-        # The text of an errno alone says nothing.
-        alone = [each for each in tools if each[0].severity != SEVERITIES[0]]
+        # The text of an errno alone has no meaning.
+        alone = [each for each in tools if each[0].severity]
         return Nest(text, _DOUBTFUL, *max(alone, key=_depth)) if alone else None
     end = max(match.end() for _row, match in agents)
     errnos = [each for each in tools if each[1].start() >= outer[1].end()]
@@ -153,15 +155,15 @@ def with_effect_of(nest, other):
 
 
 def _depth(each):
-    """Where an error begins; the whole error of an agent counts as far as its words reach, as they say more than the
-    error of a tool among them."""
+    """Where an error begins; the whole error of an agent counts as far as its words reach, as they are more exact than
+    the error of a tool among them."""
     row, match = each
     return row.deep, match.end() if row.of_agent else match.start()
 
 
 def _first_of_its_tool(core, cores):
-    """Of several errors of one tool the first, or the first grave one: those after it follow from it, as where nft could
-    not add the set that the next rules name."""
+    """Of several errors of one tool the first, or the first grave one: those after it follow from it, as where nft
+    could not add the set that the next rules name."""
     same = [each for each in cores if each[0].who == core[0].who and each[0].deep == core[0].deep]
     return core if core[0].of_agent else max(same, key=lambda each: (each[0].severity == SEVERITIES[-1],
                                                                      -each[1].start()))
@@ -170,4 +172,4 @@ def _first_of_its_tool(core, cores):
 def _outer(agents, core=None):
     """(row, match) of the gravest agent around the error, of equal ones the outermost; () without one."""
     return max((each for each in agents if each is not core), default=(), key=lambda each: (
-        not each[0].normal, SEVERITIES.index(each[0].severity), -each[1].start()))
+        not each[0].normal, SEVERITIES.index(each[0].severity or SEVERITIES[0]), -each[1].start()))

@@ -4,6 +4,7 @@
 """docs/log-causes.md, made from the rows that log messages are compared with."""
 
 import pathlib
+import re
 
 import yaml
 from checks_page import cell, one_line
@@ -11,6 +12,7 @@ from checks_page import cell, one_line
 TOP = pathlib.Path(__file__).resolve().parents[2]
 FILES = TOP / "roles" / "node_policy" / "files"
 PAGE = TOP / "docs" / "log-causes.md"
+PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 INTRODUCTION = """\
@@ -25,8 +27,9 @@ A name in capitals is a name from the message, such as that of a table. `since` 
 AGENTS = """\
 ## Agents
 
-What users feel when the action of an agent fails. Its severity is that of the finding, whatever the error inside. A row
-with a fix is the whole error; the others wrap the error of a tool.
+What users feel when the action of an agent fails. Its severity is that of the finding, whatever the error inside; the
+libraries kubernetes-util and go-iptables, which several agents use, have none. A row with a fix is the whole error; the
+others wrap the error of a tool.
 """
 ERRORS = """\
 ## Errors of tools, of the kernel and of the system
@@ -36,13 +39,8 @@ only within such a message.
 """
 
 
-class _Names(dict):
-    def __missing__(self, name):
-        return name.upper()
-
-
 def text_of(row, key):
-    return cell(" ".join((row.get(key) or "").split()).format_map(_Names()))
+    return cell(PLACEHOLDER.sub(lambda found: found.group(1).upper(), " ".join((row.get(key) or "").split())))
 
 
 def versions_of(row):
@@ -54,18 +52,20 @@ def check_of(row):
     return "[%s](checks.md#%s)" % (row["check"], row["check"].lower()) if row.get("check") else ""
 
 
+def severity_of(row, default):
+    return "normal" if row.get("normal") else row.get("severity", default)
+
+
 def agent_row(row):
     cause = " ".join(filter(None, [text_of(row, "effect"), text_of(row, "meaning")]))
-    return [row["id"], cause, "normal" if row.get("normal") else row["severity"], versions_of(row), check_of(row),
-            text_of(row, "fix")]
+    return [row["id"], cause, severity_of(row, ""), versions_of(row), check_of(row), text_of(row, "fix")]
 
 
 def error_row(row):
-    alone = row.get("severity") or ("low" if row["specific"] else "")
     fixes = [text_of(row, "fix")] + ["near `%s`: %s" % (cell(other["near"]), text_of(other, "fix"))
                                      for other in row.get("fix_where", ())]
-    return [row["id"], text_of(row, "meaning"), "normal" if row.get("normal") else alone, versions_of(row), check_of(row),
-            "<br>".join(fixes)]
+    return [row["id"], text_of(row, "meaning"), severity_of(row, "low" if row["specific"] else ""), versions_of(row),
+            check_of(row), "<br>".join(fixes)]
 
 
 def tables(folder, head, render):
@@ -73,7 +73,8 @@ def tables(folder, head, render):
     for path in sorted((FILES / folder).glob("*.yml")):
         lines += ["### %s" % one_line(path.stem.replace("_", "-")), "", "| %s |" % " | ".join(head),
                   "|%s" % (" --- |" * len(head))]
-        lines += ["| %s |" % " | ".join(render(row)) for row in yaml.load(path.read_text("utf-8"), Loader=LOADER)] + [""]
+        lines += ["| %s |" % " | ".join(render(row)) for row in yaml.load(path.read_text("utf-8"), Loader=LOADER)]
+        lines.append("")
     return lines
 
 

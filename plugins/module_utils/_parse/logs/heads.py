@@ -15,7 +15,8 @@ KLOG = re.compile(r"[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d\.\d{1,9}) +\d{1,10} [\w.-
 STAMP = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)([T ])(\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(Z|UTC|[+-]\d\d:?\d\d))?"
                    r"(?![\w:])")
 # logrus on a terminal (text_formatter.go, printColored): a time, or seconds since the start of the program.
-_LOGRUS = re.compile(r"(?:TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)\[(\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d)|\d{1,9})\]")
+_LOGRUS = re.compile(r"(?:TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)"
+                     r"\[(\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d)|\d{1,9})\]")
 _KEYS = re.compile(r"\b(?:time|ts|timestamp|t)=(?:\"([^\"]{10,40})\"|(\d{4}-\d\d-\d\dT[\d:.,]{8,20}\S{0,6}))")
 # What a collector puts before a line: names, with at most a few marks between them.
 _NAMES = re.compile(r"(?:[\w./:@()=\[\]-]{0,253}[ \t|>]{1,3}){0,5}(?:[\w./@()=\[\]-]{1,253}:)?\Z")

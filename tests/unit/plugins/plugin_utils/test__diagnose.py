@@ -64,7 +64,8 @@ def test_what_is_no_time(text):
 
 HINT = ('E1122 10:00:00.000001    1234 kubelet_network_linux.go:80] "Failed to ensure that iptables hint chain exists" '
         'err=<\n\terror creating chain \\"KUBE-IPTABLES-HINT\\": exit status 3: %s v1.8.9 (legacy): can\'t initialize '
-        '%s table `mangle\': Table does not exist (do you need to insmod?)\n\tPerhaps your kernel needs to be upgraded.\n >')
+        '%s table `mangle\': Table does not exist (do you need to insmod?)\n\tPerhaps your kernel needs to be '
+        'upgraded.\n >')
 INIT = ('I1008 05:38:38.192213    2825 kubelet_network_linux.go:58] "Failed to initialize iptables rules; some '
         'functionality may be missing." protocol="%s"')
 NO_FAMILY = 'I1122 10:00:00.000001    1234 server_linux.go:190] "No iptables support for family" ipFamily="%s"'
@@ -103,7 +104,8 @@ def test_a_node_without_ipv4_is_not_healthy(line):
 def test_who_has_the_healthcheck_port_is_looked_up_on_the_node_and_not_guessed():
     line = IN_USE % (30602, 30602)
     assert found(line) == {}, "a log without the lines before it"
-    for own, causes in (([30602], {}), ([], {"kube-proxy-healthcheck-port-taken": 1}), ([30603], {"kube-proxy-healthcheck-port-taken": 1})):
+    taken = {"kube-proxy-healthcheck-port-taken": 1}
+    for own, causes in (([30602], {}), ([], taken), ([30603], taken)):
         assert {row["cause"]: row["count"] for row in _diagnose.diagnose(line, own)} == causes
         assert {row["cause"]: row["count"] for row in _diagnose.diagnose([OPENING % 30602, line], own)} == causes
 

@@ -69,7 +69,8 @@ NOTHING = {"high": set(), "medium": set(), "low": set()}
 
 def test_a_real_log_of_a_held_lock_fails_while_it_is_held():
     name = "lock-held-1.36.txt"
-    assert captured(name, "2026-11-22T06:38:30Z") == dict(NOTHING, high={"xtables-lock-timeout"}, medium={"kube-proxy-lock-waited"})
+    assert captured(name, "2026-11-22T06:38:30Z") == dict(NOTHING, high={"xtables-lock-timeout"},
+                                                          medium={"kube-proxy-lock-waited"})
     # Its last lines are of 06:38:09, and the lock was released at 06:39:05.
     assert captured(name, "2026-11-22T06:41:00Z") == NOTHING
 

@@ -7,7 +7,6 @@ import collections
 import dataclasses
 import random
 import re
-import string
 
 from each_file import nothing_found
 
@@ -23,8 +22,8 @@ UP_TO = re.compile(r"\{(?:\d+,)?(\d+)\}")
 
 
 def patterns_of(row):
-    return [pattern for pattern in [row.pattern, row.over_after, row.opened_by] + [other["near"] for other in row.fix_where]
-            if pattern]
+    near = [other["near"] for other in row.fix_where]
+    return [pattern for pattern in [row.pattern, row.over_after, row.opened_by, *near] if pattern]
 
 
 def texts_of(row):
@@ -32,12 +31,12 @@ def texts_of(row):
 
 
 def names_in(text):
-    return {name for _literal, name, _spec, _conversion in string.Formatter().parse(text) if name is not None}
+    return set(_log_causes.PLACEHOLDER.findall(text))
 
 
 def faults_of_keys(name):
     row = BY_ID[name]
-    if row.severity not in _log_causes.SEVERITIES or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+    if row.severity not in (None, *_log_causes.SEVERITIES) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         yield "wrong severity or id"
     if not row.example.strip() or not row.source.strip():
         yield "no example or source"
@@ -70,8 +69,8 @@ def faults_of_pattern(name):
 def faults_of_neighbors(name):
     """Of an agent's row its example matches those of its `also`; of a specific error that of no other one."""
     row = BY_ID[name]
-    near = [other for other in ROWS if other is not row and (
-        other.who == row.who and other.of_agent if row.of_agent else not other.of_agent and other.specific and row.specific)]
+    near = [other for other in ROWS if other is not row and other.of_agent == row.of_agent and (
+        other.who == row.who if row.of_agent else other.specific and row.specific)]
     others = sorted(other.id for other in near if re.search(other.pattern, row.example))
     if others != sorted(row.also):
         yield "its example matches %s, but also: has %s" % (others, sorted(row.also))
@@ -84,7 +83,7 @@ def faults_of_advice(name):
         yield "a fix for another node or address"
     if "ip link delete" in (row.fix or "") and not row.fix.find("kubectl drain") < row.fix.find("ip link delete"):
         yield "a bridge is deleted on a node that was not drained"
-    if row.severity != "low" and row.specific and not row.normal and not is_candidate(row.example):
+    if row.severity not in (None, "low") and row.specific and not row.normal and not is_candidate(row.example):
         yield "its line is not read"
 
 
