@@ -15,7 +15,8 @@ CONFIDENCES = ("low", "middle", "high")
 # A group of the pattern in the texts of a row.
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 # A character of a pattern that is no literal, and what makes the character before it optional.
-_SPECIAL, _OPTIONAL = set("()[]{}|.^$*+?\\"), set("?*{")
+_SPECIAL, _OPTIONAL = frozenset("()[]{}|.^$*+?\\"), ("?", "*", "{")
+_GROUP = re.compile(r"\((?:\?(?:P<\w+>|<?[=!]|:))?")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -66,11 +67,6 @@ class Row:
     def of_agent(self):
         return self.effect is not None
 
-    def found_in(self, text):
-        """The match of the pattern in a text, or None."""
-        literal = literal_of(self.pattern)
-        return compiled(self.pattern).search(text) if literal in text else None
-
 
 @functools.lru_cache(maxsize=None)
 def compiled(pattern: str) -> re.Pattern:
@@ -78,38 +74,61 @@ def compiled(pattern: str) -> re.Pattern:
     return re.compile(pattern)
 
 
-@functools.lru_cache(maxsize=None)
-def literal_of(pattern: str) -> str:
-    """The longest text that each match of the pattern contains, as far as it is easily seen; it spares most rows the
-    search with their pattern."""
-    if "(?i" in pattern:
-        return ""
-    runs, run, depth, at = [], "", 0, 0
-    while at < len(pattern):
-        char, step = pattern[at], 1
-        literal = None
-        if char == "\\":
+def found_in(text):
+    """[(row, match)] of all rows whose pattern is found in a text."""
+    near = dict.fromkeys([row for literal, row in _by_literal() if literal in text])
+    matches = [(row, compiled(row.pattern).search(text)) for row in near]
+    return [(row, match) for row, match in matches if match]
+
+
+@functools.lru_cache(maxsize=1)
+def _by_literal():
+    """[(text, row)]: each match of a row contains one of its texts, which spares most rows the search with a pattern."""
+    return [(literal, row) for row in rows() for literal in literals_of(row.pattern) or ("",)]
+
+
+def literals_of(pattern):
+    """Texts of which each match of a pattern contains one, as far as they are easily seen; () where none is."""
+    return () if "(?i" in pattern else _branches(pattern, 0)[0]
+
+
+def _branches(pattern, at):
+    """(literals of alternatives from `at` to the end of their group, the index of that end)."""
+    found, runs = [], [""]
+    while at < len(pattern) and pattern[at] != ")":
+        char, literal, step = pattern[at], None, 1
+        if char == "|":
+            found.append(_longest(runs))
+            runs = [""]
+        elif char == "(":
+            inside, end = _branches(pattern, pattern.index(":", at) + 1 if pattern.startswith("(?s:", at) else
+                                    _GROUP.match(pattern, at).end())
+            step = end + 1 - at
+            known = pattern[at + step:at + step + 1] not in _OPTIONAL and not pattern.startswith(("(?!", "(?<!"), at)
+            runs += [inside if known else (), ""]
+        elif char == "\\":
             step = 2
             literal = pattern[at + 1] if not pattern[at + 1].isalnum() else None
         elif char == "[":
             step = _end_of_class(pattern, at) - at
         elif char == "{":
             step = pattern.index("}", at) - at + 1
-        elif char == "(":
-            depth += 1
-        elif char == ")":
-            depth -= 1
-        elif char == "|" and not depth:
-            return ""
         elif char not in _SPECIAL:
             literal = char
         at += step
-        if literal is None or depth or pattern[at:at + 1] in _OPTIONAL:
-            runs.append(run)
-            run = ""
-        else:
-            run += literal
-    return max([*runs, run], key=len)
+        if literal is not None and (at == len(pattern) or pattern[at] not in _OPTIONAL):
+            runs[-1] += literal
+        elif char not in "|(":
+            runs.append("")
+    found.append(_longest(runs))
+    return (tuple(sum(found, ())) if all(found) else ()), at
+
+
+def _longest(runs):
+    """Of literals and the alternatives of groups those that exclude most texts, as a tuple."""
+    sets = [(run,) if isinstance(run, str) else run for run in runs]
+    best = max((each for each in sets if each and all(each)), default=(), key=lambda each: min(map(len, each)))
+    return best if best and min(map(len, best)) > 2 else ()
 
 
 def _end_of_class(pattern, at):

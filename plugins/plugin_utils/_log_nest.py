@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 from ..module_utils._parse.secrets import masked_line
-from ._log_causes import CONFIDENCES, PLACEHOLDER, SEVERITIES, Row, compiled, rows
+from ._log_causes import CONFIDENCES, PLACEHOLDER, SEVERITIES, Row, compiled, found_in
 from ._render.text import escaped
 
 _MOST_NAME, _MOST_ERROR, _MOST_EVIDENCE = 80, 200, 400
@@ -121,7 +121,7 @@ def nest_of(text):
 
 
 def _nest_of(text):
-    found = [(row, match) for row, match in ((row, row.found_in(text)) for row in rows()) if match]
+    found = found_in(text)
     agents = [each for each in found if each[0].of_agent]
     tools = [each for each in found if not each[0].of_agent]
     whole = [each for each in agents if not each[0].nests and not each[0].symptom]
