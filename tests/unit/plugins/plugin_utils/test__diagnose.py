@@ -13,7 +13,7 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.candidates import is_candidate
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _diagnose, _log_times
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _diagnose, _log_causes, _log_times
 
 LOGS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "logs"
 
@@ -132,6 +132,21 @@ def test_evidence_is_one_masked_line_without_control_characters():
     text = json.dumps({"msg": "Another app is currently holding the xtables lock", "token": "abc\u001b[31m"})
     row, = _diagnose.diagnose(text)
     assert "abc" not in row["evidence"] and "\x1b" not in row["evidence"] and row["check"]
+
+
+def test_damaged_messages_have_a_meaning_and_a_fix_without_control_characters():
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    rng = random.Random(seed)
+    for row in rng.sample(_log_causes.rows(), 150):
+        text = row.example
+        for _damage in range(4):
+            at, end = sorted(rng.randint(0, len(text)) for _edge in range(2))
+            piece = rng.choice(["", "\0", "\x1b[31m", "{0}", "{chain}", "\\\"", "\udcff", text[at:end] * 2, "\n", "%s"])
+            text = text[:at] + piece + rng.choice([text[at:], text[end:]])
+        for found_row in _diagnose.diagnose(text):
+            texts = [found_row[key] for key in ("meaning", "fix", "evidence")]
+            assert all(part.strip() and part.isprintable() for part in texts), (text, texts)
 
 
 FULL = "nf_conntrack: table full, dropping packet"
