@@ -128,8 +128,8 @@ def _nest_of(text):
     # Beside a more special row the general ones are left out.
     general = {name for row, _match in tools for name in row.also}
     whole += [each for each in tools if each[0].specific and each[0].id not in general]
-    # A note of a tool that healthy nodes have, too, is not the error where another one is known in the same message.
-    cores = [each for each in whole if each[0].of_agent or not each[0].normal] or whole
+    # A note of a tool that healthy nodes have, too, is never the error that an agent reports.
+    cores = [each for each in whole if each[0].of_agent or not each[0].normal]
     if cores:
         core = _first_of_its_tool(max(cores, key=_depth), cores)
         between = [each for each in cores if not each[0].of_agent and not each[0].deep] if core[0].deep else []
@@ -141,7 +141,7 @@ def _nest_of(text):
         alone = [each for each in tools if each[0].severity]
         return Nest(text, _DOUBTFUL, *max(alone, key=_depth)) if alone else None
     end = max(match.end() for _row, match in agents)
-    errnos = [each for each in tools if each[1].start() >= outer[1].end()]
+    errnos = [each for each in tools if each[1].start() >= outer[1].end() and not each[0].normal]
     if errnos and not outer[0].meaning:
         return Nest(text, _DOUBTFUL, *max(errnos, key=_depth), *outer)
     return Nest(text, _DOUBTFUL if outer[0].meaning and outer[0].nests else _UNKNOWN, *outer, end=end)

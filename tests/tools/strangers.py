@@ -20,14 +20,15 @@ WORDS = ("right", "partly", "missed", "wrong")
 
 def main(folders, verbose):
     counts = collections.defaultdict(collections.Counter)
-    for case in sorted(path for folder in folders for path in pathlib.Path(folder).iterdir()):
+    for case in sorted(path for folder in folders for path in pathlib.Path(folder).resolve().iterdir()):
         with tempfile.TemporaryDirectory() as copy:
             verdict = verdict_of(case, pathlib.Path(copy))
         counts[case.name.split("-")[0]][verdict.word] += 1
         counts["all"][verdict.word] += 1
         if verdict.word != "right":
             print("%-7s %s" % (verdict.word, case.name))
-            print(*("    " + sentence for sentence in (verdict.false + verdict.missing) * verbose), sep="\n", end="")
+            for sentence in (verdict.false + verdict.missing) * verbose:
+                print("    " + sentence)
     print("%-12s %s" % ("", " ".join("%7s" % word for word in WORDS)))
     for group in sorted(counts, key=lambda name: (name == "all", name)):
         print("%-12s %s" % (group, " ".join("%7d" % counts[group][word] for word in WORDS)))

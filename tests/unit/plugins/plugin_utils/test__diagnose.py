@@ -6,7 +6,6 @@
 import json
 import pathlib
 import random
-import re
 
 import pytest
 from case_rows import cases
