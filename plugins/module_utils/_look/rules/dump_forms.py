@@ -7,12 +7,15 @@ They are read a second time as a whole, because only the whole text shows their 
 code.
 """
 
+import re
+
 from ..._errors import BadInput
 from ..._host.host import OK, UNPARSED
 from .nft_native import may_be_judged
 
 TABLE = "kube-proxy"
 NAME_LIMIT = 80
+_WHOLE_NAME = re.compile(r"list[-_ ]ruleset")
 
 
 def is_plain(sets):
@@ -49,7 +52,8 @@ def read_other_forms(host, path, rules, source):
 
 def _take_nft(rules, source, text, whole):
     """Tables of kube-proxy's nftables mode; of a table that breaks off, only the part that was read is judged. `whole`:
-    no command shows that this is less than the rule set of the node."""
+    whether the command before the text lists the whole rule set, None without a command; then the name of the file may
+    be that of the command."""
     from ..._parse.nft.kube_tables import FAMILIES, read_kube_tables
     found = read_kube_tables(lambda _arguments: text, True)
     known = rules.nftables.tables if rules.nftables is not None else {}
@@ -63,8 +67,10 @@ def _take_nft(rules, source, text, whole):
     rules.collected.setdefault(source, OK)
     # A family without any other table may not have been listed, and the missing end of a listing that breaks off may
     # contain the other table.
-    shown = {name for name, _table in found.others} if whole and not found.cut else ()
-    found.ipv4, found.ipv6 = ("ip" in shown, "ip6" in shown)
+    shown = {name for name, _table in found.others}
+    if whole or whole is None and _WHOLE_NAME.search(source):
+        shown = FAMILIES
+    found.ipv4, found.ipv6 = (whole is not False and not found.cut and name in shown for name in ("ip", "ip6"))
     if rules.nftables is None:
         rules.nftables = found
     else:
