@@ -8,7 +8,7 @@ from .. import _diagnose, _log_times
 
 WANT = (int,)
 FIELDS = frozenset(("subject", "meaning", "count", "last", "evidence", "source", "manual", "period"))
-_UNDATED = "an unknown time"
+_UNDATED = "a time that the log does not have"
 # A fault that repeats its line is over when the line is missing twice.
 _MISSED = 2
 
