@@ -205,8 +205,60 @@ ansible_facts:
               sample: false
             because: {description: Why., type: str, returned: always,
                       sample: both write and read matches in the same form}
+            fault: {description: What is known to be broken in this version for this agent; null where nothing is.,
+                    type: str, returned: always, sample: null}
         containers_left_out: {description: Number of builds and containers that are not listed., type: int,
                               returned: always, sample: 0}
+        nft:
+          description: The node's own nft, read and not run; null where no agent runs in a container.
+          type: dict
+          returned: always
+          contains:
+            path: {description: Where root finds it or null., type: str, returned: always, sample: /usr/sbin/nft}
+            status: {description: 'V(ok), V(absent), V(denied), V(timeout) or V(unparsed) (no version in its bytes).',
+                     type: str, returned: always, sample: ok}
+            version: {description: The version in its bytes or null., type: str, returned: always, sample: 1.1.3}
+            json: {description: Whether it was built with JSON; null where that is not known., type: bool,
+                   returned: always, sample: true}
+            built: {description: The day of its file; null where an image builder removed it., type: str,
+                    returned: always, sample: '2025-05-02'}
+            breaks: {description: Whether sets that the kernel holds now are known to crash it; null where it may have
+                       the fix., type: bool, returned: always, sample: false}
+            because: {description: Why., type: str, returned: always,
+                      sample: no version that it meets is known to break it}
+        nft_containers:
+          description: The nft in each of these containers, at most ten.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            container: {description: Its name or null., type: str, returned: always, sample: kube-proxy}
+            pod: {description: Name of its pod or null., type: str, returned: always, sample: kube-proxy-x7k2p}
+            namespace: {description: Namespace of the pod or null., type: str, returned: always, sample: kube-system}
+            comm: {description: The process., type: str, returned: always, sample: kube-proxy}
+            pid: {description: Its pid., type: int, returned: always, sample: 2211}
+            path: {description: Where its nft is in its own root., type: str, returned: always, sample: /usr/sbin/nft}
+            status: {description: 'V(ok), V(absent) (it has none), V(denied), V(timeout) or V(unparsed).', type: str,
+                     returned: always, sample: ok}
+            version: {description: The version in its bytes or null., type: str, returned: always, sample: 1.0.6}
+            json: {description: Whether it was built with JSON; null where that is not known., type: bool,
+                   returned: always, sample: true}
+            built: {description: The day of its file; null where an image builder removed it., type: str,
+                    returned: always, sample: '2023-09-16'}
+            uses: {description: Whether the kernel has a native table of this agent; null where that is not known.,
+                   type: bool, returned: always, sample: true}
+            breaks:
+              description:
+                - Whether it, or the node's own nft, is known to break with sets that the other one, or another agent,
+                  writes; null where it may have the fix.
+              type: bool
+              returned: always
+              sample: true
+            because: {description: Why., type: str, returned: always,
+                      sample: nft 1.0.6 of kube-proxy crashes (segmentation fault) where it lists sets of nft 1.1.3 of
+                        the node (kubernetes issue 136786)}
+        nft_containers_left_out: {description: Number of programs that are not listed., type: int, returned: always,
+                                  sample: 0}
         mixing:
           description: The effect of rules in two backends.
           type: dict

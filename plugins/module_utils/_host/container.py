@@ -54,17 +54,28 @@ def stat_in(pid, start_time, paths):
 def read_first(pid, start_time, paths, limit):
     """Bytes of the first of the absolute `paths` that exists in the root of process `pid`, at most `limit` bytes.
 
-    Returns `{"status": ok | absent | denied | timeout | unparsed, "path": path or None, "device": int, "inode": int}`
-    and the bytes; the numbers are 0 and the bytes empty unless the status is ok. A path that exists and is not a
+    Returns `{"status": ok | absent | denied | timeout | unparsed, "path": path or None, "device": int, "inode": int,
+    "modified": seconds since 1970}` and the bytes; the numbers are 0 and the bytes empty unless the status is ok. A path that exists and is not a
     regular file ends the search.
     """
-    data = _from_child(lambda: _read_first(str(int(pid)), start_time, paths, limit))
-    head, _line, body = data.partition(b"\n")
-    try:
-        found = json.loads(head.decode("utf-8"))
-    except ValueError:
-        return _found(TIMEOUT), b""
-    return (found, body) if len(body) == found.pop("size") else (_found(TIMEOUT), b"")
+    return read_first_in_groups(pid, start_time, [paths], limit)[0]
+
+
+def read_first_in_groups(pid, start_time, groups, limit):
+    """[what read_first() returns] for each list of paths in `groups`, read by one child: starting a child takes longer
+    than reading."""
+    data = _from_child(lambda: b"".join(_read_first(str(int(pid)), start_time, paths, limit) for paths in groups))
+    answers = []
+    for _paths in groups:
+        head, _line, data = data.partition(b"\n")
+        try:
+            found = json.loads(head.decode("utf-8"))
+        except ValueError:
+            found = dict(_found(TIMEOUT), size=0)
+        size = found.pop("size")
+        answers.append((found, data[:size]) if len(data) >= size else (_found(TIMEOUT), b""))
+        data = data[size:]
+    return answers
 
 
 def _from_child(work):
@@ -141,8 +152,8 @@ def _look(pid, start_time, reads, finds):
     return {"status": OK, "texts": texts, "programs": programs}
 
 
-def _found(status, path=None, device=0, inode=0):
-    return {"status": status, "path": path, "device": device, "inode": inode}
+def _found(status, path=None, device=0, inode=0, modified=0):
+    return {"status": status, "path": path, "device": device, "inode": inode, "modified": modified}
 
 
 def _read_first(pid, start_time, paths, limit):
@@ -171,7 +182,7 @@ def _first(root, paths, limit):
         while about.st_size <= limit and len(data) <= limit:
             chunk = os.read(handle, limit + 1 - len(data))
             if not chunk:
-                return _found(OK, path, about.st_dev, about.st_ino), data
+                return _found(OK, path, about.st_dev, about.st_ino, int(about.st_mtime)), data
             data += chunk
         return _found(UNPARSED, path), b""
     return _found(ABSENT), b""

@@ -18,8 +18,11 @@ from .host import DENIED, OK, TIMEOUT, UNPARSED, status_of
 _NETLINK_NETFILTER = 12
 NETLINK_GENERIC = 16
 _STATS_OF_CPUS = (1 << 8) | 4  # NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_GET_STATS_CPU
-_TABLES, _RULES = (10 << 8) | 1, (10 << 8) | 7  # NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE and NFT_MSG_GETRULE
+# NFNL_SUBSYS_NFTABLES with NFT_MSG_GETTABLE, NFT_MSG_GETRULE and NFT_MSG_GETSET.
+_TABLES, _RULES, _SETS = (10 << 8) | 1, (10 << 8) | 7, (10 << 8) | 10
 _FAMILIES = {1: "inet", 2: "ip", 3: "arp", 5: "netdev", 7: "bridge", 10: "ip6"}
+# NFTNL_UDATA_SET_KEY_TYPEOF and NFTNL_UDATA_SET_DATA_TYPEOF; EXPR_VALUE of nft in the byte order of the machine.
+_TYPES_OF_A_SET, _CONSTANT = (3, 4), struct.pack("=I", 4)
 _REQUEST_DUMP = 0x301
 _ERROR, _DONE = 2, 3
 # NLM_F_DUMP_INTR: the rules changed during the dump.
@@ -65,8 +68,24 @@ def nft_expressions(family, table, chain):
     return status, rules
 
 
+def nft_sets_of_constants():
+    """(status, [(family, table, set)]) of the sets whose type is stored as a constant, which nft does since 1.1.2 (nft
+    src/mnl.c set_key_expression(), src/expression.c constant_expr_build_udata(); libnftnl udata.h)."""
+    status, answers = dump(_SETS)
+    found = []
+    for family, pairs in answers:
+        attributes = dict(pairs)
+        stored = dict(_user_data(attributes.get(13, b"")))
+        kinds = [dict(_user_data(stored.get(part, b""))).get(0) for part in _TYPES_OF_A_SET]
+        if _CONSTANT in kinds:
+            found.append((_FAMILIES.get(family, str(family)), _name(attributes.get(1, b"")),
+                          _name(attributes.get(2, b""))))
+    return status, found
+
+
 def _user_data(data):
-    """(type, value) of the user data that nft stores with a rule (libnftnl udata.h); type 0 is the comment."""
+    """(type, value) of the user data that nft stores with a rule or a set (libnftnl udata.h); type 0 of a rule is its
+    comment."""
     data = bytearray(data)
     while len(data) >= 2 and len(data) >= 2 + data[1]:
         yield data[0], bytes(data[2:2 + data[1]])

@@ -34,6 +34,7 @@ ALTERNATIVES = ("/var/lib/dpkg/alternatives", "/var/lib/alternatives")
 _LINKS = "/etc/alternatives"
 _VERSION = re.compile(r"v(\d+\.\d+(?:\.\d+)*)(?:\s+\((nf_tables|legacy)\))?")
 _UNREAD = (DENIED, TIMEOUT, UNPARSED)
+_NO_NFT = {"nft": None, "nft_containers": [], "nft_containers_left_out": 0}
 
 
 def collect_iptables_backend(host, node, read=None):
@@ -52,7 +53,7 @@ def collect_iptables_backend(host, node, read=None):
     backend = _together([binary["backend"] for binary in found])
     tables = host.read_text("/proc/net/ip_tables_names") if live else Text(ABSENT)
     nowhere = UNCOLLECTED if node["place"] == "bundle" else ABSENT
-    status, containers, left_out = _containers(host, backend, version) if live else (nowhere, [], 0)
+    status, containers, left_out, nft = _containers(host, backend, version, read) if live else (nowhere, [], 0, _NO_NFT)
     section = {
         "schema": 1, "collected": {"binaries": status_of_notes(unread) if unread else OK if found else nowhere,
                                    "version": version_read, "legacy_tables": tables.status,
@@ -64,20 +65,39 @@ def collect_iptables_backend(host, node, read=None):
                               for family, names in FAMILIES.items()}, "legacy_tables": sorted(tables.text.split())
         if tables.ok else None, "containers": containers, "containers_left_out": left_out,
     }
+    section.update(nft)
     section.update(_evidence(read))
     return section
 
 
-def _containers(host, backend, version):
-    """(status, rows, left out) of the builds of iptables inside containers, each with what it does to the node's
-    rules."""
+def _containers(host, backend, version, read):
+    """(status, rows, left out) of the builds of iptables inside containers, each with what it does to the node's rules,
+    and the keys of the section for nft."""
     status, agents = find_processes(host, AGENTS)
     if all(agent.contained is False for agent in agents):
-        return status, [], 0
+        return status, [], 0, _NO_NFT
     from .iptables_builds import collect_builds, judge_stripping
-    status, rows, left_out = collect_builds(host)
+    from .nft_builds import each_once, judge_nft, own_nft
+    found = []
+    status, rows, left_out = collect_builds(host, found)
     judge_stripping(rows, backend, version)
-    return status, rows, left_out
+    own, (nft, more) = own_nft(host), each_once(found)
+    judge_nft(nft, own, *_native(host, read))
+    return status, rows, left_out, {"nft": own, "nft_containers": nft, "nft_containers_left_out": more}
+
+
+def _native(host, read):
+    """(names of the nft tables of the kernel, sets whose type nft 1.1.2 or later stored), None where not known."""
+    if read is None or read.source != "live" or host.root != "/" or not host.commands:
+        return None, None
+    if read.nf_tables == ABSENT:
+        return [], []
+    if read.nf_tables != OK:
+        return None, None
+    from ..._host.netlink import nft_sets_of_constants, nft_tables
+    status, tables = nft_tables()
+    sets_status, sets = nft_sets_of_constants()
+    return [name for _family, name in tables] if status == OK else None, sets if sets_status == OK else None
 
 
 def _groups(host):

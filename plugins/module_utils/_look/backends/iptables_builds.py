@@ -16,8 +16,9 @@ from ..._parse.iptables.program import parse_iptables_program
 from ..agents import AGENTS, in_namespace_of_the_node
 from ..containers import Containers
 from ..processes import find_processes
+from .nft_builds import fault_of_iptables, nft_of_process
 
-PROGRAMS = tuple(folder + "/iptables" for folder in BINARY_DIRECTORIES)
+PROGRAMS, NFT = (tuple(folder + name for folder in BINARY_DIRECTORIES) for name in ("/iptables", "/nft"))
 # The builds that a wrapper chooses from.
 BUILDS = tuple(folder + "/xtables-nft-multi" for folder in BINARY_DIRECTORIES)
 # A build has 0.2 MB; a static build or a wrapper written in Go has a few MB.
@@ -30,8 +31,9 @@ ROWS_LIMIT = 10
 NATIVE_SINCE = "1.8.8"
 
 
-def collect_builds(host):
-    """(status, rows, left out): a row for each build.
+def collect_builds(host, nft=None):
+    """(status, rows, left out): a row for each build. To the list `nft` are added (identity, row) of each container's
+    nft.
 
     A process that shares the node's root uses the node's iptables, and one with a network of its own does not write the
     node's rules.
@@ -47,22 +49,32 @@ def collect_builds(host):
         if len(seen) > CONTAINERS_LIMIT or time.monotonic() > deadline:
             left_out += 1
             continue
-        row = build_of_process(process, containers.of(process.pid) or {})
+        container = containers.of(process.pid) or {}
+        read = _programs_of(process)
         if process.is_the_same(host):
-            rows.append(row)
+            rows.append(build_of_process(process, container, read[0]))
+            if nft is not None:
+                nft.append(nft_of_process(process, container, read[1]))
     rows = _distinct(rows)
     # A build that repeats another one may be left out; a container that was not read may have a build of its own.
     return TIMEOUT if left_out else status, [row for _file, row in rows[:ROWS_LIMIT]], left_out + len(rows[ROWS_LIMIT:])
 
 
-def build_of_process(process, container):
-    """(identity of the file or None, the row)."""
+def _programs_of(process):
+    """What was read of its iptables and of its nft; None of each if its root may not be seen."""
+    if process.contained is None:
+        return None, None
+    return host_container.read_first_in_groups(process.pid, process.start_time, (PROGRAMS, NFT), SIZE_LIMIT)
+
+
+def build_of_process(process, container, read=None):
+    """(identity of the file or None, the row); `read`: what was read of its iptables, if that was read already."""
     row = {"container": container.get("name"), "pod": container.get("pod"), "namespace": container.get("namespace"),
            "comm": process.name, "pid": process.pid, "path": None, "backend": None, "version": None, "status": DENIED,
-           "strips": None, "because": ""}
+           "strips": None, "because": "", "fault": None}
     if process.contained is None:
         return None, row  # Its root may not be seen.
-    found, data = host_container.read_first(process.pid, process.start_time, PROGRAMS, SIZE_LIMIT)
+    found, data = read or host_container.read_first(process.pid, process.start_time, PROGRAMS, SIZE_LIMIT)
     row["path"], row["status"] = found["path"], found["status"]
     if found["status"] != OK:
         return None, row
@@ -72,6 +84,7 @@ def build_of_process(process, container):
     if row["backend"] == "wrapper":
         row["version"] = parse_iptables_program(host_container.read_first(process.pid, process.start_time, BUILDS,
                                                                           SIZE_LIMIT)[1])[1]
+    row["fault"] = fault_of_iptables(row)
     return (found["device"], found["inode"]), row
 
 

@@ -101,13 +101,14 @@ def test_proc_of_the_container_leads_back_into_it(root):
             assert text(process.pid, process.start_time, path)[1] == ""
 
 
+NOTHING = {"device": 0, "inode": 0, "modified": 0}
 # Each kind of look at a path below `top`, and its result where nothing answers: that of `status`.
 LOOKS = {
     "texts": (lambda pid, start, top: container.look_into(pid, start, [top + "/config"], ("conntrack",)),
               lambda top, status: {"status": status, "texts": {top + "/config": [status, ""]},
                                    "programs": {"conntrack": "unknown"}}),
     "the first": (lambda pid, start, top: container.read_first(pid, start, [top + "/config", "/opt/conntrack"], LIMIT),
-                  lambda _top, status: ({"status": status, "path": None, "device": 0, "inode": 0}, b"")),
+                  lambda _top, status: (dict(NOTHING, status=status, path=None), b"")),
     "stat": (lambda pid, start, top: container.stat_in(pid, start, [top + "/config"]),
              lambda top, status: {top + "/config": [status, None, None, None]}),
 }
@@ -150,7 +151,8 @@ def first(root, *paths):
 def test_the_first_program_that_is_there(programs):
     found, data = first(programs, "/usr/local/sbin/iptables", "/usr/sbin/iptables", "/opt/pipe")
     about = os.stat(programs + "/usr/sbin/xtables-nft-multi")
-    assert found == {"status": "ok", "path": "/usr/sbin/iptables", "device": about.st_dev, "inode": about.st_ino}
+    assert found == {"status": "ok", "path": "/usr/sbin/iptables", "device": about.st_dev, "inode": about.st_ino,
+                     "modified": int(about.st_mtime)}
     assert data == PROGRAMS["usr/sbin/xtables-nft-multi"]
 
 
@@ -158,15 +160,14 @@ def test_the_first_program_that_is_there(programs):
 @pytest.mark.parametrize("paths", [(), ("/usr/local/sbin/iptables",),
                                    ("/opt/to-the-node", "/opt/climbing", "/opt/loop", "/etc/alternatives/iptables/x")])
 def test_no_program_is_there(programs, paths):
-    assert first(programs, *paths) == ({"status": "absent", "path": None, "device": 0, "inode": 0}, b"")
+    assert first(programs, *paths) == (dict(NOTHING, status="absent", path=None), b"")
 
 
 @needs_root
 @pytest.mark.parametrize("path", ["/opt/pipe", "/opt/huge", "/opt/too-full", "/opt/folder", "/"])
 def test_what_is_no_file_of_that_size_is_not_passed_over(programs, path):
     begun = time.monotonic()
-    assert first(programs, path, "/usr/sbin/iptables") == (
-        {"status": "unparsed", "path": path, "device": 0, "inode": 0}, b"")
+    assert first(programs, path, "/usr/sbin/iptables") == (dict(NOTHING, status="unparsed", path=path), b"")
     assert time.monotonic() - begun < container.SECONDS
 
 

@@ -171,12 +171,12 @@ def test_the_pod_has_its_names(tmp_path):
 @needs_root
 def test_a_process_that_ends_meanwhile_has_no_row(tmp_path, monkeypatch):
     root = node_tree.unpack({"usr/sbin/iptables": executable("nft", "1.8.9")}, tmp_path)
-    read = iptables_builds.host_container.read_first
+    read = iptables_builds.host_container.read_first_in_groups
 
     def slow(*arguments):
         container.__exit__()
         return read(*arguments)
-    monkeypatch.setattr(iptables_builds.host_container, "read_first", slow)
+    monkeypatch.setattr(iptables_builds.host_container, "read_first_in_groups", slow)
     container = agent(root)
     container.__enter__()
     assert rows_of_this_machine() == []
