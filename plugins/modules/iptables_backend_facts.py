@@ -205,7 +205,7 @@ ansible_facts:
               sample: false
             because: {description: Why., type: str, returned: always,
                       sample: both write and read matches in the same form}
-            fault: {description: What is known to be broken in this version for this agent; null where nothing is.,
+            fault: {description: The known fault of this version for this agent; null where none is known.,
                     type: str, returned: always, sample: null}
         containers_left_out: {description: Number of builds and containers that are not listed., type: int,
                               returned: always, sample: 0}

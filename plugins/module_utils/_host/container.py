@@ -55,8 +55,8 @@ def read_first(pid, start_time, paths, limit):
     """Bytes of the first of the absolute `paths` that exists in the root of process `pid`, at most `limit` bytes.
 
     Returns `{"status": ok | absent | denied | timeout | unparsed, "path": path or None, "device": int, "inode": int,
-    "modified": seconds since 1970}` and the bytes; the numbers are 0 and the bytes empty unless the status is ok. A path
-    that exists and is not a regular file ends the search.
+    "modified": seconds since 1970}` and the bytes; the numbers are 0 and the bytes empty unless the status is ok. A
+    path that exists and is not a regular file ends the search.
     """
     return read_first_in_groups(pid, start_time, [paths], limit)[0]
 

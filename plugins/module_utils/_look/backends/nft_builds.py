@@ -143,7 +143,7 @@ def _title(row):
 
 
 def fault_of_iptables(row):
-    """What is known to be broken in an iptables build of a container, by its version and its agent; or None."""
+    """The known fault of an iptables build of a container, by its version and its agent; or None."""
     for pair in PAIRS:
         if pair["tool"] == "iptables" and row["comm"] in pair["agents"] and row["version"] \
                 and _versions.within(row["version"], *pair["reader"]):

@@ -5,9 +5,10 @@
 collection.
 
 `reader`: (since, before) of the program that breaks; `writer`: the same of the program whose rules break it, None where
-it breaks with its own. `agents`: the processes that need what is broken, None for all. `repaired`: (version, processes
-or None for all) of builds that have the fix under an older version; `repaired_on`: the day of the fix, because
-distributions give it to older versions without another number: of a program that was built later it is not known.
+it breaks with its own. `agents`: the processes that need the broken function, None for all. `repaired`: (version,
+processes or None for all) of builds that have the fix under an older version; `repaired_on`: the day of the fix,
+because distributions give it to older versions without another number: of a program that was built later it is not
+known.
 """
 
 _CALICO, _KNFTABLES = ("calico-node", "calico-felix"), ("kube-proxy", "calico-node", "calico-felix")
