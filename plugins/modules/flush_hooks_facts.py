@@ -343,6 +343,10 @@ ansible_facts:
             cleanup_on_exit: {description: CleanupOnExit., type: bool, returned: always, sample: true}
             direct_rules: {description: Direct rules in its file; with any it flushes every table of iptables.,
                            type: int, returned: always, sample: 0}
+            forward: {description: Whether its default zone lets packets between interfaces without a zone pass such as
+                        those of pods; null where that is not known., type: bool, returned: always, sample: true}
+            forward_by: {description: The file of its default zone., type: str, returned: always,
+                         sample: /usr/lib/firewalld/zones/public.xml}
             live: {description: Whether it runs or starts automatically; null where it is not known., type: bool,
                    returned: always, sample: false}
             live_because: {description: Why., type: str, returned: always,
@@ -357,6 +361,12 @@ ansible_facts:
                               returned: always, sample: false}
             ipv6: {description: IPV6; without it ufw replaces the filter table of IPv6., type: bool, returned: always,
                    sample: true}
+            forward_policy: {description: DEFAULT_FORWARD_POLICY; null where it is not set., type: str, returned: always,
+                             sample: DROP}
+            forward_by: {description: The line that sets it., type: str, returned: always,
+                         sample: /etc/default/ufw:3}
+            routes: {description: Whether a rule of ufw accepts forwarded packets of pods., type: bool, returned: always,
+                     sample: false}
             live: {description: Whether its unit runs or starts automatically; null where it is not known., type: bool,
                    returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: ufw.service is active}

@@ -6,18 +6,33 @@
 `read` is a function: it returns the text of a file, None if the file does not exist or is not readable.
 """
 
+import posixpath
 import re
 
 from .services import DIRECT, FIREWALLD, UFW_SETTINGS, settings_of, value_of
 
+# Rules of ufw that accept forwarded packets; those for replies, ICMP and single ports do not let pods pass (ufw
+# conf/before.rules, src/backend_iptables.py).
+_FORWARDED = re.compile(r"^-[AI] (?:FORWARD|ufw6?-(?:before|user|after)-forward) (.*)-j ACCEPT\b", re.MULTILINE)
+_LIMITED = re.compile(r"--(?:ct)?state (?!\S*NEW)|-p (?:ipv6-)?icmp|--[sd]?ports? ")
+_UFW_RULES = tuple("/etc/ufw/%s%s.rules" % (name, six) for name in ("before", "user", "after") for six in ("", "6"))
+_FORWARD = "DEFAULT_FORWARD_POLICY"
+_ZONES = ("/etc/firewalld/zones", "/usr/lib/firewalld/zones")
+_POLICIES = "/etc/firewalld/policies"
+_PASSES = re.compile(r"<(?:forward|masquerade)\b|<zone\b[^>]*\btarget=\"ACCEPT\"")
+_MEMBERS = re.compile(r"<(?:source|interface)\b")
 
-def firewalld_settings(read):
-    """The settings of firewalld as the section reports them, or None if it is not installed."""
+
+def firewalld_settings(read, names=lambda folder: ()):
+    """The settings of firewalld as the section reports them, or None if it is not installed; `names(folder)` are the
+    names of the files in a folder."""
     text = read(FIREWALLD)
     if text is None:
         return None
     settings = settings_of(text)
+    forward, forward_by = _zone_forwards(settings.get("DefaultZone", ("", 0))[0] or "public", read, names)
     return {
+        "forward": forward, "forward_by": forward_by,
         "backend": settings.get("FirewallBackend", ("nftables", 0))[0].lower(), "flush_all_on_reload": _is_on(
             settings, "FlushAllOnReload"), "cleanup_on_exit": _is_on(settings, "CleanupOnExit"),
         "direct_rules": len(re.findall(r"<(?:rule|chain|passthrough)\b", read(DIRECT) or "")),
@@ -28,14 +43,38 @@ def _is_on(settings, name):
     return settings.get(name, ("yes", 0))[0].lower() not in ("no", "false")
 
 
+def _zone_forwards(zone, read, names):
+    """(whether packets between two interfaces without a zone, such as those of pods, pass; the file of the default
+    zone). None where other zones or policies of the site may let them pass."""
+    name = zone + ".xml"
+    path = next((found for found in (posixpath.join(folder, name) for folder in _ZONES) if read(found) is not None),
+                None)
+    if path is None:
+        return None, None
+    if _PASSES.search(_without_comments(read(path))):
+        return True, path
+    own = [_without_comments(read(posixpath.join(_ZONES[0], other)) or "") for other in names(_ZONES[0])
+           if other != name]
+    return None if names(_POLICIES) or any(map(_MEMBERS.search, own)) else False, path
+
+
+def _without_comments(text):
+    return re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+
+
 def ufw_settings(read):
     """The settings of ufw as the section reports them, or None if it is not installed."""
     if read(UFW_SETTINGS[0]) is None:
         return None
-    settings = {}
+    settings, forward_by = {}, None
     for path in UFW_SETTINGS:
-        settings.update(settings_of(read(path)))
-    return {"enabled": value_of(settings, "ENABLED").lower() == "yes",
+        found = settings_of(read(path))
+        settings.update(found)
+        if _FORWARD in found:
+            forward_by = "%s:%d" % (path, found[_FORWARD][1])
+    routes = any(not _LIMITED.search(matches) for path in _UFW_RULES for matches in _FORWARDED.findall(read(path) or ""))
+    return {"forward_policy": value_of(settings, _FORWARD).upper() or None, "forward_by": forward_by, "routes": routes,
+            "enabled": value_of(settings, "ENABLED").lower() == "yes",
             "manage_builtins": value_of(settings, "MANAGE_BUILTINS") == "yes",
             "ipv6": value_of(settings, "IPV6").lower() == "yes"}
 

@@ -267,16 +267,19 @@ class _Look:
 
     def _firewalld(self):
         from ..._script.service_settings import firewalld_settings
-        settings = firewalld_settings(self._saved.text)
-        if settings is not None:
-            settings["live"], settings["live_because"] = self.units.runs("firewalld.service")
-        return settings
+        return self._with_live(firewalld_settings(self._saved.text, lambda folder: self.host.list_dir(folder)[1]),
+                               "firewalld.service")
 
     def _ufw(self):
         from ..._script.service_settings import ufw_settings
-        settings = ufw_settings(self._saved.text)
+        return self._with_live(ufw_settings(self._saved.text), "ufw.service")
+
+    def _with_live(self, settings, name):
+        """The settings of a service, and whether it starts: a bundle may hold them without the unit."""
         if settings is not None:
-            settings["live"], settings["live_because"] = self.units.runs("ufw.service")
+            held = self.node["place"] != "bundle" or self.units.known(name)
+            settings["live"], settings["live_because"] = (
+                self.units.runs(name) if held else (None, "the bundle does not contain %s" % name))
         return settings
 
 

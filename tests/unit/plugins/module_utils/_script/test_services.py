@@ -82,9 +82,38 @@ def test_settings_that_are_told():
     assert firewalld_settings({"/etc/firewalld/firewalld.conf": "CleanupOnExit=no\n",
                                "/etc/firewalld/direct.xml": "<direct><rule/><chain/></direct>"}.get) == {
                                    "backend": "nftables", "flush_all_on_reload": True, "cleanup_on_exit": False,
-                                   "direct_rules": 2}
+                                   "direct_rules": 2, "forward": None, "forward_by": None}
     assert ufw_settings({"/etc/default/ufw": "IPV6=yes\n", "/etc/ufw/ufw.conf": "ENABLED=yes\n"}.get) == {
-        "enabled": True, "manage_builtins": False, "ipv6": True}
+        "enabled": True, "manage_builtins": False, "ipv6": True, "forward_policy": None, "forward_by": None,
+        "routes": False}
+
+
+@pytest.mark.parametrize("rules, routes", [
+    ("-A ufw-before-forward -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n"
+     "-A ufw-before-forward -p icmp --icmp-type echo-request -j ACCEPT\n-A ufw-before-input -i lo -j ACCEPT\n", False),
+    ("-A ufw-user-forward -p tcp -d 192.0.2.9 --dport 80 -j ACCEPT\n", False),
+    ("-A ufw-user-forward -s 10.244.0.0/16 -j ACCEPT\n", True), ("-A ufw6-user-forward -j ACCEPT\n", True)])
+def test_routes_of_ufw(rules, routes):
+    found = ufw_settings({"/etc/default/ufw": "IPV6=yes\nDEFAULT_FORWARD_POLICY=\"drop\"\n",
+                          "/etc/ufw/before.rules": rules}.get)
+    assert (found["forward_policy"], found["forward_by"], found["routes"]) == ("DROP", "/etc/default/ufw:2", routes)
+
+
+@pytest.mark.parametrize("files, forward", [
+    ({"/usr/lib/firewalld/zones/public.xml": "<zone>\n<service name=\"ssh\"/>\n</zone>"}, False),
+    ({"/usr/lib/firewalld/zones/public.xml": "<zone><forward/></zone>"}, True),
+    ({"/usr/lib/firewalld/zones/public.xml": "<zone><!-- <forward/> --></zone>"}, False),
+    ({"/usr/lib/firewalld/zones/public.xml": "<zone><forward/></zone>",
+      "/etc/firewalld/zones/public.xml": "<zone></zone>"}, False),
+    ({"/etc/firewalld/zones/public.xml": "<zone target=\"ACCEPT\"></zone>"}, True),
+    ({"/etc/firewalld/zones/public.xml": "<zone></zone>",
+      "/etc/firewalld/zones/trusted.xml": "<zone target=\"ACCEPT\"><source address=\"10.244.0.0/16\"/></zone>"}, None),
+    ({}, None)])
+def test_zones_of_firewalld(files, forward):
+    texts = dict(files, **{"/etc/firewalld/firewalld.conf": "DefaultZone=public\n"})
+    found = firewalld_settings(texts.get, lambda folder: [path.rpartition("/")[2] for path in texts
+                                                          if path.rpartition("/")[0] == folder])
+    assert found["forward"] is forward
 
 
 def test_who_saves():
