@@ -10,6 +10,8 @@ from ._errors import BadInput
 
 # Status of evidence that a support bundle does not hold: nothing is known about it.
 UNCOLLECTED = "uncollected"
+# Stands for the release of the kernel of a bundle that does not contain it.
+UNKNOWN_RELEASE = "unknown"
 # Files that the layout of a bundle adds to the tree: outputs of commands, rules in any form, folders collected as a
 # whole, and what was recognised.
 BUNDLE_FOLDER = "/.kubenode-bundle"

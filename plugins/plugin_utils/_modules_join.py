@@ -24,7 +24,9 @@ def joined(section):
             continue
         full = dict(_EMPTY, **row)
         full["release"] = section.get("judged_release") or "the kernel"
-        full["next_release"] = (section.get("next_boot") or {}).get("release") or "the next kernel"
+        release = (section.get("next_boot") or {}).get("release")
+        # A bundle without the release of its kernel has a word in its place.
+        full["next_release"] = "the next kernel" if release in (None, _names.UNKNOWN_RELEASE) else release
         full["blocked_by"] = _places(full["blocks"], "blocks")
         full["blocked_unclear_by"] = _places(full["blocks"], "unclear")
         full["evidence_next_boot"] = next(

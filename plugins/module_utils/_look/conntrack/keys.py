@@ -25,6 +25,15 @@ _OF_INTERFACE = "net/ipv4/conf/%s/rp_filter"
 _LIMIT_FIELDS = "conntrack.maxPerCore and conntrack.min"
 
 
+def _is_early(row):
+    """Whether a module is in the kernel when sysctl.d is applied, None where that is not known. What is listed for the
+    boot is, also where the modules of the kernel that boots next were not seen: whether that kernel has it is a matter
+    of the module."""
+    if row.get("at_boot") == "unknown" and row["state_next_boot"] == "unknown" and row["persisted"]:
+        return None if row["blocks"] else True
+    return _EARLY.get(row.get("at_boot"))
+
+
 class Setting:
     """What the predicted values depend on: `live`, `modules` ({name: row of node_kernel_modules}), `loader`,
     `memory_bytes`, `release`, `hashsize` and, of kube-proxy, `limit` (a Wish), `numbers` ({field: Wish}), `by` and
@@ -78,7 +87,7 @@ class Keys:
 
     def _take(self, key):
         status, now = self._read(key.key) if self._setting.live else (ABSENT, None)
-        early = True if key.module is None else _EARLY.get((self._setting.modules.get(key.module) or {}).get("at_boot"))
+        early = True if key.module is None else _is_early(self._setting.modules.get(key.module) or {})
         assignment = self._boot.assignment(*names_of(key.key))
         boot, unread = self._predicted(key, early, assignment, now)
         final = self._final(key, boot)

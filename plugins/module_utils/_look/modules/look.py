@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One look at the modules of a tree, for the section and for the plan to load them. PRIVATE to the collection."""
 
-from ... import _errors
+from ... import _errors, _module_data
 from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
-from ..._names import UNCOLLECTED
+from ..._names import UNCOLLECTED, UNKNOWN_RELEASE
 from ..._parse.kernel.kernel_cmdline import parse_kernel_cmdline
 from ..._parse.proc.modules import parse_proc_modules
 from ..host.kernels import Kernel, chosen_releases, configured_releases, installed_releases
@@ -24,6 +24,7 @@ class Look:
     def __init__(self, host, node, kernel=None):
         self.host = host
         self.live = node["place"] in WITH_KERNEL
+        self.bundle = node["place"] == BUNDLE
         self.system = node["os"]
         self.collected = {}
         running = (node["kernel_release"] or _no_release(host, node)) if self.live else None
@@ -117,6 +118,9 @@ class Look:
             after = modules_state.resolve(kernel, name, None, self.system)
             if kernel.running and after.state not in modules_state.AVAILABLE and own.state == modules_state.BUILTIN:
                 after = own
+            elif kernel.running and not kernel.collected and own.cause == "proc_modules":
+                # Its files were not collected, but a loaded module has one.
+                after = modules_state.Verdict(own.module, modules_state.LOADABLE, own.cause, own.evidence)
         spellings = {name, own.module, after.module} - {None}
         by = [place for spelling in sorted(spellings) for place in self.boot.names.get(spelling, [])]
         listed = None if self.collected["modules_load"] in (DENIED, UNPARSED, UNCOLLECTED) and not by else bool(by)
@@ -143,7 +147,7 @@ class Look:
                                   for block in at_boot[:2] if block.effect == at_boot[0].effect))
             if self.boot.service == "masked":
                 return "on_demand", "listed, but %s is masked" % boot.UNIT
-            if self.boot.loader == "unknown":
+            if self.boot.loader == "unknown" and not self.bundle:
                 return "unknown", "listed, but nothing in the tree reads modules-load.d"
             return "loaded", "%s:%d" % (by[0]["file"],
                                         by[0]["line"]) if by else "needed by %s, which is listed" % pulled_by
@@ -159,6 +163,10 @@ class Look:
 
     def _pulled_by(self, kernel, module):
         """A module that is listed for the boot and hard-depends on `module`, or None."""
+        if not kernel.collected:
+            # Without the index, what cannot load without the module shows that it is needed.
+            return next((name for name in sorted(self.boot.names)
+                         if name.startswith(_module_data.PROVEN_BY.get(module, ()))), None)
         if kernel.release not in self.boot_closures:
             pulled = {}
             for listed in sorted(self.boot.names):
@@ -175,7 +183,7 @@ def _no_release(host, node):
     """A name in place of the release of a bundle that does not contain it but has evidence for any kernel of the node,
     or None."""
     paths = ("/proc/modules", "/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
-    return "unknown" if node["place"] == BUNDLE and any(host.exists(path) for path in paths) else None
+    return UNKNOWN_RELEASE if node["place"] == BUNDLE and any(host.exists(path) for path in paths) else None
 
 
 def _at_next_boot(blocks):
