@@ -14,7 +14,7 @@ from ..module_utils._parse.iptables.dump_forms import read_forms
 from ..module_utils._parse.kube.pod_log_names import AGENTS
 from ..module_utils._parse.logs.line import parse_line
 from ..module_utils._parse.logs.newest import Newest
-from ..module_utils._parse.yaml.parse_yaml import item as value_of, parse_yaml
+from ..module_utils._parse.yaml.parse_yaml import LIST, MAP, SCALAR, item as value_of, parse_yaml
 from . import _bundle_plain, _diagnose
 
 # The kind is decided from this many bytes at the beginning.
@@ -30,7 +30,7 @@ _SYSTEM = re.compile(
     r"NetworkManager|networkd-dispatcher"
     r"|iptables|sysconfig|nftables|ufw|firewalld|cloud|cni/net\.d|alternatives|conf\.d|udev|logrotate|apt|dnf|dpkg|"
     r"local\.d|runlevels|if-|dhcp/dhclient-)"
-    r"[^\0]*|etc/(?:sysctl\.conf|modules|os-release|debian_version|rc\.local|(?:ana)?crontab|nftables\.conf|ethertypes)"
+    r"[^\0]*|etc/(?:sysctl\.conf|modules|os-release|debian_version|default/ufw|rc\.local|(?:ana)?crontab|nftables\.conf|ethertypes)"
     r"|proc/(?:modules|cmdline|meminfo|stat|uptime|version|config\.gz|sys/.+|net/.+)|sys/(?:module|kernel/slab/nf_"
     r"conntrack)/.+"
     r"|boot/(?:config-.+|loader/.+|grub2?/.+)|(?:usr/)?lib/modules/.+"
@@ -63,6 +63,7 @@ _SHAPES = (
     ("script", re.compile(r"\A#! ?/\S*(?:sh|env)\b")),
 )
 _PROXY_KIND = "KubeProxyConfiguration"
+_KIND_LINE = re.compile(r"^kind: *KubeProxyConfiguration\s*$", re.MULTILINE)
 _CUT_KIND = re.compile(r"[{,]\s*[\"']?kind[\"']?\s*:\s*[\"']?KubeProxyConfiguration\b")
 _SYSCTL = re.compile(r"^-?(?:net|kernel|vm|fs|user|dev|abi|debug)[./][\w./*-]+ ?= ?", re.MULTILINE)
 _MODPROBE = re.compile(r"^(?:blacklist \S+|install \S+ /\S|options \S+ \w+=|softdep \S+ (?:pre|post):)", re.MULTILINE)
@@ -202,20 +203,30 @@ def kind_of(item):
         return "kernel_config", None
     kind = next((kind for kind, shape in _SHAPES[:9] if shape.search(head)), None)
     # Scripts first: a script may write a KubeProxyConfiguration.
-    kind = kind or _is_script(head, name) or ("kube_proxy" if _is_kube_proxy_config(item.data) else None)
+    kind = kind or _is_script(head, name) or ("kube_proxy" if kube_proxy_config(item.data) else None)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
                                                 if _KERNEL_LINE.search(head) else None), None
 
 
-def _is_kube_proxy_config(data):
-    """Whether it is a KubeProxyConfiguration, or would be one if it were not damaged."""
+def kube_proxy_config(data):
+    """The text of a KubeProxyConfiguration, or of what would be one if it were not damaged; that of a ConfigMap is in
+    one of its values. None for any other text."""
     if _PROXY_KIND.encode("ascii") not in data[:_HEAD]:
-        return False
+        return None
     text = data[:_HEAD].decode("utf-8", "replace")
     documents = parse_yaml(text)
     # parse_yaml returns the readable part of a damaged block, and nothing of damaged brackets (flow style).
-    return (any(value_of(document.root, "kind").value == _PROXY_KIND for document in documents)
-            or any(document.problem for document in documents) and bool(_CUT_KIND.search(text)))
+    if (any(value_of(document.root, "kind").value == _PROXY_KIND for document in documents)
+            or any(document.problem for document in documents) and _CUT_KIND.search(text)):
+        return data
+    for document in documents:
+        items = value_of(document.root, "items")
+        for resource in [document.root] + (items.value if items.kind == LIST else []):
+            held = value_of(resource, "data")
+            for _key, value in held.value if held.kind == MAP else ():
+                if value.kind == SCALAR and _KIND_LINE.search(value.value):
+                    return value.value.encode("utf-8", "surrogateescape")
+    return None
 
 
 def _is_script(head, name):

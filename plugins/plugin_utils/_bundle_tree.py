@@ -254,8 +254,8 @@ class _Tree:
         self.put("/proc/net/ip_vs", _bundle_texts.ip_vs(_text(item)))
 
     def take_kube_proxy(self, item, _path):
-        """A configuration of kube-proxy."""
-        self.put("/var/lib/kube-proxy/config.conf", item.data)
+        """A configuration of kube-proxy, or a ConfigMap with one."""
+        self.put("/var/lib/kube-proxy/config.conf", _bundle_kinds.kube_proxy_config(item.data) or item.data)
 
     def take_kube_proxy_metrics(self, item, _path):
         """The answer of /metrics of kube-proxy."""

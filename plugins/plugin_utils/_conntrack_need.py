@@ -119,6 +119,14 @@ def _turned_off(section, key):
     return any(row["key"] == dotted(key) and row["assigned"] == 0 and row["now"] is None for row in section["sysctls"])
 
 
+def _are_dual(evidence, values, facts):
+    """Whether pods of this node have IPv6 addresses by the range of pods. Before a network plugin is there, no pod has
+    one yet."""
+    ranges = values["pod_ranges"] or (evidence.get("node_kube_proxy") or {}).get("cluster_cidr") or ()
+    there = facts["cni"] != "none" or (evidence.get("node_host") or {}).get("place") == "bundle"
+    return there and any(":" in block for block in ranges)
+
+
 def _wanted(section, evidence, values, facts):
     """[(key, why it must be 1)]."""
     families = facts["ip_families"]
@@ -129,6 +137,9 @@ def _wanted(section, evidence, values, facts):
     leased = any(row["used"] and row["family"] == "ipv6" and row["leased"] for row in cni.get("host_local") or [])
     if "ipv6" in families and (values["ip_families"] != "auto" or leased):
         wanted.append((FORWARD_6, forward))
+    elif "ipv6" in families and not cni.get("host_local") and _are_dual(evidence, values, facts):
+        # Where addresses of pods are given by host-local, its ranges show their families.
+        wanted.append((FORWARD_6, "pods have IPv6 addresses (range of pods), which need it to reach other nodes"))
     elif "ipv6" in families and facts["families_unsure"] and _turned_off(section, FORWARD_6):
         # A line turns it off, and no other evidence of IPv6 was collected.
         wanted.append((FORWARD_6, "pods with IPv6 addresses need it to reach other nodes"))

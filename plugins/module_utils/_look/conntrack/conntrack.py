@@ -113,7 +113,8 @@ def _fill_requested(host, live, section, options, rows, bundle):
 
 def _of_kube_proxy(section, kubelet_version, cpus):
     """The fields of `Setting` about kube-proxy, and `described`, their form in the evidence."""
-    if not section["running"]:
+    # Of a bundle the settings may be known, and whether it runs is not.
+    if not section["running"] and section["conntrack"] is None:
         unknown = section["running"] is None
         wish = proxy.Wish(None, proxy.UNKNOWN, False) if unknown else proxy.NOTHING
         return {"limit": wish, "numbers": {}, "by": "kube-proxy", "forwards": False, "described": None}

@@ -75,6 +75,7 @@ def _of_bundle(host, section):
     section["collected"]["config"] = OK if config else UNPARSED if text.ok else ABSENT
     if config:
         _set_mode(section, config["mode"], "mode in %s" % BUNDLE_CONFIG, config["scheduler"])
+        section.update(settings_of_process((), BUNDLE_CONFIG, config))
     section["collected"].update(dict.fromkeys(_OF_RUNNING, UNCOLLECTED))
     held = {name: "%s/%s" % (BUNDLE_ANSWERS, name) for name in host.list_dir(BUNDLE_ANSWERS)[1]}
     if held:
