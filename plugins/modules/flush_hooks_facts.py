@@ -361,12 +361,12 @@ ansible_facts:
                               returned: always, sample: false}
             ipv6: {description: IPV6; without it ufw replaces the filter table of IPv6., type: bool, returned: always,
                    sample: true}
-            forward_policy: {description: DEFAULT_FORWARD_POLICY; null where it is not set., type: str, returned: always,
-                             sample: DROP}
+            forward_policy: {description: DEFAULT_FORWARD_POLICY; null where it is not set., type: str,
+                             returned: always, sample: DROP}
             forward_by: {description: The line that sets it., type: str, returned: always,
                          sample: /etc/default/ufw:3}
-            routes: {description: Whether a rule of ufw accepts forwarded packets of pods., type: bool, returned: always,
-                     sample: false}
+            routes: {description: Whether a rule of ufw accepts forwarded packets of pods., type: bool,
+                     returned: always, sample: false}
             live: {description: Whether its unit runs or starts automatically; null where it is not known., type: bool,
                    returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: ufw.service is active}

@@ -72,7 +72,8 @@ def ufw_settings(read):
         settings.update(found)
         if _FORWARD in found:
             forward_by = "%s:%d" % (path, found[_FORWARD][1])
-    routes = any(not _LIMITED.search(matches) for path in _UFW_RULES for matches in _FORWARDED.findall(read(path) or ""))
+    routes = any(not _LIMITED.search(matches) for path in _UFW_RULES
+                 for matches in _FORWARDED.findall(read(path) or ""))
     return {"forward_policy": value_of(settings, _FORWARD).upper() or None, "forward_by": forward_by, "routes": routes,
             "enabled": value_of(settings, "ENABLED").lower() == "yes",
             "manage_builtins": value_of(settings, "MANAGE_BUILTINS") == "yes",
