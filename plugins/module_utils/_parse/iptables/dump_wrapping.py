@@ -22,7 +22,8 @@ _START = re.compile(_RULES)
 _ESCAPED = re.compile(r"\\{1,4}(?:r\\{1,4})?n|#012")
 _MANY = re.compile(r"(?:\\n|#012)\s*%s" % _RULES)
 _PLAIN = ((re.compile(r'\\{1,4}"'), '"'), (re.compile(r"\\{1,4}t|#011"), "\t"))
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+# A fence of Markdown, or a tag of HTML alone in its line.
+_FENCE = re.compile(r"\s*(?:```|~~~|</?(?:details|summary|pre|code|p|br|blockquote)\b[^<>]{0,99}>\s*\Z)")
 
 
 def unwrapped(text):

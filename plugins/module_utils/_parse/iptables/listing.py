@@ -15,6 +15,7 @@ prints no interfaces, so a verdict that seems to apply to every packet may apply
 import re
 
 from .fragment_table import ALL_BUILT_IN, is_whole, table_of_chains, table_of_rule
+from .listing_names import PORT, address_of, ports_of
 from .save_lines import LINE_LIMIT
 from .save_text import SaveText
 
@@ -42,8 +43,8 @@ def _negated(option, value):
 
 def _ports(found):
     protocol, options = found.group(1), []
-    for side, mark, ports in re.findall(r"([sd])pts?:(!?)(\d+(?::\d+)?)", found.group(2)):
-        options.append("%s--%sport %s" % ("! " if mark else "", side, ports))
+    for side, mark, ports in re.findall(r"([sd])pts?:(!?)(\S+)", found.group(2)):
+        options.append("%s--%sport %s" % ("! " if mark else "", side, ports_of(ports)))
     return "-m %s %s" % (protocol, " ".join(options))
 
 
@@ -67,12 +68,12 @@ def _recent(found):
 # a fixed text.
 _PHRASES = (
     (r"/\* (.*?) \*/", lambda found: '-m comment --comment "%s"' % re.sub(r'(["\\])', r"\\\1", found.group(1))),
-    (r"(tcp|udp|sctp|dccp|udplite)((?: [sd]pts?:!?\d+(?::\d+)?)+)", _ports),
+    (r"(tcp|udp|sctp|dccp|udplite)((?: [sd]pts?:!?%s(?::%s)?(?= |\Z))+)" % (PORT, PORT), _ports),
     (r"(tcp|udp|sctp)(?= |\Z)", r"-m \1"),
     (r"(tcp )?flags:(!?)(\S+)/(\S+)",
      lambda found: "-m tcp %s--tcp-flags %s %s" % ("! " if found.group(2) else "", found.group(3), found.group(4))),
-    (r"multiport ([sd]?ports) (!?)(\S+)",
-     lambda found: "-m multiport %s--%s %s" % ("! " if found.group(2) else "", found.group(1), found.group(3))),
+    (r"multiport ([sd]?ports) (!?)(\S+)", lambda found: "-m multiport %s--%s %s" % (
+        "! " if found.group(2) else "", found.group(1), ports_of(found.group(3)))),
     (r"(! )?ctstate (\S+)", r"-m conntrack \1--ctstate \2"),
     (r"(! )?ctstatus (\S+)", r"-m conntrack \1--ctstatus \2"),
     (r"(! )?state (\S+)", r"-m state \1--state \2"),
@@ -200,7 +201,7 @@ class _Row:
             value, rest = _word(rest)
             if not value:
                 raise _Unprinted(line)
-            places.append((option, value))
+            places.append((option, address_of(value) if option in ("-s", "-d") else value))
         self.everywhere = [value for option, value in places if option in ("-s", "-d")]
         self.options = _options(places) + ([self.protocol] if self.protocol else [])
         self.phrases, self.matches, self.arguments, self.goto = [], list(self.options), [], False

@@ -35,6 +35,8 @@ _BALANCING = SERVICE_CHAINS + ("KUBE-XLB-",)
 _NAME_LIMIT = 143
 # The kernel keeps a probability as a 31 bit number.
 _TOLERANCE = 1e-8
+# Digits of a probability that kube-proxy up to 1.16 writes; the later ones write ten.
+_OLD_DIGITS = 5
 
 
 def list_services(rule_set):
@@ -163,10 +165,15 @@ def _fault_of(chances):
         left = len(chances) - index
         if left == 1 and chance is not None:
             return "the last of %d rules has probability %.11f, so %s" % (len(chances), chance, _effect(chances))
-        if left > 1 and (chance is None or abs(chance - 1.0 / left) > _TOLERANCE):
+        if left > 1 and (chance is None or not _is_share(chance, left)):
             return "rule %d of %d should have probability %.11f and has %s: %s" % (
                 index + 1, len(chances), 1.0 / left, "none" if chance is None else "%.11f" % chance, _effect(chances))
     return None
+
+
+def _is_share(chance, left):
+    """Whether a probability is 1/left, with all digits or with those of old releases."""
+    return abs(chance - 1.0 / left) <= _TOLERANCE or abs(chance - round(1.0 / left, _OLD_DIGITS)) <= _TOLERANCE
 
 
 def _effect(chances):
