@@ -104,7 +104,7 @@ class ActionModule(LookingAction):
                                                                   task_vars.get("ansible_facts") or {}))
         checks = _selection.chosen_checks(arguments["sections"], arguments.get("checks"), arguments.get("skip"),
                                           self._policy.checks)
-        with _bundle.opened(arguments.get("bundle")) as tree:
+        with _bundle.opened(arguments.get("bundle"), self._policy.values) as tree:
             looked = self._settled(dict(arguments, **tree), checks, task_vars)
         facts = self.judged(looked, checks, self._policy, task_vars, task_vars.get("ansible_facts"),
                             with_evidence=arguments.get("evidence", False))

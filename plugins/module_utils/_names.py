@@ -23,6 +23,8 @@ BUNDLE_LOGS, BUNDLE_LOG_NAMES = BUNDLE_FOLDER + "/logs", BUNDLE_FOLDER + "/log-n
 # Target of the link that stands for a file which the bundle has and which was not read. No file system has such a name,
 # so that reading it fails for root, too.
 BUNDLE_UNREAD = "unread" + "-" * 250
+# What variables of node_policy set: the mode and the version of kube-proxy.
+BUNDLE_DECLARED = BUNDLE_FOLDER + "/declared.json"
 BUNDLE_WHOLE, BUNDLE_RECORD = BUNDLE_FOLDER + "/whole", BUNDLE_FOLDER + "/record.json"
 
 # depmod and kmod strip exactly these (kmod shared/util.c); kernels compress with one of the three.

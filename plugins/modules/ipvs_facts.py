@@ -114,6 +114,12 @@ ansible_facts:
               type: int
               returned: always
               sample: 0
+            missing_examples:
+              description: At most five of them.
+              type: list
+              elements: str
+              returned: always
+              sample: []
         ipsets:
           description: Sets of kube-proxy by name. Empty where the node has no program C(ipset) of its own.
           type: list

@@ -23,6 +23,7 @@ _DAMAGED = ("denied", "timeout", "unparsed")
 _ALL = "all"
 # The section whose rows are files of the bundle.
 _FOUND = "node_flush_hooks"
+_DECLARED = ("proxy_mode", "kubernetes_version")
 _LACKING = "the bundle lacks the evidence"
 
 
@@ -40,9 +41,12 @@ def check(arguments, transport):
 
 
 @contextlib.contextmanager
-def opened(bundle):
+def opened(bundle, settings=None):
     """`{"root", "place"}` of the tree of a bundle, which exists only within this context; `{}` without a bundle. Raises
-    BadInput."""
+    BadInput.
+
+    `settings`: values of node_policy, of which the bundle gets those that its files may not show.
+    """
     if bundle is None:
         yield {}
         return
@@ -51,7 +55,8 @@ def opened(bundle):
     with _ended_by_signals(), contextlib.ExitStack() as stack:
         try:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kubenode-netfilter-"))
-            _bundle_tree.lay_out(bundle, folder)
+            _bundle_tree.lay_out(bundle, folder, {
+                name: settings[name] for name in _DECLARED if (settings or {}).get(name, "auto") != "auto"})
         except OSError as error:
             raise BadInput("bundle %s could not be unpacked in the temporary folder %s: %s; free space there, or set "
                            "TMPDIR to another folder" % (bundle, tempfile.tempdir or "/tmp", error.strerror)

@@ -58,7 +58,10 @@ _SHAPES = (
     ("conntrack", re.compile(r"^cpu=\d+\s.*\b(?:insert_failed|drop)=\d", re.MULTILINE)),
     ("alternatives", re.compile(r"\A\S+ - (?:auto|manual) mode|^\s*link currently points to /", re.MULTILINE)),
     ("ipset", re.compile(r"^create \S+ (?:hash|bitmap|list):\S+", re.MULTILINE)),
-    ("ipvs", re.compile(r"^-A -[tuf] \S+|^-A --sctp-service ", re.MULTILINE)),
+    ("ipvs", re.compile(
+        r"^-A -[tuf] \S+|^-A --sctp-service |^Prot LocalAddress:Port Scheduler Flags", re.MULTILINE)),
+    ("addresses", re.compile(
+        r"^\d+: [\w.@-]{1,40}: <[A-Z0-9_,-]*> mtu \d|^\d+: [\w.-]{1,15} +inet6? [0-9a-f.:]+/\d", re.MULTILINE)),
     ("uname", re.compile(r"\ALinux \S+ \d+\.\d+\S* .*\n?\Z")),
     ("unit", re.compile(r"^\[(?:Service|Timer|Socket|Path)\]\s*$", re.MULTILINE)),
     ("script", re.compile(r"\A#! ?/\S*(?:sh|env)\b")),
@@ -127,6 +130,12 @@ def _may_be_log(item):
     return not _OF_PODS.search(item.path) or any(name in re.split(r"[/_]", item.path) for name in AGENTS)
 
 
+def is_session(item):
+    """Whether a text is what somebody copied from a terminal: evidence, even where no form is known in it."""
+    return (item.link is None and not is_secret(item.path)
+            and any(_bundle_plain.is_border(line[:_LINE]) for line in _head(item.data).split("\n")))
+
+
 def taken(item):
     """([(item, kind, path)] of what a file is, the item if it is a log or None). A pasted session has the outputs of
     several commands. What a log prints is evidence of the log alone, and no rule of the node."""
@@ -148,7 +157,8 @@ def taken(item):
             found.append((part, kind, path))
     rules = _rules_of(item, logged) if has_rules else None
     found += [(rules, "rules", None)] if rules else []
-    if not logged and (parts or not rules) and all(kind in ("kernel_log", "rules") for _part, kind, _path in found):
+    kinds = {kind for _part, kind, _path in found}
+    if not logged and (not kinds.intersection(_CODE) if parts else not rules and kinds <= {"kernel_log", "rules"}):
         logged = _may_be_log(item) and "sos_commands/" not in item.path and _has_cause(log.data)
     return found, log if logged else None
 
@@ -185,7 +195,7 @@ def _has_cause(data):
 def kind_of(item):
     """(kind, path of the tree it keeps or None): one of `system` (a file that keeps its path), `rules`, `lsmod`,
     `kernel_config`, `sysctl` (running values), `sysctl_conf`, `modprobe_conf`, `modules_load`, `kernel_log`,
-    `conntrack`, `alternatives`, `ipset`, `ipvs`, `kube_proxy`, `kube_proxy_metrics`, `kube_proxy_healthz`, `uname`,
+    `conntrack`, `alternatives`, `ipset`, `ipvs`, `addresses`, `kube_proxy`, `kube_proxy_metrics`, `kube_proxy_healthz`, `uname`,
     `unit`, `script`, or None for an unknown file."""
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > PATH_LIMIT or is_secret(item.path):
@@ -202,7 +212,7 @@ def kind_of(item):
         return None, None
     if name.startswith("config-") and "CONFIG_" in head:
         return "kernel_config", None
-    kind = next((kind for kind, shape in _SHAPES[:9] if shape.search(head)), None)
+    kind = next((kind for kind, shape in _SHAPES[:10] if shape.search(head)), None)
     # Scripts first: a script may write a KubeProxyConfiguration.
     kind = kind or _is_script(head, name) or ("kube_proxy" if kube_proxy_config(item.data) else None)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
@@ -232,9 +242,9 @@ def kube_proxy_config(data):
 
 def _is_script(head, name):
     """`unit`, `script` or None. A script may contain rules, but these are not the rules of the kernel."""
-    if name.endswith((".service", ".timer", ".socket", ".path", ".conf")) and _SHAPES[9][1].search(head):
+    if name.endswith((".service", ".timer", ".socket", ".path", ".conf")) and _SHAPES[10][1].search(head):
         return "unit"
-    return "script" if _SHAPES[10][1].search(head) else None
+    return "script" if _SHAPES[11][1].search(head) else None
 
 
 def _of_settings(name, head):

@@ -7,11 +7,21 @@ import ipaddress
 import json
 import re
 
+from ..module_utils import _names
+
 _LSMOD = re.compile(r"^(\S+)[ \t]+(\d+)[ \t]+(-?\d+)(?:[ \t]+(\S*))?[ \t]*$", re.MULTILINE)
 _COUNTER = re.compile(r"(\w+)=(\d+)")
 _SYSCTL = re.compile(r"^([a-z][\w./-]{2,200}) = ?(.*)$", re.MULTILINE)
 _SERVICE = re.compile(r"-A -([tu]|-sctp-service|f) (\S+)(?: -s (\S+))?")
 _REAL = re.compile(r"-a -([tu]|-sctp-service|f) (\S+) -r (\S+) (?:-(g|m|i) )?(?:-w (\d+))?")
+_HEADING = ["IP Virtual Server version 1.2.1 (size=4096)", "Prot LocalAddress:Port Scheduler Flags",
+            "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn"]
+_LISTED = re.compile(r"^Prot LocalAddress:Port Scheduler Flags", re.MULTILINE)
+_SERVER_LINE = re.compile(r"(?:\s*(->)\s+(?!RemoteAddress)|(TCP|UDP|SCTP|FWM)\s+)(\S+)\s*(.*)")
+_IN_FILE = re.compile(r"(?:[0-9A-F]{8}|\[[0-9a-f:]{39}\]):[0-9A-F]{4}\Z")
+_DEVICE = re.compile(r"\d+: ([\w.-]{1,15})(?:@[\w.-]+)?(?::| ) ")
+_DEVICE_ADDRESS = re.compile(r"\s(inet6?) ([0-9a-f.:]{2,45})/(\d{1,3})\b")
+_DUMMY, _OF_LINK, _OF_POD = "kube-ipvs0", " mode ", re.compile(r"^\d+: eth0@if\d", re.MULTILINE)
 _SET = re.compile(r"^create (\S+) (\S+)(?: (.*))?$", re.MULTILINE)
 _ENTRY = re.compile(r"^add (\S+) ", re.MULTILINE)
 _KERNEL_LINE = re.compile(r"(?:(?:<\d+>)?\[[^\]]{5,40}\] .*|.{0,300}? kernel: (.*)|nf_conntrack: .*)\Z")
@@ -47,10 +57,10 @@ def sysctls(text):
 
 
 def ip_vs(text: str) -> str:
-    """/proc/net/ip_vs from the output of ipvsadm -Sn."""
-    lines = ["IP Virtual Server version 1.2.1 (size=4096)", "Prot LocalAddress:Port Scheduler Flags",
-             "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn"]
-    servers = {}
+    """/proc/net/ip_vs from the output of ipvsadm -Sn or -Ln, or from that file itself."""
+    if _LISTED.search(text):
+        return "\n".join(_HEADING + [_of_listing(line) for line in text.splitlines() if _SERVER_LINE.match(line)]) + "\n"
+    lines, servers = list(_HEADING), {}
     for line in text.splitlines():
         service, real = _SERVICE.match(line), _REAL.match(line)
         if service:
@@ -69,6 +79,47 @@ def _virtual(kind, place, scheduler):
         return "FWM  %08X %s" % (int(place), scheduler) if place.isdigit() else None
     hexadecimal = _place(place)
     return "%s  %s %s" % ({"t": "TCP", "u": "UDP"}.get(kind, "SCTP"), hexadecimal, scheduler) if hexadecimal else None
+
+
+def _of_listing(line):
+    """A line of /proc/net/ip_vs from one of ipvsadm -Ln; a name in place of an address stays, and is not read."""
+    arrow, kind, place, rest = _SERVER_LINE.match(line).groups()
+    if kind == "FWM":
+        return "FWM  %08X %s" % (int(place), _scheduler(rest)) if place.isdigit() else line
+    place = place if _IN_FILE.match(place) else _place(place) or place
+    return "  -> %s      %s" % (place, rest) if arrow else "%s  %s %s" % (kind, place, _scheduler(rest))
+
+
+def _scheduler(rest):
+    """The scheduler; the time of `persistent` has no number of jiffies here."""
+    return rest.split()[0] if rest.split() else "-"
+
+
+def addresses(text):
+    """{path: content} from the output of ip addr: all addresses of the node where the loopback interface is among those
+    that it lists; of kube-ipvs0 its own. ip link prints no addresses, and a pod has other ones."""
+    devices, name = {}, None
+    for line in text.splitlines():
+        begun, address = _DEVICE.match(line), _DEVICE_ADDRESS.search(line)
+        name = (None if _OF_LINK in line else begun.group(1)) if begun else name
+        if name:
+            devices.setdefault(name, []).extend([address.groups()] if address else [])
+    found, dummy = {}, devices.get(_DUMMY)
+    if dummy is None and _OF_POD.search(text) or not devices.get("lo", True):
+        return {}
+    if dummy is not None:
+        found[_names.BUNDLE_COMMANDS + "/ip -o addr show dev " + _DUMMY] = "".join(
+            "1: %s    %s %s/%s\n" % ((_DUMMY,) + row) for row in dummy)
+    if dummy is not None or "lo" in devices:
+        found["/proc/net/dev"] = "".join("%s: 0\n" % name for name in devices)
+    if "lo" in devices:
+        rows = [(name,) + row for name, held in devices.items() for row in held]
+        found["/proc/net/fib_trie"] = "Local:\n" + "".join(
+            "  |-- %s\n     /32 host LOCAL\n" % address for _name, kind, address, _length in rows if kind == "inet")
+        found["/proc/net/if_inet6"] = "".join(
+            "%s 01 %02x 00 80 %s\n" % (ipaddress.IPv6Address(address).exploded.replace(":", ""), int(length), name)
+            for name, kind, address, length in rows if kind == "inet6")
+    return found
 
 
 def _place(text):

@@ -37,9 +37,9 @@ _NODE = re.compile(r"(?:^|/)(?:nodes|hosts)/([^/]+)/")
 _MODULE = re.compile(r"\.ko(?:\.(?:gz|xz|zst))?\Z")
 
 
-def lay_out(bundle, folder):
-    """Write the tree of the bundle into the empty `folder`. Raises BadInput if it is not a bundle or contains several
-    nodes."""
+def lay_out(bundle, folder, declared=None):
+    """Write the tree of the bundle into the empty `folder`, with `declared` {name: value} of node_policy. Raises
+    BadInput if it is not a bundle or contains several nodes."""
     tree, nodes, files, recognised = _Tree(pathlib.Path(folder)), set(), 0, 0
     parent = os.getppid()
     for item in _bundle_source.items_of(bundle):
@@ -56,6 +56,7 @@ def lay_out(bundle, folder):
             continue
         kinds, log = _bundle_kinds.taken(item)
         if not kinds and log is None:
+            recognised += _bundle_kinds.is_session(item)
             tree.pass_over(item)
             continue
         recognised += 1
@@ -71,7 +72,7 @@ def lay_out(bundle, folder):
     if not recognised:
         raise BadInput("bundle %s contains no known file, such as rules, lsmod, a kernel configuration or sysctls; "
                        "see docs/bundles.md" % bundle)
-    tree.finish(files, recognised)
+    tree.finish(files, recognised, declared or {})
 
 
 class _Tree:
@@ -250,8 +251,13 @@ class _Tree:
         self.put("/sys/module/ip_set/refcnt", "1\n")
 
     def take_ipvs(self, item, _path):
-        """The output of ipvsadm -Sn."""
+        """The output of ipvsadm -Sn or -Ln."""
         self.put("/proc/net/ip_vs", _bundle_texts.ip_vs(_text(item)))
+
+    def take_addresses(self, item, _path):
+        """The output of ip addr."""
+        for path, content in _bundle_texts.addresses(_text(item)).items():
+            self.put(path, content)
 
     def take_kube_proxy(self, item, _path):
         """A configuration of kube-proxy, or a ConfigMap with one."""
@@ -289,13 +295,14 @@ class _Tree:
                 self._links.append(("/etc/alternatives/" + name, path, item))
                 self._links.append((path, "/usr/sbin/xtables-%s-multi" % backend, item))
 
-    def finish(self, files, recognised):
+    def finish(self, files, recognised, declared):
         """Writes the record of the bundle, with the evidence that the tree lacks; then the links, last, so that no file
         is ever written through a link."""
         self._item = _bundle_source.Item("")
         if self._release:
             self.put("/proc/sys/kernel/osrelease", self._release + "\n")
         self._put_own(_names.BUNDLE_WHOLE, "\n".join(self._whole))
+        self._put_own(_names.BUNDLE_DECLARED, json.dumps(declared))
         if self._logs:
             self._put_own(_names.BUNDLE_LOG_NAMES, "\n".join(self._logs))
         if self._log:

@@ -7,9 +7,10 @@ A file that the bundle lacks was not collected, and the node may have it. A comm
 holds; no program is run.
 """
 
+import json
 import posixpath
 
-from .._names import BUNDLE_COMMANDS, BUNDLE_UNREAD, BUNDLE_WHOLE, UNCOLLECTED
+from .._names import BUNDLE_COMMANDS, BUNDLE_DECLARED, BUNDLE_UNREAD, BUNDLE_WHOLE, UNCOLLECTED
 from .host import ABSENT, Completed, DENIED, Host, OK, UNPARSED
 
 _ANSWER_LIMIT = 64 * 1024 * 1024
@@ -22,6 +23,13 @@ class BundleHost(Host):
         super().__init__(root, False)
         self._whole = ()
         self._whole = tuple(self.read_text(BUNDLE_WHOLE).text.split())
+
+    def declared(self):
+        """{name: value} of the variables of node_policy that a bundle may not show."""
+        try:
+            return json.loads(self.read_text(BUNDLE_DECLARED).text or "{}")
+        except ValueError:
+            return {}
 
     def note(self, path, why):
         """As in Notes, but a path that was not collected is not noted: it could be read on the node."""

@@ -119,7 +119,8 @@ SECTIONS = {
         "virtual_servers": 0, "real_servers": 0, "without_real_servers": [], "without_real_servers_count": 0,
         "without_real_servers_percent": 0, "service_sets": None,
         "schedulers": [], "configured_scheduler": None,
-        "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0}, "ipsets": [], "leftover": False,
+        "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0, "missing_examples": []},
+        "ipsets": [], "leftover": False,
         "leftover_because": "no interface, virtual server or ipset of IPVS exists",
     },
     "node_kubelet": {

@@ -27,6 +27,8 @@ OUTPUT_LIMIT = 8 * 1024 * 1024
 # Limits of the list of sets, 200 bytes each, and of one set.
 SETS_OUTPUT_LIMIT, SETS_SECONDS = 32 * 1024 * 1024, 5.0
 _SET_LIMIT = 64 * 1024
+# The default of kube-apiserver --service-node-port-range begins with this port.
+_NODE_PORTS = 30000
 EXAMPLES, SETS_LIMIT, SCHEDULERS_LIMIT = 5, 40, 10
 
 
@@ -37,7 +39,8 @@ def collect_ipvs(host, node, kube_proxy=None):
         "virtual_servers": None, "real_servers": None, "without_real_servers": [], "without_real_servers_count": None,
         "without_real_servers_percent": None,
         "schedulers": [], "configured_scheduler": _configured(kube_proxy),
-        "dummy_interface": {"present": None, "addresses": None, "missing_addresses": None}, "ipsets": [],
+        "dummy_interface": {"present": None, "addresses": None, "missing_addresses": None, "missing_examples": []},
+        "ipsets": [],
         "service_sets": None, "leftover": None, "leftover_because": "only a live node runs a kernel",
     }
     if node["place"] in WITH_KERNEL:
@@ -114,12 +117,24 @@ def _addresses(host, servers, section):
         dummy["addresses"] = None if own is None else len(own)
     if devices.ok and servers is not None:
         wanted = {server.address for server in servers if server.address}
-        dummy["missing_addresses"] = _count_missing(host, wanted, section) if wanted else 0
+        missing = _missing(host, wanted, section) if wanted else []
+        if missing is None:
+            missing = _missing_on_dummy(servers, own)
+            section["collected"]["addresses"] = section["collected"]["addresses"] if missing is None else OK
+        dummy["missing_addresses"] = None if missing is None else len(missing)
+        dummy["missing_examples"] = sorted(missing or [])[:EXAMPLES]
     return own
 
 
-def _count_missing(host, wanted, section):
-    """How many of the addresses are local on no interface, None where that is unknown."""
+def _missing_on_dummy(servers, own):
+    """The same where only the addresses of kube-ipvs0 are known: no Service may be missing, or none is there. The
+    addresses of NodePorts and some external ones are on other interfaces."""
+    wanted = {server.address for server in servers if server.address and server.port < _NODE_PORTS}
+    return None if own is None or own and wanted - own else sorted(wanted - own)
+
+
+def _missing(host, wanted, section):
+    """The addresses that are local on no interface, None where that is unknown."""
     from ..._parse.proc.net_fib_trie import parse_proc_net_fib_trie
     from ..._parse.proc.net_if_inet6 import parse_proc_net_if_inet6
     four, six = host.read_text("/proc/net/fib_trie", PROC_LIMIT), host.read_text("/proc/net/if_inet6", PROC_LIMIT)
@@ -130,7 +145,7 @@ def _count_missing(host, wanted, section):
         return None
     addresses, networks = parse_proc_net_fib_trie(four.text)
     local = addresses | set(parse_proc_net_if_inet6(six.text))
-    return len([address for address in wanted - local if not _within(address, networks)])
+    return [address for address in wanted - local if not _within(address, networks)]
 
 
 def _within(address, networks):

@@ -76,6 +76,9 @@ def _of_bundle(host, section):
     if config:
         _set_mode(section, config["mode"], "mode in %s" % BUNDLE_CONFIG, config["scheduler"])
         section.update(settings_of_process((), BUNDLE_CONFIG, config))
+    elif not text.ok and host.declared().get("proxy_mode"):
+        _set_mode(section, host.declared()["proxy_mode"], "node_policy_proxy_mode sets it", None)
+        section["ipvs_scheduler"] = None
     section["collected"].update(dict.fromkeys(_OF_RUNNING, UNCOLLECTED))
     held = {name: "%s/%s" % (BUNDLE_ANSWERS, name) for name in host.list_dir(BUNDLE_ANSWERS)[1]}
     if held:

@@ -29,6 +29,8 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
     if rules.source == "files":
         # A bundle may contain the configuration of kube-proxy, but not the processes that ran.
         kube_proxy, kubelet = (kube_proxy if node["place"] == "bundle" else None), None
+        if node["place"] == "bundle" and not (kube_proxy or {}).get("version"):
+            options = dict(options, kubernetes_version=host.declared().get("kubernetes_version"))
     else:
         kube_proxy, kubelet = kube_proxy or collect_kube_proxy(host, node), kubelet or collect_kubelet(host, node)
         mode = mode_of(rules, options, kube_proxy)[0]

@@ -52,6 +52,7 @@ class Lines:
         self.rule_sets = []
         self.table = None
         self._headed = False        # the rule set has a header
+        self._named = False         # which names its family; xtables-save does not
         self._announced = False     # a header stands right before the next table
         self._family = None         # of the table, by its rules
         self.taken = 0              # of ROOM
@@ -148,7 +149,7 @@ class Lines:
     @property
     def family_known(self):
         """Whether the family of the table is known already."""
-        return bool(self._headed or self._family)
+        return bool(self._named or self._family)
 
     def tell_family(self, text):
         """Takes the family of the table from a rule, unless it is known."""
@@ -205,7 +206,7 @@ class Lines:
             self.rule_sets[-1].notice("too_many_dumps", self.number)
             return self.rule_sets[-1]
         self.rule_sets.append(RuleSet(*self._given))
-        self._headed = False
+        self._headed = self._named = False
         return self.rule_sets[-1]
 
     def _unread(self, text, kind):
@@ -228,7 +229,7 @@ class Lines:
     def _header(self, family, backend, version):
         rule_set = self._rule_set()
         backend = self._given[2] or backend
-        if self._headed and (family, backend) != (rule_set.family, rule_set.backend):
+        if self._headed and (family or rule_set.family, backend) != (rule_set.family, rule_set.backend):
             rule_set = self._next_rule_set()
         elif not self._headed and rule_set.tables and None not in (family,
                                                                    rule_set.family) and family != rule_set.family:
@@ -236,6 +237,7 @@ class Lines:
         rule_set.family = family or rule_set.family
         rule_set.backend, rule_set.version = backend, version
         self._headed = self._announced = True
+        self._named = family is not None
 
     def _warning(self, kind, text, found):
         self._close_table("")
@@ -258,10 +260,11 @@ class Lines:
     def _begin(self, name):
         rule_set = self._rule_set()
         if name != NAMELESS and name in rule_set.tables:
-            known, rule_set = rule_set, self._next_rule_set()
+            known, named, rule_set = rule_set, self._named, self._next_rule_set()
             if self._announced:
-                rule_set.family, rule_set.backend, rule_set.version = known.family, known.backend, known.version
-                self._headed = True
+                rule_set.family = known.family if named else rule_set.family
+                rule_set.backend, rule_set.version = known.backend, known.version
+                self._headed, self._named = True, named
             name = NAMELESS if rule_set is known else name
         self._announced, self._family = False, None
         self.table = rule_set.tables.setdefault(name, Table(name))
@@ -281,7 +284,7 @@ class Lines:
         undeclared = [name for name, chain in table.chains.items() if not chain.declared]
         if undeclared:
             rule_set.notice("undeclared_chain", self.number, undeclared[0], len(undeclared))
-        if not self._headed and self._given[1] is None:
+        if not self._named and self._given[1] is None:
             self._tell_family(rule_set, table)
         return kind
 
@@ -289,7 +292,9 @@ class Lines:
         family = self._family
         if rule_set.family and family and family != rule_set.family:
             del rule_set.tables[table.name]
-            rule_set = self._next_rule_set()
+            known, rule_set, headed = rule_set, self._next_rule_set(), self._headed
+            if headed:
+                rule_set.backend, rule_set.version, self._headed = known.backend, known.version, True
             rule_set.tables[table.name] = table
         rule_set.family = family or rule_set.family
 
@@ -329,7 +334,7 @@ class Lines:
         before = table.services.rules_in(name)
         if before:
             self.note_folded(name)
-        self._family = self._family or (None if self._headed else family_of(words))
+        self._family = self._family or (None if self._named else family_of(words))
         chain = table.own_chain(name)
         self._kept += len(rule)
         self.taken += len(rule) + (_OF_RULE if chain.rules else _OF_RULE + _OF_OWN_CHAIN)

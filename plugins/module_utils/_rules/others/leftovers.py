@@ -10,6 +10,7 @@ from ..kube_proxy.proxy import SERVICE_CHAIN, SHARED, has_proxy
 from ..observation import observe
 from ..setting import proxy_since, since
 from ..tables import chains_of, readable
+from ..targets import REFUSALS
 from .owners import CNI, OF_SERVICES, owner_of
 
 # Chains of one mode only (kubernetes pkg/proxy/iptables and pkg/proxy/ipvs, 1.20 to 1.30): (table or None for any,
@@ -40,8 +41,16 @@ def ask_other_mode(rule_set, setting):
                 foreign.setdefault(whose, []).append(chain)
         for whose in sorted(foreign):
             found.append(observe("other_mode", rule_set, name, foreign[whose][0], "", len(foreign[whose]),
-                                 "chains of %s, but kube-proxy runs in %s mode" % (whose, setting.mode)))
+                                 "chains of %s, but kube-proxy runs in %s mode%s" % (
+                                     whose, setting.mode, _refusals(table, foreign[whose]))))
     return found + list(_old(rule_set, setting))
+
+
+def _refusals(table, chains):
+    """What left-over rules do that refuse packets to Services, which the mode that runs may have endpoints for."""
+    counts = [(sum(rule.target in REFUSALS for rule in table.chains[chain].rules), chain) for chain in chains]
+    return "".join("; %d rules of %s refuse packets to Services" % row if row[0] != 1 else
+                   "; a rule of %s refuses packets to a Service" % row[1] for row in counts if row[0])
 
 
 def _mode_of(table, chain, setting):

@@ -20,10 +20,12 @@ _TOGETHER = frozenset(
     frozenset(pair) for pair in (
         ("calico", "flannel"), ("flannel", "kube_router"), ("aws", "calico"), ("aws", "cilium"), ("aws", "kube_router"),
         ("azure_npm", "calico"), ("azure_npm", "cilium"), ("azure_npm", "flannel")))
+_CANAL = ("calico", "flannel")
 
 
 def ask_other_cni(rule_sets):
-    """other_cni: for each two plugins that do not work together, the plugin with fewer rules."""
+    """other_cni: for each two plugins that do not work together, the plugin with fewer rules; of flannel and Calico the
+    former, which Calico replaces by a migration of its own."""
     held = {}
     for rule_set in rule_sets:
         for name, table in readable(rule_set):
@@ -33,12 +35,18 @@ def ask_other_cni(rule_sets):
                 if owner in _PLUGINS:
                     held.setdefault(owner, []).append((rule_set, name, chain, counts[chain]))
     for pair in itertools.combinations(sorted(held), 2):
-        if frozenset(pair) not in _TOGETHER:
-            fewer, more = sorted(pair, key=lambda owner: (sum(row[3] for row in held[owner]), owner))
+        if frozenset(pair) not in _TOGETHER or pair == _CANAL and _masquerades(held["calico"]):
+            fewer, more = sorted(pair, key=lambda owner: (pair == _CANAL and owner == "calico",
+                                                          sum(row[3] for row in held[owner]), owner))
             rule_set, table, chain, _count = held[fewer][0]
             detail = "%s and %s: one of these network plugins is not in use any more" % (
                 _sum(fewer, held), _sum(more, held))
             yield observe("other_cni", rule_set, table, chain, "", len(held[fewer]), detail)
+
+
+def _masquerades(rows):
+    """Whether Calico has pools of addresses: of Canal, flannel alone has the network of pods, and masquerades."""
+    return any(chain == "cali-nat-outgoing" for _rule_set, _table, chain, _count in rows)
 
 
 def _sum(owner, held):
