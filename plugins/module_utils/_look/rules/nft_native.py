@@ -80,7 +80,7 @@ def _judged_text(family, name, texts, services, own):
         reader.feed(text.encode("utf-8", "backslashreplace"))
         table = reader.close().get((family, name))
         if table is not None and table.complete:
-            return _rows(table, services, own)
+            return _rows(table, services, own) + _forwarding(table, services)
         dropped = dropped or (_dropped(table) if table is not None and "dormant" not in table.flags else None)
     why = ("this table is too large" if all(len(text) > LIST_LIMIT for text in texts)
            else "the end of this table is missing in its listing")
@@ -130,10 +130,21 @@ def _rows(table, services, own):
     rows, doubt = judge_table(table, listed, own())
     if not all_listed:
         doubt = doubt or "the Services of this node are not known"
-    place = RuleSet("live", _FAMILIES[table.family], "nft")
-    found = [observe(kind, place, "%s %s" % (table.family, table.name), chain, text, 1, detail)
-             for kind, chain, text, detail in rows]
-    return found + ([_unjudged(table.family, table.name, doubt)] if doubt else [])
+    return [_observed(table, row) for row in rows] + ([_unjudged(table.family, table.name, doubt)] if doubt else [])
+
+
+def _forwarding(table, services):
+    """What refuses all traffic between pods, for a dump from which no Service is known."""
+    from ..._rules.nft.native import judge_forwarding
+    if "dormant" in table.flags or set(table.flags) - _FLAGS or services()[0]:
+        return []
+    return [_observed(table, row) for row in judge_forwarding(table)]
+
+
+def _observed(table, row):
+    kind, chain, text, detail = row
+    return observe(kind, RuleSet("live", _FAMILIES[table.family], "nft"), "%s %s" % (table.family, table.name), chain,
+                   text, 1, detail)
 
 
 def _own_addresses(host):

@@ -27,6 +27,7 @@ FAMILIES = {"ip": "ipv4", "ip6": "ipv6"}
 OPENED = re.compile(r"table (ip6?|inet|arp|bridge|netdev) (\S+) \{(?:\s*#.*)?\Z")
 _CHAIN = re.compile(r"chain (\S+) \{(?:\s*#.*)?\Z")
 _BASE = re.compile(r"type (?:filter|nat|route) hook (\w+) .*?;(?: policy (\w+);)?\Z")
+_LED = re.compile(r"(?:^| )(?:jump|goto) ([^\s,;{}]+)")
 _QUOTED = re.compile('"[^"]*"')
 _MASK = 0xffffffff
 # 2^31: xt_statistic compares a number of 31 bits (Linux net/netfilter/xt_statistic.c).
@@ -201,8 +202,11 @@ def _save_text(family, name, chains, ended):
                 rules.append(_rule(chain, text, doubts))
             except _Unprinted:
                 unread.append("-A %s %s" % (chain, text))
+    # The kernel takes no jump to a chain that it lacks, so chains were left out of a listing that has one.
+    led = {target for chain in chains for text in chain[3] for target in _LED.findall(_QUOTED.sub('""', text))}
+    whole = ended and led <= {chain[0] for chain in chains}
     return SaveText(name, [(chain[0], (chain[2] or "accept").upper(), 0, 0) for chain in base],
-                    [chain[0] for chain in chains if not chain[1]], rules, unread, ended, sorted(doubts), family)
+                    [chain[0] for chain in chains if not chain[1]], rules, unread, whole, sorted(doubts), family)
 
 
 def _rule(chain, text, doubts):

@@ -34,6 +34,10 @@ _EFFECTS = {"drop": "drops", "reject": "rejects", "dnat": "translates before kub
 _PASSING = ("continue", "mark", "notrack")
 
 
+# Packets of a pod whose address is not known, to a pod on another node: no rule of kube-proxy translates them.
+_FORWARDED = tuple(Packet(family, None, None, "tcp", False) for family in ("ip", "ip6"))
+
+
 class TooMuch(Exception):
     """A table with more rules than can be judged."""
 
@@ -56,6 +60,18 @@ def judge_table(table, services, own=()):
         elif chain.is_base:
             walk.doubts.append("the priority of chain %s is not known" % name)
     return walk.rows, walk.doubts[0] if walk.doubts else None
+
+
+def judge_forwarding(table):
+    """[(kind, chain, text, detail)] of rules and policies that refuse all traffic between pods, whatever their
+    addresses and interfaces are; for dumps that show no Service."""
+    walk = _Walk(table, (), None)
+    walk.behind = [packet for packet in _FORWARDED if table.family in ("inet", packet.family)]
+    for name in sorted(table.chains):
+        chain = table.chains[name]
+        if chain.is_base and chain.hook == "forward" and chain.priority is not None:
+            walk.base_chain(chain)
+    return walk.rows
 
 
 def _family(service):
@@ -127,8 +143,13 @@ class _Walk:
                 continue
             if action in ("jump", "goto"):
                 target = self.table.chains.get(rule.statement.argument)
-                out = self._through(target, yes, maybe,
-                                    depth + 1) if target is not None and depth < _DEPTH else (yes, maybe)
+                out = yes, maybe
+                if target is not None and depth < _DEPTH:
+                    # Zones of firewalld: which of them a packet enters is not known, but each of them returns it.
+                    passing = [packet for packet in yes if packet in _FORWARDED and self._returns(target, packet, depth)]
+                    out = self._through(target, [packet for packet in yes if packet not in passing] if passing else yes,
+                                        maybe, depth + 1)
+                    out = (out[0] + passing, out[1]) if passing else out
                 if action == "goto":
                     returned, returned_doubtful, packets, doubtful = (returned + out[0], returned_doubtful + out[1], no,
                                                                       perhaps)
@@ -142,6 +163,25 @@ class _Walk:
         packets, doubtful = packets + returned, doubtful + returned_doubtful
         # The rules that were not read may have taken any of these packets.
         return ([], packets + doubtful) if self._cut(chain) else (packets, doubtful)
+
+    def _returns(self, chain, packet, depth):
+        """Whether a chain returns a packet on each way that it may take."""
+        if self._cut(chain):
+            return False
+        for rule in [rule for packed in self._rules(chain) for rule in self._expanded(packed)]:
+            action = rule.statement.action
+            held = False if action in _PASSING else self._judge.holds(rule, packet, False)
+            if held is False:
+                continue
+            if action in ("jump", "goto"):
+                target = self.table.chains.get(rule.statement.argument)
+                if target is None or depth >= _DEPTH or not self._returns(target, packet, depth + 1):
+                    return False
+            elif action != "return":
+                return False
+            if held and action != "jump":
+                return True
+        return True
 
     def _split(self, rule, packets, doubtful, harms):
         """(matched, perhaps matched, not matched, perhaps not matched) of packets. Packets of `doubtful` may have ended
@@ -199,9 +239,9 @@ class _Walk:
         if self._may_be_own(yes, text):
             yes, maybe = [], yes
         if yes:
-            others = " and to %d others" % (len(set(yes)) - 1) if len(set(yes)) > 1 else ""
+            others = " and to %d others" % (len(set(yes)) - 1) if len(set(yes) - set(_FORWARDED)) > 1 else ""
             self._row(_KINDS[action], chain, text,
-                      "%s traffic to %s%s (hook %s, priority %d)" % (
+                      "%s %s%s (hook %s, priority %d)" % (
                           "this policy drops" if text == "policy drop" else "this rule " + _EFFECTS[action],
                           _text(yes[0]), others, self._base.hook, self._base.priority))
         elif maybe:
@@ -238,5 +278,7 @@ def _address(text):
 
 
 def _text(packet):
+    if packet in _FORWARDED:
+        return "all forwarded traffic that no rule before it accepts, such as between pods of different nodes"
     place = "NodePort" if packet.address is None else str(packet.address)
-    return "%s port %d/%s" % (place, packet.port, packet.protocol)
+    return "traffic to %s port %d/%s" % (place, packet.port, packet.protocol)
