@@ -27,6 +27,9 @@ _FIELD = re.compile(r"\s{0,12}(MESSAGE|SYSLOG_IDENTIFIER|_COMM|_PID|__REALTIME_T
 _JSON = re.compile(r"\s{0,9}[\[{]")
 _JSON_KEYS = re.compile(r"\"(?:MESSAGE|message|textPayload|log|line|values)\"\s*:")
 _MESSAGES = ("message", "textPayload", "log", "line", "msg", "note")
+# What Ansible prints of a task: the command and the lines of its output.
+_OF_TASK = re.compile(r"\"(?:stdout_lines|stdout)\"\s*:")
+_TASK_START = re.compile(r"^(?:[^{\n]{0,300}=> )?(?=\{)", re.MULTILINE)
 _BETWEEN = re.compile(r"[\s,\x1e]*")
 
 
@@ -36,8 +39,40 @@ def plain(item):
         return item
     if any(mark in item.data for mark in _MARKS):
         lines = [without_marks(line) for line in _text(item.data).split("\n")]
-        return dataclasses.replace(item, data=_bytes("\n".join(lines)))
+        item = dataclasses.replace(item, data=_bytes("\n".join(lines)))
+    if b'"stdout' in item.data and len(item.data) <= _TEXT_LIMIT and _OF_TASK.search(_text(item.data)):
+        item = dataclasses.replace(item, data=_bytes(_of_tasks(_text(item.data))))
     return item
+
+
+def _of_tasks(text):
+    """The text with the outputs of Ansible's results in place of their JSON, each behind its command."""
+    found, at = [], 0
+    for start in _TASK_START.finditer(text):
+        if start.end() < at:
+            continue
+        try:
+            value, end = json.JSONDecoder().raw_decode(text, start.end())
+        except (ValueError, RecursionError):
+            continue
+        found += [text[at:start.start()]] + [line + "\n" for line in _outputs(value, 0)]
+        at = end
+    return "".join(found + [text[at:]])
+
+
+def _outputs(value, depth):
+    if not isinstance(value, dict) or depth > _DEPTH:
+        return []
+    command = value.get("cmd")
+    command = " ".join(map(str, command)) if isinstance(command, list) else str(command or "")
+    lines = value.get("stdout_lines")
+    lines = lines if isinstance(lines, list) else str(value.get("stdout") or "").split("\n")
+    lines = [str(line) for line in lines] + str(value.get("stderr") or "").split("\n")
+    found = ["$ " + one_line for one_line in command.split("\n")[:1] if one_line] + lines
+    for each in value.values():
+        for row in each if isinstance(each, list) else [each]:
+            found += _outputs(row, depth + 1)
+    return found if any(found) else []
 
 
 def parts(item):

@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The same rule twice, where repetition has no meaning. PRIVATE to the collection."""
 
+from .._versions import within
 from .._parse.iptables.ruleset import fingerprint
 from .._parse.iptables.save_rule import read_rule, repeats_with_reason
 from .observation import ROWS_LIMIT, observe
 from .others.owners import KUBERNETES, owner_of
 from .tables import BUILT_IN, readable
 
+_FINDS_NONE = "; iptables %s (nf_tables) does not find existing rules with -C, so each sync adds one"
 _MARKING = frozenset(("MARK", "CONNMARK"))
 
 
@@ -25,12 +27,18 @@ def ask_duplicates(rule_set, setting):
             own = owner_of(chain, name) in KUBERNETES
             again = _with_the_same_mark(table, chain, text) if _of_marks(words) and not own else times - 1
             if again:
-                yield observe("duplicate_rule", rule_set, name, chain, text, again,
-                              "the same rule exists %d times" % times)
+                yield observe("duplicate_rule", rule_set, name, chain, text, again, "the same rule exists %d times%s" % (
+                    times, _FINDS_NONE % rule_set.version if own and _finds_none(rule_set) else ""))
         for chain, copies in sorted(table.repeated_more.items()):
             if not _of_kube_router(name, chain):
                 yield observe("duplicate_rule", rule_set, name, chain, "", copies, None)
         yield from _repeated_jumps(rule_set, name, table, noted)
+
+
+def _finds_none(rule_set):
+    """Whether iptables is a build whose -C fails, so that kubelet and kube-proxy add their rules on each sync (Debian
+    10; kubernetes-sigs/iptables-wrappers README)."""
+    return rule_set.backend == "nft" and within(rule_set.version, "1.8.0", "1.8.3") is True
 
 
 def _of_marks(words):

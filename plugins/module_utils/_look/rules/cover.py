@@ -59,7 +59,9 @@ def backend_doubt(rules):
     if unclear:
         return "the backend of the rules in %s is not known" % unclear[:64]
     shown = sorted({found.backend for found in rules.rule_sets})
-    return None if shown[1:] else "the dumps show the rules of the %s backend only" % shown[0]
+    there = any(row["kind"] == "legacy_tables_present" for row in rules.notices) and "legacy" not in shown
+    return None if shown[1:] else "the dumps show the rules of the %s backend only%s" % (
+        shown[0], ", and iptables printed that legacy tables exist" if there else "")
 
 
 def _row(subject, table):

@@ -35,6 +35,7 @@ def ask_drops(rule_set, setting, services=None):
     `services`: [Service] of the node where they are known from another source than this rule set.
     """
     if not _serves(rule_set, setting, services):
+        yield from _dropped(rule_set)
         return
     noted, judged = set(), {}
     for row in itertools.chain(_early(rule_set), _portals(rule_set, setting)):
@@ -70,6 +71,13 @@ def ask_policy(rule_set, setting):
                       "policy DROP of FORWARD has dropped %d packet%s; whether a rule accepts pod traffic is not "
                       "known, because only a part of table filter was read" % (
                           forward.packets, "" if forward.packets == 1 else "s"))
+
+
+def _dropped(rule_set):
+    """forward_drop of a dump without any chain of Kubernetes, as after iptables -F, whose policy dropped packets."""
+    table = table_of(rule_set, "filter") if rule_set.source != "live" and rule_set.family != "ipv6" else None
+    forward = table.chains.get("FORWARD") if table is not None and chains_of(rule_set, "filter") is not None else None
+    return _policy(rule_set, table) if forward is not None and forward.packets else ()
 
 
 def _serves(rule_set, setting, services):
