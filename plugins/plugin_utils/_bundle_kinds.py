@@ -180,7 +180,7 @@ def _rules_of(item, logged):
     if len(item.data) > _TRIED:
         return item
     forms = read_forms(item.data.decode("utf-8", "replace"), item.path)
-    return item if forms.rule_sets or forms.nft else None
+    return item if forms.rule_sets or forms.nft or forms.doubts else None
 
 
 def _has_cause(data):

@@ -32,7 +32,8 @@ def read_other_forms(host, path, rules, source):
     host.stream_file(path, chunks.append, TEXT_LIMIT)
     found = read_forms(b"".join(chunks).decode("utf-8", "backslashreplace"), source)
     for table, doubt in found.doubts:
-        rules.miss(source, None, doubt, table)
+        # Without a table nothing of the text is known.
+        rules.miss(source, None if table else OK, doubt if table else "%s: %s" % (source, doubt), table)
     if found.other_lines:
         rules.notices.append({"source": source, "kind": "unreadable_line", "count": found.other_lines, "line": None,
                               "text": ""})
@@ -41,6 +42,8 @@ def read_other_forms(host, path, rules, source):
         _take_native(rules, found.nft)
     if found.nft and not found.rule_sets:
         rules.listings.append(source)
+    elif not found.rule_sets and any(table is None for table, _doubt in found.doubts):
+        rules.collected[source] = OK
     elif not found.rule_sets and rules.of_tree:
         # One text of a bundle that no reader takes costs no other file its verdict.
         rules.miss(source, UNPARSED, "%s contains no rules that can be read" % source)

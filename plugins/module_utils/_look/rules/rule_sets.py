@@ -77,13 +77,15 @@ class Rules:
                 self.miss(source, None, "iptables-save prints table %s only as incompatible: nft wrote rules that it "
                                         "cannot show" % table, table)
             for name in sorted(name for name in rules.tables if not rules.tables[name].complete):
-                self.miss(source, None, _lacking(rules.tables[name], rules.notices.get("too_many_lines")),
-                          name[:NAME_LIMIT])
+                self.miss(source, None, _lacking(rules.tables[name], rules.notices), name[:NAME_LIMIT])
 
 
-def _lacking(table, passed_over):
-    """Why not every rule of a table is known; `passed_over`: how many lines of its dump were not read."""
-    name = table.name[:NAME_LIMIT]
+def _lacking(table, notices):
+    """Why not every rule of a table is known; `notices`: those of its dump."""
+    name, passed_over = table.name[:NAME_LIMIT], notices.get("too_many_lines")
+    if notices.get("unsupported_revision") and table.unread:
+        return "iptables cannot print %d rules of the dump ([unsupported revision]), which a newer iptables wrote" % (
+            notices["unsupported_revision"])
     if table.name == NAMELESS:
         return "the table of some rules is not known"
     if not table.committed and passed_over:

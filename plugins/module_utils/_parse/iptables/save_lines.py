@@ -12,6 +12,8 @@ from .save_rule import read_rule, repeats_with_reason
 
 # In characters. iptables-restore accepts 10240 bytes per line (iptables/iptables-restore.c); the rest is for bytes
 # shown as \xNN.
+# What iptables-save prints of a match or target that the kernel holds in a newer form (iptables, xtables.c).
+UNPRINTED = " [unsupported revision]"
 LINE_LIMIT = 16384
 # Enough for somewhat more than 500,000 rules with their chains. Lines and dumps beyond these limits are not read.
 LINES_LIMIT = 1000000
@@ -326,6 +328,9 @@ class Lines:
 
     def _rule(self, text):
         rule = _uncounted(text)
+        if UNPRINTED in rule:
+            self._within_table(text)
+            return self._unread(text, "unsupported_revision")
         words = read_rule(rule)
         if words is None:
             return self._unread(text, "unreadable_line")
