@@ -21,6 +21,7 @@ _SERVER_LINE = re.compile(r"(?:\s*(->)\s+(?!RemoteAddress)|(TCP|UDP|SCTP|FWM)\s+
 _IN_FILE = re.compile(r"(?:[0-9A-F]{8}|\[[0-9a-f:]{39}\]):[0-9A-F]{4}\Z")
 _DEVICE = re.compile(r"\d+: ([\w.-]{1,15})(?:@[\w.-]+)?(?::| ) ")
 _DEVICE_ADDRESS = re.compile(r"\s(inet6?) ([0-9a-f.:]{2,45})/(\d{1,3})\b")
+_CHOICE = re.compile(r"^(/\S+) - (?:family \S+ )?priority (\d{1,8})\b.*$", re.MULTILINE)
 _DUMMY, _OF_LINK, _OF_POD = "kube-ipvs0", " mode ", re.compile(r"^\d+: eth0@if\d", re.MULTILINE)
 _SET = re.compile(r"^create (\S+) (\S+)(?: (.*))?$", re.MULTILINE)
 _ENTRY = re.compile(r"^add (\S+) ", re.MULTILINE)
@@ -161,6 +162,29 @@ def alternatives(text):
         if within and slave:
             found[slave.group(1)] = slave.group(2)
     return found
+
+
+def alternatives_state(text):
+    """(path, content) of the file in which update-alternatives (Debian) or alternatives (Red Hat) keeps what it displays,
+    and {path: None} of its choices."""
+    name = re.match(r"([\w.+-]+) - (status is )?(auto|manual)", text)
+    choices = [[path, int(priority), {}] for path, priority in _CHOICE.findall(text)] if name else []
+    if not choices:
+        return None, "", []
+    for part, choice in zip(_CHOICE.split(text)[3::3], choices):
+        choice[2].update(re.findall(r"^\s+(?:slave|follower) ([\w.+-]+): (/\S+)", part, re.MULTILINE))
+    best = re.search(r"best'? version is (/[^\s.]\S*?)\.?$", text, re.MULTILINE)
+    places = dict(re.findall(r"^\s+(?:link|slave) ([\w+-][\w.+-]*) is (/\S+)", text, re.MULTILINE))
+    names = sorted({each for choice in choices for each in choice[2]})
+    lines = [name.group(3)] + [word for each in [name.group(1)] + names for word in (
+        each, places.get(each, "/usr/sbin/" + each))][1:] + [""]
+    highest = max(choice[1] for choice in choices)
+    for path, priority, slaves in choices:
+        # Of several with the highest priority the display names the one that mode auto takes.
+        above = bool(best) and path == best.group(1) and priority == highest
+        lines += [path, str(priority + above)] + [slaves.get(each, "") for each in names]
+    folder = "/var/lib/alternatives/" if name.group(2) else "/var/lib/dpkg/alternatives/"
+    return folder + name.group(1), "\n".join(lines + ["", ""]), [choice[0] for choice in choices]
 
 
 def healthz(text):

@@ -93,6 +93,7 @@ class _Tree:
         self._named, self._left_out = [], 0
         # Texts of no known form: the first paths, and how many there are.
         self._passed, self._passed_over = [], 0
+        self._programs = set()
         self._put_own(_names.BUNDLE_WHOLE, "")
 
     def begin(self, item):
@@ -287,13 +288,23 @@ class _Tree:
     def take_alternatives(self, item, _path):
         """The output of alternatives --display: the links that alternatives makes, and the program to which the last
         link points."""
+        state, content, choices = _bundle_texts.alternatives_state(_text(item))
+        if state:
+            self.put(state, content)
         for name, path in _bundle_texts.alternatives(_text(item)).items():
-            backend = next((word for word in ("legacy", "nft") if word in path), None)
-            if backend:
-                self.put("/usr/sbin/xtables-%s-multi" % backend, None, executable=True)
+            if self._link_program(path, item):
                 self._links.append(("/usr/sbin/" + name, "/etc/alternatives/" + name, item))
                 self._links.append(("/etc/alternatives/" + name, path, item))
-                self._links.append((path, "/usr/sbin/xtables-%s-multi" % backend, item))
+        for path in choices:
+            self._link_program(path, item)
+
+    def _link_program(self, path, item):
+        backend = next((word for word in ("legacy", "nft") if word in path), None)
+        if backend and (path, backend) not in self._programs:
+            self._programs.add((path, backend))
+            self.put("/usr/sbin/xtables-%s-multi" % backend, None, executable=True)
+            self._links.append((path, "/usr/sbin/xtables-%s-multi" % backend, item))
+        return backend
 
     def finish(self, files, recognised, declared):
         """Writes the record of the bundle, with the evidence that the tree lacks; then the links, last, so that no file
