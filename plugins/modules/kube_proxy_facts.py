@@ -261,6 +261,9 @@ ansible_facts:
             waiting_seconds:
               {description: 'Since when at least a change waits, V(0) for none; null where the time is not known.',
                type: float, returned: always, sample: 0.0}
+            behind_seconds:
+              {description: How much later than the last sync that succeeded the last one was requested; null where none
+                waits., type: float, returned: always, sample: null}
             duration_p50_seconds:
               {description: Half of the syncs took at most as long; null above the largest bucket of 16.384 seconds.,
                type: float, returned: always, sample: 0.051}

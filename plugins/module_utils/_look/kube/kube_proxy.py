@@ -74,6 +74,7 @@ def _of_bundle(host, section):
     # A missing configuration is `absent`, whatever the reason: the rules show the mode as well.
     section["collected"]["config"] = OK if config else UNPARSED if text.ok else ABSENT
     if config:
+        section.update(settings_of_process([], BUNDLE_CONFIG, config))
         _set_mode(section, config["mode"], "mode in %s" % BUNDLE_CONFIG, config["scheduler"])
         section.update(settings_of_process((), BUNDLE_CONFIG, config))
     elif not text.ok and host.declared().get("proxy_mode"):

@@ -66,6 +66,7 @@ def sync_row(family, row, now):
              "queued_seconds_ago": _age(row["queued"], now), "synced_seconds_ago": _age(row["synced"], now),
              "waiting": is_waiting(row),
              "waiting_seconds": 0.0 if is_waiting(row) is False else _age(row["queued"], now),
+             "behind_seconds": round(row["queued"] - row["synced"], 3) if row["synced"] and is_waiting(row) else None,
              "no_local_endpoints": row["no_local_endpoints"]}
     found.update((name, row[name]) for name in _COUNTERS)
     for name in ("duration", "programming"):

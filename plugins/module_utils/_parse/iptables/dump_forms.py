@@ -88,7 +88,7 @@ def read_forms(text, source):
     found.nft = json_text if json_text is not None else "\n".join(splitter.nft + [""]) if splitter.nft else ""
     found.nft_whole = any(splitter.nft_commands) if splitter.nft_commands else None
     cut = bool(lines and lines[-1])
-    texts = _Texts()
+    texts, bare = _Texts(), []
     for part in splitter.parts:
         at_end = cut and part is splitter.last
         family, backend, table, filtered = part.hints
@@ -106,14 +106,22 @@ def read_forms(text, source):
             known = parser.save_text_of(part.lines, table, at_end)
             known.whole, known.declared = known.whole and not filtered, known.declared and not filtered
             texts.add((family or known.family, backend, known.table), known.lines(), False)
+            bare += [(known.table, chain) for chain in getattr(known, "unreferenced", ())]
     for (family, table), known in sorted(ruleset.save_text_of(found.nft.split("\n")).items()):
         texts.add((family, "nft", table),
                   known.lines() if known else ["# Table `%s' is incompatible, use 'nft' tool." % table], False)
         found.doubts += [(table, doubt) for doubt in known.doubts] if known else []
     found.rule_sets = texts.rule_sets(source)
     for rules in found.rule_sets:
+        # The listings of both families of one text may differ.
+        rules.unreferenced = bare if len(found.rule_sets) == 1 else []
         rules.version = rules.version or (splitter.build[0] if rules.backend == splitter.build[1] else None)
     return found
+
+
+def _chains_in(lines):
+    return {line[1:].split(" ")[0] for line in lines if line.startswith(":")} | {
+        line.split(" ")[1] for line in lines if line.startswith("-A ")}
 
 
 def _is_sorted(lines, filtered):
@@ -130,13 +138,22 @@ class _Texts:
     def __init__(self):
         self._texts = {}
         self._tables = set()
+        self._last = None
 
     def add(self, hints, lines, cut):
         family, backend, table = hints
         if not lines:
             return
+        chains = _chains_in(lines)
+        if self._last and self._last[:2] == (hints, lines[0]) and lines[0] == "*%s" % table and (
+                not chains & self._last[2] and "COMMIT" not in lines):
+            # Listings of single chains of one table, one after the other.
+            self._last[2].update(chains)
+            self._texts[family, backend].append("\n".join(lines[1:]) + ("" if cut else "\n"))
+            return
         if table is not None and family is not None and (family, table) in self._tables and backend in (None, "nft"):
             return
+        self._last = None if "COMMIT" in lines else (hints, lines[0], chains)
         if table is not None and family is not None:
             self._tables.add((family, table))
         text = self._texts.setdefault((family, backend), [])

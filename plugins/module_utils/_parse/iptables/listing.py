@@ -146,9 +146,11 @@ def save_text_of(lines, table=None, cut=False):
     table = table or table_of_chains(built_in) or next((name for name in tables if name),
                                                        None) or ("filter" if "FORWARD" in built_in else None)
     whole = is_whole(table, built_in) and not cut and _all_references(chains, rows, unread)
-    return SaveText(table, [(chain.name, chain.policy, chain.packets, chain.bytes) for chain in chains if chain.policy],
+    text = SaveText(table, [(chain.name, chain.policy, chain.packets, chain.bytes) for chain in chains if chain.policy],
                     [chain.name for chain in chains if not chain.policy], [row.text() for row in rows], unread, whole,
                     family=_family(rows))
+    text.unreferenced = [chain.name for chain in chains if chain.references == 0]
+    return text
 
 
 def _family(rows):

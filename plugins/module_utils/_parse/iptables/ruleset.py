@@ -292,9 +292,11 @@ class RuleSet:
     """One dump: `family` (ipv4, ipv6 or None), `backend` (nft, legacy or None), `source`, `version` of the iptables
     that printed it, `tables` {name: Table}, `notices` {kind: count}, `examples` [(kind, line number, text)],
     `unreadable` names of tables whose rules nft can list and iptables cannot: they are unknown, not absent.
+    `unreferenced`: [(table, chain)] that a listing shows without a reference, whatever else of the table it shows.
     """
 
-    __slots__ = ("family", "backend", "source", "version", "tables", "notices", "examples", "unreadable")
+    __slots__ = ("family", "backend", "source", "version", "tables", "notices", "examples", "unreadable",
+                 "unreferenced")
 
     def __init__(self, source, family=None, backend=None):
         self.family = family
@@ -305,6 +307,7 @@ class RuleSet:
         self.notices = {}
         self.examples = []
         self.unreadable = []
+        self.unreferenced = []
 
     def notice(self, kind, line=0, text="", count=1):
         """Count something odd; the first few are kept as examples, cut to a safe length."""

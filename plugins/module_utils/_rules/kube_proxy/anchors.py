@@ -17,7 +17,7 @@ from .anchor_table import (
     ANCHORS, CANARY, CANARY_SINCE, CANARY_TABLES, HINT, HINT_SINCE, KUBELET, KUBELET_CANARY, comes_with)
 from .proxy import has_proxy
 
-_NODE_PORTS = "KUBE-NODEPORTS"
+_NODE_PORTS, _SERVICES = "KUBE-NODEPORTS", "KUBE-SERVICES"
 
 
 def ask_anchors(rule_set, setting):
@@ -26,7 +26,7 @@ def ask_anchors(rule_set, setting):
     if not has_proxy(rule_set):
         return []
     expected = _expected(rule_set, setting)
-    return list(_missing(rule_set, expected)) + list(_node_ports(rule_set, setting)) + list(
+    return list(_unreferenced(rule_set, setting)) + list(_missing(rule_set, expected)) + list(_node_ports(rule_set, setting)) + list(
         _shadowed(rule_set, expected)) + list(_canaries(rule_set, setting))
 
 
@@ -77,6 +77,17 @@ def _expected(rule_set, setting):
         found += [anchor for anchor in KUBELET if table is not None and anchor.target in table.chains
                   and not any(other[:3] == anchor[:3] for other in found)]
     return found
+
+
+def _unreferenced(rule_set, setting):
+    """anchor_missing of a listing of single chains, which shows by the number of references that no rule jumps to
+    KUBE-SERVICES of table nat; iptables mode and ipvs mode of all versions have jumps to it."""
+    if ("nat", _SERVICES) not in rule_set.unreferenced or setting.mode not in (None, "iptables", "ipvs"):
+        return
+    table = table_of(rule_set, "nat")
+    if table is not None and chains_of(rule_set, "nat") is None and table.rule_counts().get(_SERVICES):
+        yield observe("anchor_missing", rule_set, "nat", "PREROUTING", "-A PREROUTING -j " + _SERVICES,
+                      detail="%s: no rule of any chain jumps to it (0 references)" % _SERVICES)
 
 
 def _missing(rule_set, expected):
