@@ -195,8 +195,8 @@ def _has_cause(data):
 def kind_of(item):
     """(kind, path of the tree it keeps or None): one of `system` (a file that keeps its path), `rules`, `lsmod`,
     `kernel_config`, `sysctl` (running values), `sysctl_conf`, `modprobe_conf`, `modules_load`, `kernel_log`,
-    `conntrack`, `alternatives`, `ipset`, `ipvs`, `addresses`, `kube_proxy`, `kube_proxy_metrics`, `kube_proxy_healthz`, `uname`,
-    `unit`, `script`, or None for an unknown file."""
+    `conntrack`, `alternatives`, `ipset`, `ipvs`, `addresses`, `kube_proxy`, `kube_proxy_metrics`, `kube_proxy_healthz`,
+    `uname`, `unit`, `script`, or None for an unknown file."""
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > PATH_LIMIT or is_secret(item.path):
         return None, None

@@ -60,7 +60,8 @@ def sysctls(text):
 def ip_vs(text: str) -> str:
     """/proc/net/ip_vs from the output of ipvsadm -Sn or -Ln, or from that file itself."""
     if _LISTED.search(text):
-        return "\n".join(_HEADING + [_of_listing(line) for line in text.splitlines() if _SERVER_LINE.match(line)]) + "\n"
+        rows = [_of_listing(line) for line in text.splitlines() if _SERVER_LINE.match(line)]
+        return "\n".join(_HEADING + rows + [""])
     lines, servers = list(_HEADING), {}
     for line in text.splitlines():
         service, real = _SERVICE.match(line), _REAL.match(line)
@@ -165,8 +166,8 @@ def alternatives(text):
 
 
 def alternatives_state(text):
-    """(path, content) of the file in which update-alternatives (Debian) or alternatives (Red Hat) keeps what it displays,
-    and {path: None} of its choices."""
+    """(path, content, paths of the choices) of the file in which update-alternatives (Debian) or alternatives (Red Hat)
+    keeps what it displays."""
     name = re.match(r"([\w.+-]+) - (status is )?(auto|manual)", text)
     choices = [[path, int(priority), {}] for path, priority in _CHOICE.findall(text)] if name else []
     if not choices:
@@ -233,3 +234,13 @@ def _samples_of_json(text):
                                                      for key in sorted(labels)), pairs[-1][-1])
         elif isinstance(value, dict):
             waiting += reversed(list(value.values()))
+
+
+def with_ending(path, ending):
+    name = path.rsplit("/", 1)[-1]
+    return name if name.endswith(ending) else name + ending
+
+
+def as_utf8(name):
+    """A name without surrogates, which stand for bytes that are not UTF-8, and without NUL."""
+    return name.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")

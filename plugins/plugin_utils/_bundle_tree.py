@@ -19,6 +19,7 @@ from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse import bundle_parts
 from . import _bundle_kinds, _bundle_links, _bundle_source, _bundle_texts
+from ._bundle_texts import as_utf8
 
 RULES_LIMIT = 40
 # So many files that were not read are named, each with so many characters of its path.
@@ -46,7 +47,7 @@ def lay_out(bundle, folder, declared=None):
         if os.getppid() != parent:
             raise BadInput("bundle %s is not read further: the run that it belongs to has ended" % bundle)
         files += 1
-        item = dataclasses.replace(item, path=_as_utf8(item.path), link=item.link and _as_utf8(item.link))
+        item = dataclasses.replace(item, path=as_utf8(item.path), link=item.link and as_utf8(item.link))
         if len(item.path) > _bundle_kinds.PATH_LIMIT:
             item = dataclasses.replace(item, data=None, link=None, unread="its path has more than %d characters"
                                        % _bundle_kinds.PATH_LIMIT)
@@ -84,8 +85,7 @@ class _Tree:
         self._links = []
         self._log = ""
         self._rules = 0
-        self._release = None
-        self._whole = []
+        self._release, self._whole = None, []
         self._logs = []
         self._item = None
         # {path of the tree that could not be read: None}, and what BUNDLE001 names.
@@ -93,7 +93,6 @@ class _Tree:
         self._named, self._left_out = [], 0
         # Texts of no known form: the first paths, and how many there are.
         self._passed, self._passed_over = [], 0
-        self._programs = set()
         self._put_own(_names.BUNDLE_WHOLE, "")
 
     def begin(self, item):
@@ -219,7 +218,7 @@ class _Tree:
 
     def take_modprobe_conf(self, item, _path):
         """A file of modprobe.d that has another path."""
-        self.put("/etc/modprobe.d/" + _with_ending(item.path, ".conf"), item.data)
+        self.put("/etc/modprobe.d/" + _bundle_texts.with_ending(item.path, ".conf"), item.data)
 
     def take_modules_load(self, item, _path):
         """A file of modules-load.d that has another path."""
@@ -300,10 +299,10 @@ class _Tree:
 
     def _link_program(self, path, item):
         backend = next((word for word in ("legacy", "nft") if word in path), None)
-        if backend and (path, backend) not in self._programs:
-            self._programs.add((path, backend))
-            self.put("/usr/sbin/xtables-%s-multi" % backend, None, executable=True)
-            self._links.append((path, "/usr/sbin/xtables-%s-multi" % backend, item))
+        link = (path, "/usr/sbin/xtables-%s-multi" % backend, item)
+        if backend and link not in self._links:
+            self.put(link[1], None, executable=True)
+            self._links.append(link)
         return backend
 
     def finish(self, files, recognised, declared):
@@ -343,16 +342,6 @@ class _Tree:
                 raise
             self._unread[path] = None
             self._name("a link such as this cannot be made (%s)" % error.strerror)
-
-
-def _with_ending(path, ending):
-    name = path.rsplit("/", 1)[-1]
-    return name if name.endswith(ending) else name + ending
-
-
-def _as_utf8(name):
-    """A name without surrogates, which stand for bytes that are not UTF-8, and without NUL."""
-    return name.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _bytes(content):

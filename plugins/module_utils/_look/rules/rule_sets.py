@@ -50,8 +50,7 @@ class Rules:
         self.nftables = None
         self.native = {}
         self.listings = []
-        self.of_tree = False
-        self.misnamed = set()
+        self.of_tree, self.misnamed = False, set()
         self.nf_tables = None
         self.commands = {}
         self.helpers_peak_bytes = 0
@@ -84,8 +83,7 @@ def _lacking(table, notices):
     """Why not every rule of a table is known; `notices`: those of its dump."""
     name, passed_over = table.name[:NAME_LIMIT], notices.get("too_many_lines")
     if notices.get("unsupported_revision") and table.unread:
-        return "iptables cannot print %d rules of the dump ([unsupported revision]), which a newer iptables wrote" % (
-            notices["unsupported_revision"])
+        return "iptables cannot print %(unsupported_revision)d rules ([unsupported revision] of a newer one)" % notices
     if table.name == NAMELESS:
         return "the table of some rules is not known"
     if not table.committed and passed_over:

@@ -23,6 +23,8 @@ _FAMILIES = (("ip6tables", "ipv6"), ("iptables", "ipv4"), ("arptables", "arp"), 
 
 _IPV4 = re.compile(r"\d+\.\d+\.\d+\.\d+")
 _IPV6 = re.compile(r"\[?[0-9a-f]*:[0-9a-f]*:")
+# What iptables-save prints of a match or target that the kernel holds in a newer form (iptables, xtables.c).
+UNPRINTED = " [unsupported revision]"
 _TELLING = ("--to-destination", "--to-source", "--reject-with")
 
 # (kind of notice, form of the line)

@@ -7,13 +7,11 @@ import re
 
 from . import save_fold as fold
 from .ruleset import BARE, NAMELESS, Rule, RuleSet, Table, fingerprint
-from .save_header import WARNINGS, family_of, header_of
+from .save_header import UNPRINTED, WARNINGS, family_of, header_of
 from .save_rule import read_rule, repeats_with_reason
 
 # In characters. iptables-restore accepts 10240 bytes per line (iptables/iptables-restore.c); the rest is for bytes
 # shown as \xNN.
-# What iptables-save prints of a match or target that the kernel holds in a newer form (iptables, xtables.c).
-UNPRINTED = " [unsupported revision]"
 LINE_LIMIT = 16384
 # Enough for somewhat more than 500,000 rules with their chains. Lines and dumps beyond these limits are not read.
 LINES_LIMIT = 1000000
@@ -36,12 +34,7 @@ _COUNTERS = re.compile(r"^\[\d{1,20}:\d{1,20}\] (?=-A )", re.MULTILINE)
 
 def is_rule(text):
     """True for a rule line that can be read, with or without counters."""
-    return read_rule(_uncounted(text)) is not None
-
-
-def _uncounted(text):
-    counters = _COUNTERS.match(text)
-    return text[counters.end():] if counters else text
+    return read_rule(_COUNTERS.sub("", text, 1)) is not None
 
 
 class Lines:
@@ -264,9 +257,8 @@ class Lines:
         if name != NAMELESS and name in rule_set.tables:
             known, named, rule_set = rule_set, self._named, self._next_rule_set()
             if self._announced:
-                rule_set.family = known.family if named else rule_set.family
+                rule_set.family, self._headed, self._named = known.family if named else rule_set.family, True, named
                 rule_set.backend, rule_set.version = known.backend, known.version
-                self._headed, self._named = True, named
             name = NAMELESS if rule_set is known else name
         self._announced, self._family = False, None
         self.table = rule_set.tables.setdefault(name, Table(name))
@@ -327,13 +319,10 @@ class Lines:
         return "chain"
 
     def _rule(self, text):
-        rule = _uncounted(text)
-        if UNPRINTED in rule:
-            self._within_table(text)
-            return self._unread(text, "unsupported_revision")
-        words = read_rule(rule)
+        rule = _COUNTERS.sub("", text, 1)
+        words = None if UNPRINTED in rule else read_rule(rule)
         if words is None:
-            return self._unread(text, "unreadable_line")
+            return self._unread(text, "unsupported_revision" if UNPRINTED in rule else "unreadable_line")
         table = self._within_table(text)
         name = words.chain
         before = table.services.rules_in(name)

@@ -26,8 +26,9 @@ def ask_anchors(rule_set, setting):
     if not has_proxy(rule_set):
         return []
     expected = _expected(rule_set, setting)
-    return list(_unreferenced(rule_set, setting)) + list(_missing(rule_set, expected)) + list(_node_ports(rule_set, setting)) + list(
-        _shadowed(rule_set, expected)) + list(_canaries(rule_set, setting))
+    return (list(_unreferenced(rule_set, setting)) + list(_missing(rule_set, expected))
+            + list(_node_ports(rule_set, setting)) + list(_shadowed(rule_set, expected))
+            + list(_canaries(rule_set, setting)))
 
 
 def ask_presence(rule_sets, setting_by):

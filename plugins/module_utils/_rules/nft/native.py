@@ -146,7 +146,8 @@ class _Walk:
                 out = yes, maybe
                 if target is not None and depth < _DEPTH:
                     # Zones of firewalld: which of them a packet enters is not known, but each of them returns it.
-                    passing = [packet for packet in yes if packet in _FORWARDED and self._returns(target, packet, depth)]
+                    passing = [packet for packet in yes
+                               if packet in _FORWARDED and self._returns(target, packet, depth)]
                     out = self._through(target, [packet for packet in yes if packet not in passing] if passing else yes,
                                         maybe, depth + 1)
                     out = (out[0] + passing, out[1]) if passing else out

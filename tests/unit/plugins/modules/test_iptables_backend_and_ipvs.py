@@ -65,7 +65,8 @@ def test_ipvs_facts(tmp_path):
     section = result["ansible_facts"]["node_ipvs"]
     assert (result["changed"], section["virtual_servers"], section["without_real_servers_count"]) == (False, 2, 1)
     assert section["dummy_interface"] == {
-        "present": True, "addresses": None, "missing_addresses": 1, "missing_examples": section["dummy_interface"]["missing_examples"]}
+        "present": True, "addresses": None, "missing_addresses": 1,
+        "missing_examples": section["dummy_interface"]["missing_examples"]}
     documentation = documented("ipvs_facts", "node_ipvs")
     assert differences(section, documentation) == []
     # No program of a tree is run, so there are no sets.
