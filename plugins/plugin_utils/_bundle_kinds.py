@@ -131,7 +131,7 @@ def _may_be_log(item):
 
 
 def is_session(item):
-    """Whether a text is what somebody copied from a terminal: evidence, even where no form is known in it."""
+    """Whether a text was copied from a terminal: evidence, even where no form is known in it."""
     return (item.link is None and not is_secret(item.path)
             and any(_bundle_plain.is_border(line[:_LINE]) for line in _head(item.data).split("\n")))
 

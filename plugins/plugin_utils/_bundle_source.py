@@ -262,3 +262,13 @@ def _past_zeros(data, at):
         chunk = data[at:at + _PIECE]
         at += len(chunk) - len(chunk.lstrip(b"\0"))
     return at
+
+
+def with_utf8(item):
+    """The item with names as UTF-8."""
+    return dataclasses.replace(item, path=_as_utf8(item.path), link=item.link and _as_utf8(item.link))
+
+
+def _as_utf8(name):
+    """A name without surrogates, which stand for bytes that are not UTF-8, and without NUL."""
+    return name.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")

@@ -239,8 +239,3 @@ def _samples_of_json(text):
 def with_ending(path, ending):
     name = path.rsplit("/", 1)[-1]
     return name if name.endswith(ending) else name + ending
-
-
-def as_utf8(name):
-    """A name without surrogates, which stand for bytes that are not UTF-8, and without NUL."""
-    return name.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")

@@ -19,7 +19,6 @@ from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse import bundle_parts
 from . import _bundle_kinds, _bundle_links, _bundle_source, _bundle_texts
-from ._bundle_texts import as_utf8
 
 RULES_LIMIT = 40
 # So many files that were not read are named, each with so many characters of its path.
@@ -47,7 +46,7 @@ def lay_out(bundle, folder, declared=None):
         if os.getppid() != parent:
             raise BadInput("bundle %s is not read further: the run that it belongs to has ended" % bundle)
         files += 1
-        item = dataclasses.replace(item, path=as_utf8(item.path), link=item.link and as_utf8(item.link))
+        item = _bundle_source.with_utf8(item)
         if len(item.path) > _bundle_kinds.PATH_LIMIT:
             item = dataclasses.replace(item, data=None, link=None, unread="its path has more than %d characters"
                                        % _bundle_kinds.PATH_LIMIT)
@@ -298,7 +297,7 @@ class _Tree:
             self._link_program(path, item)
 
     def _link_program(self, path, item):
-        backend = next((word for word in ("legacy", "nft") if word in path), None)
+        backend = "legacy" if "legacy" in path else "nft" if "nft" in path else None
         link = (path, "/usr/sbin/xtables-%s-multi" % backend, item)
         if backend and link not in self._links:
             self.put(link[1], None, executable=True)

@@ -27,8 +27,8 @@ def ask_duplicates(rule_set, setting):
             own = owner_of(chain, name) in KUBERNETES
             again = _with_the_same_mark(table, chain, text) if _of_marks(words) and not own else times - 1
             if again:
-                detail = "the same rule exists %d times%s" % (times, _FINDS_NONE % rule_set.version if own and _finds_none(
-                    rule_set) else "")
+                why = _FINDS_NONE % rule_set.version if own and _finds_none(rule_set) else ""
+                detail = "the same rule exists %d times%s" % (times, why)
                 yield observe("duplicate_rule", rule_set, name, chain, text, again, detail)
         for chain, copies in sorted(table.repeated_more.items()):
             if not _of_kube_router(name, chain):

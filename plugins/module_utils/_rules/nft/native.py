@@ -166,7 +166,7 @@ class _Walk:
         return ([], packets + doubtful) if self._cut(chain) else (packets, doubtful)
 
     def _returns(self, chain, packet, depth):
-        """Whether a chain returns a packet on each way that it may take."""
+        """Whether a chain returns a packet, whichever of its rules match."""
         if self._cut(chain):
             return False
         for rule in [rule for packed in self._rules(chain) for rule in self._expanded(packed)]:
