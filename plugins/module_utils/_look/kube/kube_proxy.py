@@ -76,7 +76,6 @@ def _of_bundle(host, section):
     if config:
         section.update(settings_of_process([], BUNDLE_CONFIG, config))
         _set_mode(section, config["mode"], "mode in %s" % BUNDLE_CONFIG, config["scheduler"])
-        section.update(settings_of_process((), BUNDLE_CONFIG, config))
     elif not text.ok and host.declared().get("proxy_mode"):
         _set_mode(section, host.declared()["proxy_mode"], "node_policy_proxy_mode sets it", None)
         section["ipvs_scheduler"] = None
