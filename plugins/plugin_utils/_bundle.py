@@ -45,7 +45,7 @@ def opened(bundle, settings=None):
     """`{"root", "place"}` of the tree of a bundle, which exists only within this context; `{}` without a bundle. Raises
     BadInput.
 
-    `settings`: values of node_policy, of which the bundle gets those that its files may not show.
+    `settings`: values of node_policy, of which the bundle gets the ones that its files may not show.
     """
     if bundle is None:
         yield {}

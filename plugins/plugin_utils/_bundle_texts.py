@@ -98,8 +98,8 @@ def _scheduler(rest):
 
 
 def addresses(text):
-    """{path: content} from the output of ip addr: all addresses of the node where the loopback interface is among those
-    that it lists; of kube-ipvs0 its own. ip link prints no addresses, and a pod has other ones."""
+    """{path: content} from the output of ip addr: all addresses of the node where it lists the loopback interface,
+    too; of kube-ipvs0 its own. ip link prints no addresses, and a pod has other ones."""
     devices, name = {}, None
     for line in text.splitlines():
         begun, address = _DEVICE.match(line), _DEVICE_ADDRESS.search(line)

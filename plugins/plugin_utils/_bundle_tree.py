@@ -324,8 +324,7 @@ class _Tree:
         lacks = [{"subject": what, "evidence": "the bundle does not contain it"}
                  for what in bundle_parts.lacking(lambda path: os.path.lexists(self._place(path)))] + self._named
         if self._left_out:
-            lacks.append({"subject": "%d more files" % self._left_out,
-                          "evidence": "they were not read, as those above"})
+            lacks.append({"subject": "%d more files" % self._left_out, "evidence": "they were not read, either"})
         if self._passed:
             more = self._passed_over - len(self._passed)
             lacks.append({"subject": ", ".join(self._passed) + (" and %d more files" % more if more else ""),

@@ -83,7 +83,7 @@ def found_in(text):
 
 @functools.lru_cache(maxsize=1)
 def _by_literal():
-    """[(text, row)]: each match of a row contains one of its texts, which spares most rows the search with a pattern."""
+    """[(text, row)]: each match of a row contains one of its texts, so most rows need no search with their pattern."""
     return [(literal, row) for row in rows() for literal in literals_of(row.pattern) or ("",)]
 
 
@@ -125,7 +125,7 @@ def _branches(pattern, at):
 
 
 def _longest(runs):
-    """Of literals and the alternatives of groups those that exclude most texts, as a tuple."""
+    """Of literals and the alternatives of groups the ones that exclude most texts, as a tuple."""
     sets = [(run,) if isinstance(run, str) else run for run in runs]
     best = max((each for each in sets if each and all(each)), default=(), key=lambda each: min(map(len, each)))
     return best if best and min(map(len, best)) > 2 else ()

@@ -26,9 +26,9 @@ _LIMIT_FIELDS = "conntrack.maxPerCore and conntrack.min"
 
 
 def _is_early(row):
-    """Whether a module is in the kernel when sysctl.d is applied, None where that is not known. What is listed for the
-    boot is, also where the modules of the kernel that boots next were not seen: whether that kernel has it is a matter
-    of the module."""
+    """Whether a module is in the kernel when sysctl.d is applied, None where that is not known. A module that is
+    listed for the boot is, also where the modules of the kernel that boots next were not seen: whether that kernel has
+    it is judged of the module."""
     if row.get("at_boot") == "unknown" and row["state_next_boot"] == "unknown" and row["persisted"]:
         return None if row["blocks"] else True
     return _EARLY.get(row.get("at_boot"))

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Names that iptables -L without -n prints in place of numbers. PRIVATE to the collection.
 
-Of networks and hosts those that distributions have in /etc/hosts and /etc/networks; any other name stays as it is,
-because only the resolver of that node knows it. Of ports those of /etc/services (IANA) that Services use most.
+Of networks and hosts the ones of /etc/hosts and /etc/networks; any other name stays as it is, because
+only the resolver of that node knows it. Of ports those of /etc/services (IANA) that Services use most.
 """
 
 import re

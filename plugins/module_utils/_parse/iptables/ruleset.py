@@ -292,7 +292,7 @@ class RuleSet:
     """One dump: `family` (ipv4, ipv6 or None), `backend` (nft, legacy or None), `source`, `version` of the iptables
     that printed it, `tables` {name: Table}, `notices` {kind: count}, `examples` [(kind, line number, text)],
     `unreadable` names of tables whose rules nft can list and iptables cannot: they are unknown, not absent.
-    `unreferenced`: [(table, chain)] that a listing shows without a reference, whatever else of the table it shows.
+    `unreferenced`: [(table, chain)] that a listing shows without a reference, whatever it shows of the rest.
     """
 
     __slots__ = ("family", "backend", "source", "version", "tables", "notices", "examples", "unreadable",

@@ -46,7 +46,7 @@ def judged(tmp_path, files, **policy):
 def test_what_is_not_held_is_unknown_once(tmp_path, files, failing):
     failed, unknown, passed, evidence = judged(tmp_path, files)
     assert set(failed) == failing
-    # Counters of one look are told without a verdict.
+    # Counters of one look have no verdict.
     assert set(unknown) == ({"BUNDLE001", "CTRACK019"} if "ct.txt" in files else {"BUNDLE001"})
     assert evidence["node_host"]["place"] == "bundle"
     # Nothing of which the bundle holds nothing is right.

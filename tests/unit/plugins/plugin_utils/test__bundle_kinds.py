@@ -26,7 +26,7 @@ LATER = 'I1122 07:30:00.000001   19736 bounded_frequency_runner.go:296] "SyncPro
 
 def test_logs_of_a_bundle_are_judged_up_to_their_end(tmp_path):
     failing, passed, section = logs_judged(tmp_path, {"logs/kube-proxy.log": HELD})
-    assert failing == {"LOG001": ["xtables-lock-held"], "LOG002": ["lock-waited"]} and passed == ["LOG003"]
+    assert failing == {"LOG001": ["xtables-lock-timeout"], "LOG002": ["kube-proxy-lock-waited"]} and passed == ["LOG003"]
     assert section["ends"] == [{"source": "/logs/kube-proxy.log", "time": "11-22T06:38:09.159033"}]
     assert section["read"] == ["/logs/kube-proxy.log"] and section["collected"]["files"] == "ok"
 
@@ -41,7 +41,7 @@ def test_the_journal_of_a_bundle_names_the_pods(tmp_path):
                'Nov 22 10:00:05 n1 kubelet[9]: "Failed to create sandbox for pod" err="Another app is currently holding '
                'the xtables lock." pod="default/web-0"\n')
     assert logs_judged(tmp_path, {"sos_commands/logs/journalctl_--no-pager": journal})[0]["LOG001"] == [
-        "conntrack-full", "xtables-lock-held"]
+        "kernel-conntrack-full", "xtables-lock-timeout"]
 
 
 @pytest.mark.parametrize("tag", ["3f2a9c1b7d5e", "k8s.gcr.io/kube-proxy:v1.36.3/k8s_kube-proxy_kube-proxy-abcde_"
@@ -50,7 +50,7 @@ def test_the_journal_of_a_bundle_has_lines_of_containers_of_docker(tmp_path, tag
     lines = HELD.replace("\t", " " * 8).splitlines()
     dump = "".join("Nov 22 06:38:09 n1 %s[812]: %s\n" % (tag, line) for line in lines)
     assert logs_judged(tmp_path, {"journalctl.txt": dump})[0] == {
-        "LOG001": ["xtables-lock-held"], "LOG002": ["lock-waited"]}
+        "LOG001": ["xtables-lock-timeout"], "LOG002": ["kube-proxy-lock-waited"]}
 
 
 @pytest.mark.parametrize("path", [
