@@ -26,7 +26,8 @@ LATER = 'I1122 07:30:00.000001   19736 bounded_frequency_runner.go:296] "SyncPro
 
 def test_logs_of_a_bundle_are_judged_up_to_their_end(tmp_path):
     failing, passed, section = logs_judged(tmp_path, {"logs/kube-proxy.log": HELD})
-    assert failing == {"LOG001": ["xtables-lock-timeout"], "LOG002": ["kube-proxy-lock-waited"]} and passed == ["LOG003"]
+    assert failing == {"LOG001": ["xtables-lock-timeout"], "LOG002": ["kube-proxy-lock-waited"]}
+    assert passed == ["LOG003"]
     assert section["ends"] == [{"source": "/logs/kube-proxy.log", "time": "11-22T06:38:09.159033"}]
     assert section["read"] == ["/logs/kube-proxy.log"] and section["collected"]["files"] == "ok"
 

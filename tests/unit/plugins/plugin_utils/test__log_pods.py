@@ -37,19 +37,19 @@ def tied(row):
 def test_kubelet_names_the_pod_and_the_plugin_names_the_lock(line):
     # The journal has an entry for each line of a message.
     lines = (KUBELET % (5, line)).replace("\n", "\n2026-11-22T10:05:00Z a kubelet[1234]: ")
-    row = rows(lines)["xtables-lock-held"]
+    row = rows(lines)["xtables-lock-timeout"]
     assert (tied(row), row["pod_count"]) == ([("default/web-0", ID, "message")], 1)
     assert row["pods"][0]["time"] == "2026-11-22T10:05:00Z" and "sandbox" in row["pods"][0]["evidence"].lower()
 
 
 @cases
 def test_forms_of_runtimes_and_events(line, pod):
-    assert tied(rows(line % (ID, LOCK))["xtables-lock-held"]) == [(pod, ID, "message")]
+    assert tied(rows(line % (ID, LOCK))["xtables-lock-timeout"]) == [(pod, ID, "message")]
 
 
 def test_dockershim_names_the_pod_alone():
     line = 'networkPlugin cni failed to set up pod "web-0_default" network: ' + LOCK
-    assert tied(rows(line)["xtables-lock-held"]) == [("default/web-0", None, "message")]
+    assert tied(rows(line)["xtables-lock-timeout"]) == [("default/web-0", None, "message")]
 
 
 def test_one_failure_in_several_messages_is_one_pod():
@@ -57,7 +57,7 @@ def test_one_failure_in_several_messages_is_one_pod():
     row = rows(KUBELET % (5, '"RunPodSandbox from runtime service failed" err="%s"' % PLUGIN % ID),
                KUBELET % (5, SANDBOX % ('"%s"' % PLUGIN % ID)), KUBELET % (6, SANDBOX % ('"%s"' % PLUGIN % other)),
                KUBELET % (6, SANDBOX.replace("web-0", "web-1") % ('"%s"' % PLUGIN % other[1:].rjust(64, "0"))))
-    assert tied(row["xtables-lock-held"]) == [
+    assert tied(row["xtables-lock-timeout"]) == [
         ("default/web-0", ID, "message"), ("default/web-1", other[1:].rjust(64, "0"), "message")]
 
 
@@ -65,9 +65,9 @@ def test_a_timeout_is_tied_by_time_to_who_waited_for_the_lock_meanwhile():
     waited = KUBELET % (5, SANDBOX % TIMEOUT)
     logs = [{"source": "journal", "text": waited}, {"source": "/flannel.log", "text": OF_AGENT % 3}]
     found = {row["cause"]: row for row in _diagnose.diagnose(logs)}
-    assert tied(found["xtables-lock-held"]) == [("default/web-0", None, "time")]
-    assert found["xtables-lock-held"]["source"] == "/flannel.log"
-    assert "DeadlineExceeded" in found["xtables-lock-held"]["pods"][0]["evidence"]
+    assert tied(found["xtables-lock-timeout"]) == [("default/web-0", None, "time")]
+    assert found["xtables-lock-timeout"]["source"] == "/flannel.log"
+    assert "DeadlineExceeded" in found["xtables-lock-timeout"]["pods"][0]["evidence"]
     assert tied(found["sandbox-not-created"]) == [("default/web-0", None, "message")]
 
 
@@ -81,33 +81,33 @@ def test_a_timeout_is_tied_by_time_to_who_waited_for_the_lock_meanwhile():
 ])
 def test_what_is_not_tied(lock, sandbox):
     found = rows(lock, KUBELET % (5, sandbox))
-    assert tied(found["xtables-lock-held"]) == [] and found["xtables-lock-held"]["pod_count"] == 0
+    assert tied(found["xtables-lock-timeout"]) == [] and found["xtables-lock-timeout"]["pod_count"] == 0
 
 
 def test_times_without_a_zone_or_a_year_are_compared_with_each_other():
     before, after = ("E%s 23:59:50.5       1 a.go:1] %s", "E%s 00:01:00.5    1234 %s")
-    row = rows(before % ("1231", LOCK), after % ("0101", SANDBOX % TIMEOUT))["xtables-lock-held"]
+    row = rows(before % ("1231", LOCK), after % ("0101", SANDBOX % TIMEOUT))["xtables-lock-timeout"]
     assert tied(row) == [("default/web-0", None, "time")]
 
 
 @pytest.mark.parametrize("pod", ["{{ lookup('pipe', 'id') }}/x", "a/\x1b[2J", "../etc/passwd", "a/b\nc", "A/b"])
 def test_only_names_of_kubernetes_are_names(pod):
-    row = rows(KUBELET % (5, SANDBOX.replace("default/web-0", pod) % ('"%s"' % PLUGIN % ID)))["xtables-lock-held"]
+    row = rows(KUBELET % (5, SANDBOX.replace("default/web-0", pod) % ('"%s"' % PLUGIN % ID)))["xtables-lock-timeout"]
     assert [each["pod"] for each in row["pods"]] == [None]
     assert not any(ord(character) < 32 for each in row["pods"] for character in each["evidence"])
 
 
 def test_many_pods_are_counted():
     lines = [KUBELET % (5, SANDBOX.replace("web-0", "web-%d" % number) % ('"%s"' % LOCK)) for number in range(9)]
-    row = rows(*lines)["xtables-lock-held"]
+    row = rows(*lines)["xtables-lock-timeout"]
     assert (len(row["pods"]), row["pod_count"], row["count"]) == (5, 9, 9)
 
 
 def test_the_edges_of_time_and_very_many_lines_are_no_trouble():
     lines = ["9999-12-31T23:59:59Z a k[1]: " + LOCK, "0001-01-01T00:00:00Z a k[1]: " + SANDBOX % TIMEOUT,
              "9999-12-31T23:59:59Z a k[1]: " + SANDBOX.replace("web-0", "web-1") % TIMEOUT]
-    assert tied(rows(*lines)["xtables-lock-held"]) == [("default/web-1", None, "time")]
+    assert tied(rows(*lines)["xtables-lock-timeout"]) == [("default/web-1", None, "time")]
     pods = (SANDBOX.replace("web-0", "web-%d" % number) % TIMEOUT for number in range(5000))
     row = rows(*("20%02d-11-22T10:00:00Z a k[1]: %s" % (number % 90, each)
-                 for number, pod in enumerate(pods) for each in (LOCK, pod)))["xtables-lock-held"]
+                 for number, pod in enumerate(pods) for each in (LOCK, pod)))["xtables-lock-timeout"]
     assert (row["count"], row["pod_count"]) == (5000, 5000)
