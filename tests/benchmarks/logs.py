@@ -42,6 +42,7 @@ def write_log(path, size, error_every=0):
     with path.open("w", encoding="ascii") as stream:
         for _number in range(size // len(block) + 1):
             stream.write(block)
+        stream.truncate(size)
 
 
 def write_unlike_lines(path, size):

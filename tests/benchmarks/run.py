@@ -16,6 +16,7 @@ import signal
 import sys
 
 import before
+import bundle
 import fleet
 import fleet_fixes
 import hooks
@@ -28,7 +29,7 @@ import scale
 from measure import TOP, CannotRun, quiet
 
 BENCHMARKS = {"resolve": resolve, "load_persist": load_persist, "fleet": fleet, **fleet_fixes.BENCHMARKS,
-              "hooks": hooks, "logs": logs, "scale": scale, **rules.BENCHMARKS}
+              "hooks": hooks, "logs": logs, "bundle": bundle, "scale": scale, **rules.BENCHMARKS}
 # Only where it is named: it needs a commit to compare with.
 BY_NAME = {"before": before}
 

@@ -16,8 +16,8 @@ MOST_CHARACTERS = 8 * 1024
 _ROWS_OF_SOURCE = 20
 # systemd-journald.service(8); without one journalctl prints nothing and succeeds.
 _JOURNALS = ("/run/log/journal", "/var/log/journal")
-# Bytes that are read from each log: more than kube-proxy writes in 15 minutes in which each sync fails.
-_END_BYTES = 256 * 1024
+# Bytes that are read from each log, more than kube-proxy writes in 15 minutes in which each sync fails, and from all.
+_END_BYTES, _MOST_BYTES = 256 * 1024, 2 * 1024 * 1024
 
 
 def collect_node_logs(host, node, now=None):
@@ -56,8 +56,10 @@ def collect_node_logs(host, node, now=None):
         paths += [] if status == OK else log_lines.system_logs(host)
         paths = [path for path in paths if not path.endswith(".gz")]
         section["read"] += paths
+        left = _MOST_BYTES
         for path in log_lines.newest_first(host, paths, now - RECENT_SECONDS):
-            _status, texts, _size, cut = log_lines.of_file(host, path, _END_BYTES, _ROWS_OF_SOURCE)
+            _status, texts, size, cut = log_lines.of_file(host, path, min(_END_BYTES, left), _ROWS_OF_SOURCE)
+            left -= size
             section["cut"] = section["cut"] or cut
             found += [(path, text) for text in texts]
     section["collected"]["files"] = DENIED if DENIED in notes.values() else OK if paths else ABSENT

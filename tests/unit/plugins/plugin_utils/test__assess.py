@@ -117,10 +117,10 @@ def test_no_more_is_collected_than_the_chosen_checks_need(selection, disabled, e
     assert _assess.subsets_of(_assess.chosen_checks(**selection), policy, selection.get("sections")) == expected
 
 
-def test_logs_are_read_only_where_the_policy_asks_for_them():
+def test_logs_are_read_unless_the_policy_is_against_it():
     checks = _assess.chosen_checks(["LOG"])
-    assert _assess.subsets_of(checks, _policy.default_policy()) == ["host"]
-    assert _assess.subsets_of(checks, _policy.policy_of({"node_policy_read_logs": True})) == ["host", "logs"]
+    assert _assess.subsets_of(checks, _policy.default_policy()) == ["host", "logs"]
+    assert _assess.subsets_of(checks, _policy.policy_of({"node_policy_read_logs": False})) == ["host"]
 
 
 def test_a_narrow_look_leaves_what_is_known_of_the_modules():

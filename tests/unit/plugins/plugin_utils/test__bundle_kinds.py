@@ -14,7 +14,7 @@ LSMOD = "Module                  Size  Used by\nnf_conntrack          176128  1 
 
 def logs_judged(tmp_path, files):
     """({check: subjects that fail}, checks that pass, the section) of a bundle whose logs are read."""
-    found, evidence = bundles.judged(bundles.folder(tmp_path / "bundle", files), read_logs=True)
+    found, evidence = bundles.judged(bundles.folder(tmp_path / "bundle", files))
     failing = {check: rows for check, rows in bundles.told(found, "fail").items() if check.startswith("LOG")}
     return failing, [check for check in bundles.told(found, "pass") if check.startswith("LOG")], evidence["node_logs"]
 
@@ -70,7 +70,7 @@ def test_the_log_of_an_agent_in_a_pod_is_read(tmp_path):
 @pytest.mark.parametrize("name", ["a\nb.log", "\x1b[2J.log", "{{ x }}.log", "../../kube-proxy.log", "x" * 250])
 def test_a_log_with_a_hostile_name(tmp_path, name):
     bundle = bundles.archive(tmp_path / "n1.tar", {name: HELD, "lsmod": LSMOD})
-    found, evidence = bundles.judged(bundle, read_logs=True)
+    found, evidence = bundles.judged(bundle)
     read = evidence["node_logs"]["read"]
     assert all(path.startswith("/") and path.isprintable() and ".." not in path for path in read)
     assert not any("\x1b" in row["problem"] for rows in found.values() for row in rows if row["problem"])
