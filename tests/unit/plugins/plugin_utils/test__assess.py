@@ -135,10 +135,10 @@ def test_a_narrow_look_leaves_what_is_known_of_the_modules():
 
 def test_checks_that_were_not_chosen_are_listed_and_have_no_finding():
     policy, evidence = _policy.default_policy(), healthy(_policy.default_policy().module_names)
-    skipped = ["KPROXY00[2-9]", "KPROXY0[12]?", "HOOK00[2-9]", "HOOK010"]
+    skipped = ["KPROXY00[2-9]", "KPROXY0[12]?", "HOOK00[2-9]", "HOOK01?"]
     facts = _assess.exported(evidence, policy, _assess.chosen_checks(["KPROXY", "HOOK"], skip=skipped), None)
     assert {row["check"] for row in facts["node_assess_findings"]} == {"KPROXY001", "HOOK001", "HOOK020"}
-    left_out = ["HOOK002", "HOOK003", "HOOK004", "HOOK005", "HOOK006", "HOOK007", "HOOK008", "HOOK009", "HOOK010",
+    left_out = [*("HOOK%03d" % number for number in range(2, 12)),
                 *("KPROXY%03d" % number for number in (*range(2, 16), *range(20, 25)))]
     assert facts["node_assess_summary"]["left_out"] == left_out
 
