@@ -45,11 +45,11 @@ def limit_wish(versions, cpus, settings, by):
     `settings` are the fields of its configuration ({} for its defaults), None where they are not known; `by` is the
     program that writes (kube-proxy or k3s).
     """
-    if settings is None or not cpus:
-        return Wish(None, UNKNOWN, False)
-    per_core = settings.get("maxPerCore", MAX_PER_CORE)
+    per_core = (settings or {}).get("maxPerCore", MAX_PER_CORE)
     if per_core <= 0:
         return NOTHING  # Then min has no effect, in all versions.
+    if settings is None or not cpus:
+        return Wish(None, UNKNOWN, False)
     scaled = per_core * cpus
     wanted = max(scaled, settings.get("min", MIN))
     if by == "k3s":

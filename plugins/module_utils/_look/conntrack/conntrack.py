@@ -115,10 +115,7 @@ def _of_kube_proxy(section, kubelet_version, cpus):
     """The fields of `Setting` about kube-proxy, and `described`, their form in the evidence."""
     # Of a bundle the settings may be known, and whether it runs is not.
     if not section["running"] and section["conntrack"] is None:
-        unknown = section["running"] is None
-        # The configuration in a bundle may show that no version writes the limit.
-        leaves = (section["conntrack"] or {}).get("maxPerCore", 1) <= 0
-        wish = proxy.Wish(None, proxy.UNKNOWN, False) if unknown and not leaves else proxy.NOTHING
+        wish = proxy.Wish(None, proxy.UNKNOWN, False) if section["running"] is None else proxy.NOTHING
         return {"limit": wish, "numbers": {}, "by": "kube-proxy", "forwards": False, "described": None}
     settings, by = section["conntrack"], section["conntrack_by"] or "kube-proxy"
     own = section["version"]
