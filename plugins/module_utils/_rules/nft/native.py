@@ -20,7 +20,8 @@ DSTNAT, CONNTRACK, SRCNAT = -100, -200, 100
 # kube-proxy's mark for masquerading (masqueradeBit 14, the default).
 MASQUERADE_MARK = 0x4000
 # The maximum number of tests of a rule with a packet in one table. Packets that do not differ in the properties that
-# the rule matches count as one.
+# the rule matches count as one. A rule that needs no test counts too: where each of 16 chains jumps 400 times to the
+# next one, a packet meets more rules than any machine can follow.
 WORK_LIMIT = 50000
 SOURCES_LIMIT = 100
 _DEPTH = 16
@@ -32,8 +33,6 @@ _EFFECTS = {"drop": "drops", "reject": "rejects", "dnat": "translates before kub
             "mark": "clears kube-proxy's mark for masquerading on"}
 # The packet goes on to the next rule.
 _PASSING = ("continue", "mark", "notrack")
-
-
 # Packets of a pod whose address is not known, to a pod on another node: no rule of kube-proxy translates them.
 _FORWARDED = tuple(Packet(family, None, None, "tcp", False) for family in ("ip", "ip6"))
 
@@ -70,7 +69,10 @@ def judge_forwarding(table):
     for name in sorted(table.chains):
         chain = table.chains[name]
         if chain.is_base and chain.hook == "forward" and chain.priority is not None:
-            walk.base_chain(chain)
+            try:
+                walk.base_chain(chain)
+            except TooMuch:
+                walk.rows.append(("unjudged_table", "", "", "chain %s has too many rules to judge" % name))
     return walk.rows
 
 
@@ -81,7 +83,7 @@ def _family(service):
 class _Walk:
     def __init__(self, table, services, own):
         self.table, self.rows, self.doubts, self._work = table, [], [], 0
-        self._parsed, self._seen = {}, set()
+        self._parsed, self._seen, self._returning = {}, set(), {}
         families = ("ip", "ip6") if table.family == "inet" else (table.family,)
         self._own_known, own = own is not None, own or ()
         services = [service for service in services if _family(service) in families and service.has_endpoints]
@@ -132,9 +134,12 @@ class _Walk:
     def _through(self, chain, packets, doubtful, depth):
         """(packets that reach the end of a chain, packets that may reach it)."""
         returned, returned_doubtful = [], []
-        for rule in [rule for packed in self._rules(chain) for rule in self._expanded(packed)]:
+        for rule in (rule for packed in self._rules(chain) for rule in self._expanded(packed)):
+            if not packets and not doubtful:
+                break
             action, harms = rule.statement.action, self._harms(rule.statement)
-            if not packets and not doubtful or (action in _PASSING and not harms):
+            if action in _PASSING and not harms:
+                self._spend()
                 continue
             yes, maybe, no, perhaps = self._split(rule, packets, doubtful, harms)
             if harms:
@@ -165,11 +170,23 @@ class _Walk:
         # The rules that were not read may have taken any of these packets.
         return ([], packets + doubtful) if self._cut(chain) else (packets, doubtful)
 
+    def _spend(self):
+        self._work += 1
+        if self._work > WORK_LIMIT:
+            raise TooMuch()
+
     def _returns(self, chain, packet, depth):
         """Whether a chain returns a packet, whichever of its rules match."""
-        if self._cut(chain):
-            return False
-        for rule in [rule for packed in self._rules(chain) for rule in self._expanded(packed)]:
+        key = chain.name, packet
+        if key not in self._returning:
+            # This is the answer where the chain leads back to itself.
+            self._returning[key] = False
+            self._returning[key] = not self._cut(chain) and self._returns_from(chain, packet, depth)
+        return self._returning[key]
+
+    def _returns_from(self, chain, packet, depth):
+        for rule in (rule for packed in self._rules(chain) for rule in self._expanded(packed)):
+            self._spend()
             action = rule.statement.action
             held = False if action in _PASSING else self._judge.holds(rule, packet, False)
             if held is False:
@@ -188,6 +205,7 @@ class _Walk:
         """(matched, perhaps matched, not matched, perhaps not matched) of packets. Packets of `doubtful` may have ended
         before the rule."""
         if not rule.conditions:
+            self._spend()
             return packets, doubtful, [], []
         keys = [key for condition in rule.conditions for key in condition.keys]
         by_address, by_port = (any(key.endswith("daddr") for key in keys),
@@ -198,9 +216,7 @@ class _Walk:
                 alike = (packet.family, packet.address if by_address else packet.address is None,
                          by_port and packet[2:4])
                 if alike not in known:
-                    self._work += 1
-                    if self._work > WORK_LIMIT:
-                        raise TooMuch()
+                    self._spend()
                     known[alike] = self._judge.holds(rule, packet, harms)
                 held = known[alike]
                 if held is not False:

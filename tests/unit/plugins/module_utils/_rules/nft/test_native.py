@@ -1,0 +1,38 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Native nft tables of a dump that shows no Service; test_nft_native.py has those that the real nft made."""
+
+import time
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.listing import ListingReader
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.native import judge_forwarding
+
+BASE = ["type filter hook forward priority 0; policy drop;"]
+
+
+def kinds(**chains):
+    """The kinds of the observations on a table with these chains, each a list of its lines."""
+    reader = ListingReader(texts=(500, 2000))
+    blocks = ["chain %s {\n%s\n}" % (name, "\n".join(lines)) for name, lines in chains.items()]
+    reader.feed(("table inet guard {\n%s\n}\n" % "\n".join(blocks)).encode())
+    return [row[0] for row in judge_forwarding(reader.close()["inet", "guard"])]
+
+
+@pytest.mark.parametrize("rules, zone, expected", [
+    ([], [], ["unexpected_drop"]), (["accept"], [], []), (["jump zone"], ["accept"], []),
+    (["jump zone"], ['iifname "eth0" return'], ["unexpected_drop"]),
+    (["jump zone"], ["jump zone"], ["unexpected_drop"])])
+def test_what_drops_all_forwarded_traffic(rules, zone, expected):
+    assert kinds(base=BASE + rules, zone=zone) == expected
+
+
+@pytest.mark.parametrize("condition, last", [
+    ("", "return"), ("", 'iifname "eth7" drop'), ('iifname "eth7" ', 'iifname "eth7" drop')])
+def test_chains_that_jump_to_each_other_many_times(condition, last):
+    chains = {"c%d" % number: [condition + "jump c%d" % (number + 1)] * 40 for number in range(15)}
+    begun = time.process_time()
+    found = kinds(base=BASE + ["jump c0"], c15=[last], **chains)
+    assert time.process_time() - begun < 5 and set(found) <= {"unexpected_drop", "unjudged_table"}
