@@ -6,6 +6,9 @@
 from .others.owners import CNI, KUBERNETES, owner_of
 from .targets import REFUSALS, TERMINAL
 
+# Deeper than the jumps that a kernel follows in nft tables (NFT_JUMP_STACK_SIZE, 16); only an edited dump is deeper.
+_DEPTH_LIMIT = 30
+
 
 def ends_chain(rule):
     """True for a rule that takes every packet out of its chain."""
@@ -16,22 +19,31 @@ def takes_all(table, rule):
     """True for a rule of a built-in chain that no packet gets past: it ends the chain, or jumps without a match to
     another program's chain from which no packet returns. Rules in such a chain that refuse packets are reported on
     their own."""
-    return ends_chain(rule) or (_is_plain_jump(table, rule, ()) and _keeps_all(table, rule.target, (rule.target,)))
+    return ends_chain(rule) or (_is_plain_jump(table, rule) and _keeps_all(table, rule.target, {}, 0))
 
 
-def _is_plain_jump(table, rule, seen):
+def _is_plain_jump(table, rule):
     """True for a rule that sends all packets to another program's chain."""
-    return (not rule.has_match and rule.target in table.chains and rule.target not in seen
+    return (not rule.has_match and rule.target in table.chains
             and owner_of(rule.target, table.name) not in KUBERNETES + CNI)
 
 
-def _keeps_all(table, chain, seen):
-    for rule in table.chains[chain].rules:
+def _keeps_all(table, name, known, depth):
+    """`known`: {chain: answer}. Each chain is asked once: a dump may hold chains that jump to each other many times, or
+    that lead back to themselves, and those keep nothing."""
+    if name not in known:
+        known[name] = False
+        known[name] = depth < _DEPTH_LIMIT and _keeps(table, name, known, depth)
+    return known[name]
+
+
+def _keeps(table, name, known, depth):
+    for rule in table.chains[name].rules:
         if rule.target == "RETURN" or (rule.goto and rule.has_match):
             return False  # After a goto the packet returns to the caller of this chain.
         if not rule.has_match and rule.target in TERMINAL:
             return rule.target not in REFUSALS
-        if _is_plain_jump(table, rule, seen) and _keeps_all(table, rule.target, seen + (rule.target,)):
+        if _is_plain_jump(table, rule) and _keeps_all(table, rule.target, known, depth + 1):
             return True
         if rule.goto:
             return False

@@ -159,6 +159,14 @@ def test_a_rule_without_a_match_hides_the_anchors_behind_it(family, backend, rul
     assert ("nft list table" in rows[0]["detail"]) == (backend == "nft")
 
 
+@pytest.mark.parametrize("depth, times", [(40, 20), (3000, 1)])
+def test_chains_of_an_edited_dump_that_lead_deep_or_often(depth, times):
+    chains = [":X%d - [0:0]" % number for number in range(depth + 1)]
+    rules = ["-A X%d -j X%d" % (number, number + 1) for number in range(depth) for _time in range(times)]
+    text = texts.adding(texts.healthy(), "filter", "-A FORWARD -j X0", *chains + rules, first=True)
+    assert ask(text, "filter.txt") == []
+
+
 @FAMILIES
 @pytest.mark.parametrize("name", ["mangle", "nat", "filter"])
 def test_a_deleted_canary_is_told(family, name):
