@@ -22,6 +22,8 @@ _ONLY = {
                  ("filter", re.compile("KUBE-(SERVICES|EXTERNAL-SERVICES)$")), ("nat", SERVICE_CHAIN)),
 }
 
+# A dump may hold any number of chains that refuse packets.
+_SHOWN = 3
 _UNDECIDED = ("kube-proxy has rules in nft and in legacy; neither its own iptables nor kubelet's hint shows which of "
               "them it uses")
 
@@ -49,8 +51,10 @@ def ask_other_mode(rule_set, setting):
 def _refusals(table, chains):
     """What left-over rules do that refuse packets to Services, which the mode that runs may have endpoints for."""
     counts = [(sum(rule.target in REFUSALS for rule in table.chains[chain].rules), chain) for chain in chains]
+    refusing = [row for row in counts if row[0]]
     return "".join("; %d rules of %s refuse packets to Services" % row if row[0] != 1 else
-                   "; a rule of %s refuses packets to a Service" % row[1] for row in counts if row[0])
+                   "; a rule of %s refuses packets to a Service" % row[1] for row in refusing[:_SHOWN]) + (
+                       "; and %d more chains do" % len(refusing[_SHOWN:]) if refusing[_SHOWN:] else "")
 
 
 def _mode_of(table, chain, setting):

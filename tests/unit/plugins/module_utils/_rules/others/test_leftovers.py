@@ -68,3 +68,12 @@ def test_where_kube_proxy_works():
                                           texts.healthy("ipv6", "legacy"))]
     assert [in_use(rule_set, sets) for rule_set in sets] == [True, False, True]
     assert in_use(texts.read(texts.small("nat", "", [])), [])
+
+
+def test_any_number_of_left_over_chains_that_refuse_packets_is_a_short_sentence():
+    chains = ["KUBE-SVC-%016d" % number for number in range(500)]
+    rows = ["-A %s -j DROP" % chain for chain in chains] + ["-A %s -p udp -j DROP" % chains[1]]
+    rule_set = texts.read(texts.small("nat", " ".join(chains), rows))
+    row, = ask_other_mode(rule_set, texts.setting(rule_set, mode="ipvs"))
+    assert "; 2 rules of %s refuse" % chains[1] in row["detail"] and row["detail"].endswith("and 497 more chains do")
+    assert len(row["detail"]) < 400
