@@ -25,7 +25,8 @@ _CANAL = ("calico", "flannel")
 
 def ask_other_cni(rule_sets):
     """other_cni: for each two plugins that do not work together, the plugin with fewer rules; of flannel and Calico the
-    former, which Calico replaces by a migration of its own."""
+    former, which Calico replaces by a migration of its own. Only the configuration of the network plugin distinguishes
+    such a node from Canal: CHAIN030 asks for it where a detail names Canal."""
     held = {}
     for rule_set in rule_sets:
         for name, table in readable(rule_set):
@@ -39,13 +40,15 @@ def ask_other_cni(rule_sets):
             fewer, more = sorted(pair, key=lambda owner: (pair == _CANAL and owner == "calico",
                                                           sum(row[3] for row in held[owner]), owner))
             rule_set, table, chain, _count = held[fewer][0]
-            detail = "%s and %s: one of these network plugins is not in use any more" % (
-                _sum(fewer, held), _sum(more, held))
+            detail = "%s and %s: one of these network plugins is not in use any more%s" % (
+                _sum(fewer, held), _sum(more, held), ", except with Canal" if pair == _CANAL else "")
             yield observe("other_cni", rule_set, table, chain, "", len(held[fewer]), detail)
 
 
 def _masquerades(rows):
-    """Whether Calico has pools of addresses: of Canal, flannel alone has the network of pods, and masquerades."""
+    """Whether Calico masquerades for its pools of addresses, as where it has the network of pods. In Canal flannel has
+    that network, but calico-node makes a default pool there too, unless NO_DEFAULT_POOLS is set (projectcalico/calico
+    node/pkg/lifecycle/startup configureIPPools(), manifests/canal.yaml)."""
     return any(chain == "cali-nat-outgoing" for _rule_set, _table, chain, _count in rows)
 
 

@@ -75,6 +75,16 @@ def test_plugins_that_work_together(plugins):
     assert ask_of_other_cni(*plugins) == []
 
 
+@pytest.mark.parametrize("target, told", [("MASQUERADE", ["FLANNEL-POSTRTG"]), (None, [])])
+def test_flannel_beside_a_calico_that_masquerades_may_be_canal(target, told):
+    text = "*nat\n:POSTROUTING ACCEPT [0:0]\n:FLANNEL-POSTRTG - [0:0]\n:cali-nat-outgoing - [0:0]\n" \
+        "-A FLANNEL-POSTRTG -s 10.244.0.0/16 -j MASQUERADE\n:cali-POSTROUTING - [0:0]\n" \
+        "-A cali-POSTROUTING -j cali-nat-outgoing\n%sCOMMIT\n" % (
+            "-A cali-nat-outgoing -m set --match-set cali40masq-ipam-pools src -j %s\n" % target if target else "")
+    rows = list(ask_other_cni([texts.read(text)]))
+    assert [row["chain"] for row in rows] == told and all("except with Canal" in row["detail"] for row in rows)
+
+
 def test_empty_chains_refuse_nobody():
     text = "*filter\n:FORWARD ACCEPT [0:0]\n:cali-FORWARD - [0:0]\n:WEAVE-NPC - [0:0]\n-A WEAVE-NPC -j DROP\nCOMMIT\n"
     assert list(ask_other_cni([texts.read(text)])) == []
