@@ -84,10 +84,19 @@ def judge_nft(rows, own, tables, sets):
 def _verdict_of_own(own, sets):
     if own["status"] == ABSENT:
         return False, "the node has no nft"
-    if own["version"] is None or sets is None:
-        return None, "its version or the sets of the kernel are not known"
-    breaks, because = _broken(SETS_OF_CONSTANTS, own, _of_kernel(sets)) if sets else (False, "")
+    if own["version"] is None:
+        return None, "its version is not known"
+    breaks, because = _with_sets(own, sets)
     return breaks, because or _FINE
+
+
+def _with_sets(reader, sets):
+    """Whether sets that the kernel holds now break the reader; None where they are not known and some would."""
+    if sets:
+        return _broken(SETS_OF_CONSTANTS, reader, _of_kernel(sets))
+    if sets is None and _broken(SETS_OF_CONSTANTS, reader, {"version": SETS_OF_CONSTANTS["writer"][0]})[0] is not False:
+        return None, "the sets of the kernel are not known, and those of nft 1.1.2 or later would crash it"
+    return False, ""
 
 
 def _verdict(row, rows, own, sets):
@@ -101,8 +110,8 @@ def _verdict(row, rows, own, sets):
     found = [_broken(pair, reader, writer) for pair in PAIRS if pair["tool"] == "nft"
              for reader, writers in [(row, node + others)] + [(each, [row]) for each in node]
              for writer in (writers if pair["writer"] else [None] if reader is row else [])]
-    if sets and not any(answer for answer, _because in found):
-        found += [_broken(SETS_OF_CONSTANTS, row, _of_kernel(sets))]
+    if not any(answer for answer, _because in found):
+        found.append(_with_sets(row, sets))
     for wanted in (True, None):
         because = next((because for answer, because in found if answer is wanted), None)
         if because:
