@@ -41,7 +41,7 @@ def ask_other_cni(rule_sets):
                                                           sum(row[3] for row in held[owner]), owner))
             rule_set, table, chain, _count = held[fewer][0]
             detail = "%s and %s: one of these network plugins is not in use any more%s" % (
-                _sum(fewer, held), _sum(more, held), ", except with Canal" if pair == _CANAL else "")
+                _sum(fewer, held), _sum(more, held), ", unless this is Canal" if pair == _CANAL else "")
             yield observe("other_cni", rule_set, table, chain, "", len(held[fewer]), detail)
 
 

@@ -82,7 +82,7 @@ def test_flannel_beside_a_calico_that_masquerades_may_be_canal(target, told):
         "-A cali-POSTROUTING -j cali-nat-outgoing\n%sCOMMIT\n" % (
             "-A cali-nat-outgoing -m set --match-set cali40masq-ipam-pools src -j %s\n" % target if target else "")
     rows = list(ask_other_cni([texts.read(text)]))
-    assert [row["chain"] for row in rows] == told and all("except with Canal" in row["detail"] for row in rows)
+    assert [row["chain"] for row in rows] == told and all("unless this is Canal" in row["detail"] for row in rows)
 
 
 def test_empty_chains_refuse_nobody():
