@@ -16,17 +16,20 @@ from .nftables import TABLE
 
 _TABLES = ("filter", "nat", "mangle")
 # Of names of files: iptables-nft-save.txt, ip6tables_legacy.txt.
-_NAMED = re.compile(r"(?:ip6?tables|xtables).*?(?<![a-z])(nft|legacy)(?![a-z])")
+_NAMED, _BACKEND = re.compile(r"ip6?tables|xtables"), re.compile(r"(?<![a-z])(?:nft|legacy)(?![a-z])")
 MAY_HOLD = "both backends may hold rules"
 
 
 def take_name(rules, source, rule_sets):
     """Gives the rule sets of a file the backend in its name; where their header shows the other one, neither counts."""
-    found = _NAMED.search(source.lower())
-    for each in rule_sets if found else ():
-        if each.backend and each.backend != found.group(1):
+    named = _NAMED.search(source.lower())
+    found = set(_BACKEND.findall(source.lower(), named.end())) if named else ()
+    # A name with both shows what a file with both dumps holds.
+    for each in rule_sets if len(found) == 1 else ():
+        backend, = found
+        if each.backend and each.backend != backend:
             rules.misnamed.add(source)
-        each.backend = found.group(1) if each.backend in (None, found.group(1)) else None
+        each.backend = backend if each.backend in (None, backend) else None
 
 
 def uncovered(rules, situation):
@@ -34,18 +37,34 @@ def uncovered(rules, situation):
     nftables mode, `family` for a table of kube-proxy, or `backend`."""
     if not rules.rule_sets and not rules.nftables:
         return []
-    # Tables of another backend or family than that of kube-proxy show nothing of its own.
-    held = [found for found in rules.rule_sets if has_proxy(found)] or rules.rule_sets
-    known = {name for found in held for name in list(found.tables) + found.unreadable}
+    shown = _shown(rules.rule_sets)
     nftables = rules.nftables.tables if rules.nftables else {}
     if nftables and situation.mode == "nftables":
-        rows = [] if "filter" in known else [_row("table filter", "forward")]
+        rows = [] if any("filter" in names for names in shown.values()) else [_row("table filter", "forward")]
         rows += [_row("table %s %s" % (NFT_FAMILY[family], TABLE), "family") for family in sorted(NFT_FAMILY)
                  if family not in nftables and family not in rules.nftables.cut]
     else:
-        rows = [_row("table " + name, name) for name in _TABLES if name not in known]
+        rows = [_row("table %s%s" % (name, _of_family(family, shown)), name) for name in _TABLES
+                for family in sorted(shown, key=str) if name not in shown[family]]
     doubt = backend_doubt(rules)
     return rows + ([dict(_row("the rules of the other backend", "backend"), evidence=doubt)] if doubt else [])
+
+
+def _shown(rule_sets):
+    """{family: names of the tables of iptables that the dumps show}. kube-proxy has the same tables in both families, so
+    a table of one of them shows nothing of the other one; other programs may use one family only (then the family is
+    None). Tables of another backend than that of kube-proxy show nothing of its own."""
+    held = [found for found in rule_sets if has_proxy(found)]
+    shown = {}
+    for found in held or rule_sets:
+        shown.setdefault(found.family if held else None, set()).update(list(found.tables) + found.unreadable)
+    # Some forms of a listing do not show the family.
+    anywhere = shown.pop(None, set())
+    return {family: names | anywhere for family, names in shown.items()} or {None: anywhere}
+
+
+def _of_family(family, shown):
+    return " of %s" % family.replace("ip", "IP") if len(shown) > 1 else ""
 
 
 def backend_doubt(rules):
@@ -58,10 +77,17 @@ def backend_doubt(rules):
                                                                                       MAY_HOLD)
     if unclear:
         return "the backend of the rules in %s is not known" % unclear[:64]
-    shown = sorted({found.backend for found in rules.rule_sets})
-    there = any(row["kind"] == "legacy_tables_present" for row in rules.notices) and "legacy" not in shown
-    return None if shown[1:] else "the dumps show the rules of the %s backend only%s" % (
-        shown[0], ", and iptables printed that legacy tables exist" if there else "")
+    shown = {None: set()}
+    for found in rules.rule_sets:
+        shown.setdefault(found.family, set()).add(found.backend)
+    if any(len(backends | shown[None]) > 1 for backends in shown.values()):
+        return None
+    backends = sorted(set().union(*shown.values()))
+    if backends[1:]:
+        return "no family has dumps of both backends"
+    there = any(row["kind"] == "legacy_tables_present" for row in rules.notices) and "legacy" not in backends
+    return "the dumps show the rules of the %s backend only%s" % (
+        backends[0], ", and iptables printed that legacy tables exist" if there else "")
 
 
 def _row(subject, table):
