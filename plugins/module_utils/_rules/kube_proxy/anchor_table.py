@@ -47,7 +47,6 @@ ANCHORS = {
 }
 
 
-
 def comes_with(mode, anchor):
     """True if the target is not older than this jump, so that each version with the chain has the jump."""
     return not any(other[0] == anchor.table and other[2] == anchor.target
