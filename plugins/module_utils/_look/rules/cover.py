@@ -42,7 +42,9 @@ def uncovered(rules, situation):
     if nftables and situation.mode == "nftables":
         rows = [] if any("filter" in names for names in shown.values()) else [_row("table filter", "forward")]
         rows += [_row("table %s %s" % (NFT_FAMILY[family], TABLE), "family") for family in sorted(NFT_FAMILY)
-                 if family not in nftables and family not in rules.nftables.cut]
+                 if family not in nftables and family not in rules.nftables.cut
+                 # A listing of all tables shows that it does not exist.
+                 and not getattr(rules.nftables, family)]
     else:
         rows = [_row("table %s%s" % (name, _of_family(family, shown)), name) for name in _TABLES
                 for family in sorted(shown, key=str) if name not in shown[family]]
