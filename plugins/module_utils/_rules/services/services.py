@@ -111,7 +111,8 @@ def ask_services(rule_set, setting):
     if chains_of(rule_set, "nat") is None:
         return [observe("unsound_endpoint", rule_set, "nat", name, detail=NO_ADDRESS) for name in _doubtful(table)
                 if name.startswith("KUBE-SEP-") and endpoint_of(table, name)[1] == NO_ADDRESS]
-    doubtful = _doubtful(table)
+    # On a healthy big node none of its doubtful chains is one of these.
+    doubtful = [name for name in _doubtful(table) if name.startswith(SERVICE_CHAINS + ("KUBE-SEP-",))]
     reached = _reached(table) if doubtful else ()
     for name in [name for name in doubtful if name in reached]:
         if name.startswith("KUBE-SEP-"):
