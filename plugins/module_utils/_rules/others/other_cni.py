@@ -40,8 +40,9 @@ def ask_other_cni(rule_sets):
             fewer, more = sorted(pair, key=lambda owner: (pair == _CANAL and owner == "calico",
                                                           sum(row[3] for row in held[owner]), owner))
             rule_set, table, chain, _count = held[fewer][0]
-            detail = "%s and %s: one of these network plugins is not in use any more%s" % (
-                _sum(fewer, held), _sum(more, held), ", unless this is Canal" if pair == _CANAL else "")
+            # At the beginning, because the end of a detail may be cut.
+            detail = "%sone of these network plugins is not in use any more: %s, %s" % (
+                "unless this is Canal, " if pair == _CANAL else "", _sum(fewer, held), _sum(more, held))
             yield observe("other_cni", rule_set, table, chain, "", len(held[fewer]), detail)
 
 
@@ -53,4 +54,6 @@ def _masquerades(rows):
 
 
 def _sum(owner, held):
-    return "%d chains of %s with %d rules" % (len(held[owner]), owner, sum(row[3] for row in held[owner]))
+    chains, rules = len(held[owner]), sum(row[3] for row in held[owner])
+    return "%d chain%s of %s with %d rule%s" % (chains, "" if chains == 1 else "s", owner, rules,
+                                                "" if rules == 1 else "s")
