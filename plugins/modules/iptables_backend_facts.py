@@ -223,7 +223,7 @@ ansible_facts:
             built: {description: The day of its file; null where an image builder removed it., type: str,
                     returned: always, sample: '2025-05-02'}
             breaks: {description: Whether sets that the kernel holds now are known to crash it; null where it may have
-                       the fix., type: bool, returned: always, sample: false}
+                       the fix or the sets are not known., type: bool, returned: always, sample: false}
             because: {description: Why., type: str, returned: always,
                       sample: no version that it meets is known to break it}
         nft_containers:
@@ -250,7 +250,7 @@ ansible_facts:
             breaks:
               description:
                 - Whether it, or the node's own nft, is known to break with sets that the other one, or another agent,
-                  writes; null where it may have the fix.
+                  writes; null where it may have the fix or the sets of the kernel are not known.
               type: bool
               returned: always
               sample: true
