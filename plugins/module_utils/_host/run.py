@@ -60,8 +60,10 @@ def start(program, arguments, path):
 
 
 def _step_back(pid):
-    """Lower the priority of this process, for processor and memory: the node's own work goes first."""
+    """Lower the priority of this process, for processor and memory: the node's own work goes first. It dumps no core:
+    an old nft crashes where a newer one wrote sets, and each look would leave a dump on the disk."""
     try:
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
         os.setpriority(os.PRIO_PROCESS, pid, 19)
         with open("/proc/%d/oom_score_adj" % pid, "w") as score:
             score.write("1000")

@@ -186,7 +186,8 @@ def test_a_command_that_cannot_be_started(argv, status):
 @needs_root
 def test_the_node_goes_first():
     # After a moment, because the priority of a program is lowered only once it runs.
-    assert LIVE.run(["sh", "-c", "sleep 0.2; nice; cat /proc/self/oom_score_adj"]).out.split() == ["19", "1000"]
+    done = LIVE.run(["sh", "-c", "sleep 0.2; nice; cat /proc/self/oom_score_adj; ulimit -H -c"])
+    assert done.out.split() == ["19", "1000", "0"]
 
 
 def streamed(argv, timeout=20.0, limit=OUTPUT_LIMIT, host=LIVE):
