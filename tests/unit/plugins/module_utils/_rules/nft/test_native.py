@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Native nft tables of a dump that shows no Service; test_nft_native.py has those that the real nft made."""
+"""Native nft tables of a dump that shows no Service. The tables of test_nft_native.py are made by the real nft."""
 
 import time
 
