@@ -53,9 +53,12 @@ def uncovered(rules, situation):
 
 
 def _shown(rule_sets):
-    """{family: names of the tables of iptables that the dumps show}. kube-proxy has the same tables in both families, so
-    a table of one of them shows nothing of the other one; other programs may use one family only (then the family is
-    None). Tables of another backend than that of kube-proxy show nothing of its own."""
+    """{family: names of the tables of iptables that the dumps show}.
+
+    kube-proxy has the same tables in both families, so a table of one of them shows nothing of the other one; other
+    programs may use one family only (then the family is None). Tables of another backend than that of kube-proxy show
+    nothing of its own.
+    """
     held = [found for found in rule_sets if has_proxy(found)]
     shown = {}
     for found in held or rule_sets:
