@@ -30,6 +30,8 @@ _TOKEN = re.compile(r'#[^\n]*|"[^"]*"?|\\\r?\n|[{};\n]|[^\s{};"#\\]+|\S')
 _TAKES_AWAY = ("flush", "delete", "destroy")
 _NAME = re.compile(r"[A-Za-z_][\w-]*\Z")
 EFFECTS_LIMIT, STATEMENTS_LIMIT, TOKENS_LIMIT = 1000, 100000, 200000
+BLOCKS_LIMIT = 16       # nested in each other; the grammar of nft has five levels
+TABLES_LIMIT = 100      # of one file, apart from each other
 
 
 def read_nft_script(text):
@@ -95,13 +97,14 @@ def own_tables(text):
     own, shared = [], []
     for _start, _end, words in itertools.islice(_statements(text), STATEMENTS_LIMIT):
         words = words[1:] if words[0] in ("add", "create") else words
-        if words[0] != "table" or len(words) < 2:
+        if words[:1] != ["table"]:
             continue
-        family, name = words[1:3] if words[1] in _FAMILIES and len(words) > 2 else ("ip", words[1])
-        if _NAME.match(name):
+        family, name = words[1:3] if len(words) > 2 else ("ip", "".join(words[1:]))
+        if family in _FAMILIES and name not in _FAMILIES and _NAME.match(name):
             is_shared = _OTHERS_TABLE.match(name) or name in NAMES and family in ("ip", "ip6")
-            those = shared if is_shared else own
-            those += ["%s %s" % (family, name)] if "%s %s" % (family, name) not in those else []
+            those, table = shared if is_shared else own, "%s %s" % (family, name)
+            if len(those) < TABLES_LIMIT and table not in those:
+                those.append(table)
     return own, shared
 
 
@@ -130,6 +133,8 @@ def _blocks(text):
             continue
         if word == "{":
             # Braces within a rule hold a set; what follows them belongs to the same rule.
+            if len(stack) >= BLOCKS_LIMIT:
+                return
             stack.append((words, []))
             words = []
             continue
@@ -141,7 +146,12 @@ def _blocks(text):
         if word == "}" and stack:
             before, inner = stack.pop()
             yield before, inner
-            words = before + [each for block in inner for each in block] if _is_rule(before) else []
+            if _is_rule(before):
+                # In place: a rule may have any number of sets.
+                before.extend(each for block in inner for each in block)
+                words = before
+    if words and not stack:
+        yield words, None
 
 
 def _is_rule(words):

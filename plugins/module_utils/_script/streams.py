@@ -4,6 +4,7 @@
 """Input and output of the commands of a script: pipes, redirections, files that the script itself writes. PRIVATE to
 the collection."""
 
+import collections
 import re
 
 from .launchers import run_crontab
@@ -16,6 +17,8 @@ FILES_LIMIT = 100       # that the script writes itself
 _READS = ("<", "<<", "<<-", "<<<", "<>")
 _WRITES = (">", ">>", ">|", "&>", "&>>")
 _FILE = re.compile("\0<([^\0]+)\0")
+# What one command writes into a file; `end` is the length of the file after it.
+_Part = collections.namedtuple("_Part", "span text end")
 
 
 class Streams:
@@ -23,14 +26,15 @@ class Streams:
     texts, or None.
 
     `files`: {path: text} of the files that the script itself wrote. `budget`: how many characters may still be printed,
-    written or read as scripts. `elsewhere`: how deep the walk is in commands of another root.
+    written or read as scripts. `elsewhere` and `maybe`: how deep the walk is in commands of another root, and in
+    conditions.
     """
 
     def __init__(self, findings, values, budget):
         self.findings, self.values, self.budget = findings, values, budget
         self.stdin, self.capture, self.files = (NOTHING_KNOWN, None), None, {}
-        self.elsewhere = 0
-        # {path: [(span, text)]} of the files of rules that the script writes, and the units that it enables.
+        self.elsewhere = self.maybe = 0
+        # {path: [_Part]} of the files of rules that the script writes, and the units that it enables.
         self._rule_files, self.enabled = {}, set()
 
     def redirected(self, node, walk):
@@ -78,8 +82,7 @@ class Streams:
                 # The removed rules are not in the file; saved() of aftermath.py reports it.
                 text = text.replace(RULES, FEWER_RULES)
         if loader_of(path) and not self.elsewhere:
-            parts = self._rule_files.setdefault(path, [])
-            parts[:] = (parts if appends else []) + [(self.findings.span(node), text)]
+            self._note_rules(self.findings.span(node), path, text, appends)
         settings = harmful_settings(path, text)
         if settings:
             self.effect(node, "settings", tables=settings, file=path)
@@ -88,18 +91,33 @@ class Streams:
         text = (self.files.get(path, "") if appends else "") + text
         self.files[path] = text if len(text) <= TEXT_LIMIT else NOTHING_KNOWN
 
+    def _note_rules(self, span, path, text, appends):
+        """A command that may not run adds to what the file may hold; a function may write a long text many times."""
+        if path not in self._rule_files and len(self._rule_files) >= FILES_LIMIT:
+            self.findings.declared = False
+            return
+        parts = self._rule_files.setdefault(path, [])
+        if not appends and not self.maybe:
+            del parts[:]
+        left = TEXT_LIMIT - (parts[-1].end if parts else 0)
+        if len(text) > left:
+            self.findings.declared, text = False, text[:left]
+        if text:
+            parts.append(_Part(span, text, TEXT_LIMIT - left + len(text)))
+
     def end_rule_files(self):
         """Record what the script leaves in files that a service loads, at the command that writes it."""
         for path, parts in sorted(self._rule_files.items()):
-            text = "".join(part for _span, part in parts)
+            text = "".join(part.text for part in parts)
             verb = "enable" if loader_of(path) in self.enabled else None
             found = harmful_rules(MARKS.sub("?", text)) + ((COPY,) if RULES in text else ())
             if found:
-                span = next((span for span, part in parts if RULES in part or harmful_rules(part)), parts[0][0])
+                span = next((part.span for part in parts if RULES in part.text or harmful_rules(part.text)),
+                            parts[0].span)
                 self.findings.effect(None, "settings", tables=found, file=path, verb=verb, span=span)
-            for source in _FILE.findall(text):
-                span = next(span for span, part in parts if "<%s\0" % source in part)
-                self.findings.effect(None, "copy", tables=(source,), file=path, verb=verb, span=span)
+            for part in parts:
+                for source in _FILE.findall(part.text):
+                    self.findings.effect(None, "copy", tables=(source,), file=path, verb=verb, span=part.span)
 
     def prints(self, text):
         if self.capture is not None and text:

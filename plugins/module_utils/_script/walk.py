@@ -42,8 +42,7 @@ class Walker(Streams):
         Streams.__init__(self, Findings(text), values, budget)
         self.functions, self.traps, self._called = {}, [], called
         self.tools = {}     # which tool each command is
-        # Current depth of the walk in conditions, in arguments of xargs, in a chroot.
-        self.maybe = self.piped = 0
+        self.piped = 0      # how deep the walk is in arguments of xargs
         self.checked = None  # the words of the rule that iptables -C checked last
         self._stack, self._kept, self._calls = [], [], {}
         self._depth, self._steps = 0, max(STEPS_LIMIT, len(text) // 4)

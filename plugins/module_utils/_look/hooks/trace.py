@@ -11,6 +11,7 @@ from ..._script import nft_script, services
 from ..._script.effect import CERTAIN, CONFIDENCES, EVERY, IPV4, IPV6, Effect
 from ..._script.rule_files import harmful_rules
 from ..._script.script import STATEMENTS_LIMIT, read_script
+from ..._script.values import TEXT_LIMIT
 from .rows import LIBRARY, SETTINGS, TEARDOWN
 from .scripts import OTHER, folders_in
 
@@ -18,6 +19,7 @@ from .scripts import OTHER, folders_in
 DEPTH_LIMIT = 8
 READINGS_LIMIT = 3000
 INCLUDES_LIMIT = 50
+COPIES_LIMIT = 100      # files of rules that scripts copy
 # For all scripts together: ten times the limit of one script (_script/script.py), about ten seconds.
 ALL_STATEMENTS_LIMIT = 500000
 # The worst first.
@@ -51,6 +53,8 @@ class Tracer:
         self._readings = {}
         self._left, self._statements = READINGS_LIMIT, ALL_STATEMENTS_LIMIT
         self._services = []
+        # {path: harmful_rules() of it}
+        self._copies = {}
 
     def shell(self, origin, path, text, line_of, arguments=None, called=(), folders=()):
         """Follow a shell text in the file `path`; `line_of(line)` is the line of the file, `folders` are the folders it
@@ -82,7 +86,11 @@ class Tracer:
         source = self._scripts.find(effect.tables[0], folders) if "/" in effect.tables[0] else next(
             (path for path in (posixpath.join(folder, effect.tables[0]) for folder in folders)
              if self._host.is_file(path)), None)
-        return effect._replace(sort=SETTINGS, tables=harmful_rules(self.read(source) or "") if source else ())
+        if source and source not in self._copies and len(self._copies) >= COPIES_LIMIT:
+            self.cut = True
+        elif source and source not in self._copies:
+            self._copies[source] = harmful_rules((self.read(source) or "")[:TEXT_LIMIT])
+        return effect._replace(sort=SETTINGS, tables=self._copies.get(source, ()))
 
     def _after(self, run, reading, folders):
         """The events of a script after the program that it runs; for a library that it sources, the events after calls

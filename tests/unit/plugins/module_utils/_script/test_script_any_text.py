@@ -9,8 +9,9 @@ import pytest
 
 import kube_audit
 import work
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.nft_script import (read_nft_includes,
-                                                                                            read_nft_script)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.nft_script import (
+    TABLES_LIMIT, forward_drops, own_tables, read_nft_includes, read_nft_script)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.rule_files import harmful_rules
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_script
 
 PIECES = [
@@ -22,7 +23,8 @@ PIECES = [
     "eval '", "sh -c '", "sh -c \"", "trap ", "exit\n", "return\n", "break\n", "shift\n", "set -- a b\n", "xargs ",
     "sudo ", "env ", "find . -exec ", "echo ", "printf '%s\\n' ", "tee x ", ". x\n", "local ", "read ",
     "systemctl restart iptables\n", "crontab -\n", "* * * * * iptables -F\n", "nsenter -t ", "timeout ",
-    "awk 'BEGIN{system(\"", "\0", "\ufffd", "\udc80", "é", "! ", "exec ", "unset a\n", "tmux new ", "parallel a ::: ",
+    "tee /etc/nftables.conf ", "cp x /etc/nftables.conf\n", ">>/etc/nftables.conf ", "<abc ", "add\n", "table inet ",
+    "chain x { ", "policy drop;", "awk 'BEGIN{system(\"", "\0", "\ufffd", "\udc80", "é", "! ", "exec ", "unset a\n", "tmux new ", "parallel a ::: ",
 ]
 SHEBANGS = ["", "", "", "#!/bin/sh\n", "#!/usr/bin/python3\n", "#!/usr/bin/perl\n", "#!/usr/sbin/nft -f\n",
             "#!/sbin/openrc-run\n", "#!"]
@@ -50,6 +52,23 @@ def test_any_text_has_a_reading():
                 assert found.line == text.count("\n", 0, found.span[0]) + 1, where
         read_nft_script(text)
         read_nft_includes(text)
+        assert len(own_tables(text)) == 2 and set(map(type, forward_drops(text) + list(harmful_rules(text)))) <= {
+            bool, str}, where
+
+
+def test_a_long_text_of_nft_takes_no_square_of_its_length():
+    assert forward_drops("x " + "{ a } " * 60000) == forward_drops("x { " * 60000 + "} " * 60000) == []
+    assert len(own_tables("".join("table t%d\n" % number for number in range(60000)))[0]) == TABLES_LIMIT
+
+
+def test_a_script_that_writes_a_long_text_many_times_is_cut():
+    text = "f() { tee -a /etc/nftables.conf <<'E'\n%s\nE\n}\n" % ("a" * 100000)
+    assert not read_script(text + "".join("f %d\n" % number for number in range(3000))).declared
+
+
+def test_parts_of_a_file_name_no_file_together():
+    assert read_script("curl x | tee /etc/nftables.conf\necho '<abc' >> /etc/nftables.conf\n"
+                       "echo \"$y\" >> /etc/nftables.conf\n").effects == []
 
 
 def test_a_reading_does_not_depend_on_the_one_before():
