@@ -343,8 +343,9 @@ ansible_facts:
             cleanup_on_exit: {description: CleanupOnExit., type: bool, returned: always, sample: true}
             direct_rules: {description: Direct rules in its file; with any it flushes every table of iptables.,
                            type: int, returned: always, sample: 0}
-            forward: {description: Whether its default zone lets packets between interfaces without a zone pass such as
-                        those of pods; null where that is not known., type: bool, returned: always, sample: true}
+            forward: {description: Whether its default zone or a zone of the site with the target ACCEPT lets packets
+                        between interfaces without a zone pass such as those of pods; null where that depends on the
+                        interfaces and addresses of the node., type: bool, returned: always, sample: true}
             forward_by: {description: The file of its default zone., type: str, returned: always,
                          sample: /usr/lib/firewalld/zones/public.xml}
             live: {description: Whether it runs or starts automatically; null where it is not known., type: bool,

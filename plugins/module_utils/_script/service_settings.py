@@ -19,13 +19,20 @@ _UFW_RULES = tuple("/etc/ufw/%s%s.rules" % (name, six) for name in ("before", "u
 _FORWARD = "DEFAULT_FORWARD_POLICY"
 _ZONES = ("/etc/firewalld/zones", "/usr/lib/firewalld/zones")
 _POLICIES = "/etc/firewalld/policies"
-_PASSES = re.compile(r"<(?:forward|masquerade)\b|<zone\b[^>]*\btarget=\"ACCEPT\"")
+_ZONES_LIMIT = 100
+# The name becomes that of a file.
+_ZONE = re.compile(r"[\w-]{1,64}\Z")
+# `[^<>]*` and _without_comments() keep the work below the square of a hostile file.
+_ACCEPTS = re.compile(r"<zone\b[^<>]*\btarget=[\"']ACCEPT[\"']")
+# Accepted between interfaces that are assigned to the zone, and before firewalld 1.0 (firewalld src/firewall/core/
+# fw_zone.py _interface(), nftables.py build_policy_masquerade_rules()).
+_MAY_PASS = re.compile(r"<(?:forward|masquerade)\b")
 _MEMBERS = re.compile(r"<(?:source|interface)\b")
 
 
 def firewalld_settings(read, names=lambda folder: ()):
     """The settings of firewalld as the section reports them, or None if it is not installed; `names(folder)` are the
-    names of the files in a folder."""
+    names of the files in a folder, None where it was not read."""
     text = read(FIREWALLD)
     if text is None:
         return None
@@ -45,21 +52,27 @@ def _is_on(settings, name):
 
 def _zone_forwards(zone, read, names):
     """(whether packets between two interfaces without a zone, such as those of pods, pass; the file of the default
-    zone). None where other zones or policies of the site may let them pass."""
+    zone). None where that depends on the interfaces and addresses of the node, or on zones that were not read."""
     name = zone + ".xml"
+    if not _ZONE.match(zone):
+        return None, None
     path = next((found for found in (posixpath.join(folder, name) for folder in _ZONES) if read(found) is not None),
                 None)
     if path is None:
         return None, None
-    if _PASSES.search(_without_comments(read(path))):
+    text, listed = _without_comments(read(path)), names(_ZONES[0])
+    others = [other for other in listed or () if other != name and other.endswith(".xml")]
+    own = [_without_comments(read(posixpath.join(_ZONES[0], other)) or "") for other in others[:_ZONES_LIMIT]]
+    if _ACCEPTS.search(text) or any(_ACCEPTS.search(other) and _MEMBERS.search(other) for other in own):
         return True, path
-    own = [_without_comments(read(posixpath.join(_ZONES[0], other)) or "") for other in names(_ZONES[0])
-           if other != name]
-    return None if names(_POLICIES) or any(map(_MEMBERS.search, own)) else False, path
+    unsure = (listed is None or len(others) > _ZONES_LIMIT or names(_POLICIES) or _MAY_PASS.search(text)
+              or any(map(_MEMBERS.search, own)))
+    return None if unsure else False, path
 
 
 def _without_comments(text):
-    return re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    first, *others = text.split("<!--")
+    return first + "".join(other.partition("-->")[2] for other in others)
 
 
 def ufw_settings(read):

@@ -267,8 +267,11 @@ class _Look:
 
     def _firewalld(self):
         from ..._script.service_settings import firewalld_settings
-        return self._with_live(firewalld_settings(self._saved.text, lambda folder: self.host.list_dir(folder)[1]),
-                               "firewalld.service")
+        return self._with_live(firewalld_settings(self._saved.text, self._names_in), "firewalld.service")
+
+    def _names_in(self, folder):
+        status, names = self.host.list_dir(folder)
+        return names if status in (OK, ABSENT) else None
 
     def _ufw(self):
         from ..._script.service_settings import ufw_settings

@@ -101,19 +101,33 @@ def test_routes_of_ufw(rules, routes):
 
 @pytest.mark.parametrize("files, forward", [
     ({"/usr/lib/firewalld/zones/public.xml": "<zone>\n<service name=\"ssh\"/>\n</zone>"}, False),
-    ({"/usr/lib/firewalld/zones/public.xml": "<zone><forward/></zone>"}, True),
+    ({"/usr/lib/firewalld/zones/public.xml": "<zone><forward/></zone>"}, None),
+    ({"/usr/lib/firewalld/zones/public.xml": "<zone>\n<masquerade/>\n</zone>"}, None),
+    ({"/usr/lib/firewalld/zones/public.xml": "<zone><forward/></zone>",
+      "/etc/firewalld/zones/trusted.xml": "<zone target='ACCEPT'><source address=\"10.244.0.0/16\"/></zone>"}, True),
+    ({"/usr/lib/firewalld/zones/public.xml": "<zone></zone>", "/etc/firewalld/zones/site.xml.old": "<source/>"}, False),
+    ({"/usr/lib/firewalld/zones/public.xml": "<!-- <zone> " * 100000}, False),
+    ({"/usr/lib/firewalld/zones/public.xml": "<zone " * 100000}, False),
     ({"/usr/lib/firewalld/zones/public.xml": "<zone><!-- <forward/> --></zone>"}, False),
     ({"/usr/lib/firewalld/zones/public.xml": "<zone><forward/></zone>",
       "/etc/firewalld/zones/public.xml": "<zone></zone>"}, False),
     ({"/etc/firewalld/zones/public.xml": "<zone target=\"ACCEPT\"></zone>"}, True),
     ({"/etc/firewalld/zones/public.xml": "<zone></zone>",
-      "/etc/firewalld/zones/trusted.xml": "<zone target=\"ACCEPT\"><source address=\"10.244.0.0/16\"/></zone>"}, None),
+      "/etc/firewalld/zones/site.xml": "<zone><source address=\"10.244.0.0/16\"/></zone>"}, None),
     ({}, None)])
 def test_zones_of_firewalld(files, forward):
     texts = dict(files, **{"/etc/firewalld/firewalld.conf": "DefaultZone=public\n"})
     found = firewalld_settings(texts.get, lambda folder: [path.rpartition("/")[2] for path in texts
                                                           if path.rpartition("/")[0] == folder])
     assert found["forward"] is forward
+    unseen = firewalld_settings(texts.get, lambda folder: None)
+    assert unseen["forward"] in (None, forward) and unseen["forward"] is not False
+
+
+def test_a_default_zone_names_no_file_of_another_folder():
+    read = {"/etc/firewalld/firewalld.conf": "DefaultZone=../../srv/x\n",
+            "/etc/firewalld/zones/../../srv/x.xml": "<zone/>"}
+    assert firewalld_settings(read.get)["forward_by"] is None
 
 
 def test_who_saves():
