@@ -143,7 +143,9 @@ def test_one_that_cron_runs_is_a_hook_and_is_not_to_be_edited(tmp_path):
     found = findings({"usr/local/bin/k3s-killall.sh": KILL,
                       CRON: executable("#!/bin/sh\n/usr/local/bin/k3s-killall.sh\n")}, tmp_path)
     assert [(check, row["subject"]) for check, row in found.items()] == [("HOOK001", "/usr/local/bin/k3s-killall.sh")]
-    assert "disable what starts it, and do not change the script" in found["HOOK001"]["remediation"]
+    remediation = found["HOOK001"]["remediation"]
+    assert "disable what starts it, and do not change the script" in remediation
+    assert remediation.startswith("Remove the line that starts /usr/local/bin/k3s-killall.sh (/%s:2" % CRON)
 
 
 def test_another_name_is_another_script(tmp_path):

@@ -94,8 +94,12 @@ def _of_unit(rows):
             texts.append("an empty %s=, then its command with iptables-restore --noflush (%s)" % (key, _lines(those)))
         else:
             texts.append("an empty %s=, then its other commands again without %s" % (key, _lines(those)))
-    return ("Run systemctl edit %s, and write below [Service]: %s. If the rules of the service are not needed, run "
-            "systemctl mask %s instead." % (unit, "; ".join(texts), unit))
+    text = "Run systemctl edit %s, and write below [Service]: %s." % (unit, "; ".join(texts))
+    # Imported here, because most nodes have no such unit. Any other unit, docker or kubelet, does more than the flush.
+    from .tools.service import FIREWALL
+    if FIREWALL.match(unit.rpartition(".")[0]):
+        text += " If the rules of the service are not needed, run systemctl mask %s instead." % unit
+    return text
 
 
 def _of_script(rows, owns):

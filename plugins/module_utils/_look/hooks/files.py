@@ -48,7 +48,8 @@ def _together(rows, early, automatic, owns):
         "subject": first["path"], "path": first["path"], "line": first["line"],
         "lines": [row["line"] for row in rows[:LINES_LIMIT]], "command": first["command"], "commands": len(rows),
         "kind": first["kind"], "owner": first["owner"], "families": families, "tables": tables, "comes_back": back,
-        "shown": shown(rows), "remedy": remedy(rows, owns), "returns": aftermath.returns(rows, restarted),
+        "shown": shown(rows), "remedy": _remedy(rows, owns),
+        "returns": aftermath.returns(rows, restarted),
         "saved": aftermath.saved(saved_to), "rebuilt": aftermath.rebuilt(tables, restarted, noticed),
         "lost": aftermath.lost(tables, restarted, noticed),
         "advice": aftermath.advice(any(row["appends"] for row in rows), first["purpose"] == TEARDOWN),
@@ -57,6 +58,14 @@ def _together(rows, early, automatic, owns):
         "asked": bool(set(REQUESTED).intersection(triggers)), "by_hand": BY_HAND in triggers, "live": first["live"],
         "live_because": first["live_because"], "confidence": sure, "purpose": first["purpose"],
     }
+
+
+def _remedy(rows, owns):
+    first = rows[0]
+    if first["purpose"] != TEARDOWN:
+        return remedy(rows, owns)
+    return "Remove the line that starts %s%s." % (
+        first["path"], " (%s)" % ", ".join(first["through"][:2]) if first["through"] else "")
 
 
 def _before_kubelet(row, units):
