@@ -243,7 +243,7 @@ ansible_facts:
             by_hand: {description: Whether it is only run by hand., type: bool, returned: always, sample: false}
             live: {description: As of a hook., type: bool, returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: iptables.service is active}
-            confidence: {description: The lowest certainty of all commands., type: str, returned: always,
+            confidence: {description: The highest certainty of all commands., type: str, returned: always,
                          sample: certain}
         file_count: {description: Number of such rows; at most forty are listed., type: int, returned: always,
                      sample: 2}

@@ -5,6 +5,7 @@
 collection."""
 
 from ..._script import aftermath
+from ..._script.effect import CONFIDENCES
 from ..._script.remedy import remedy, remedy_of_written, shown
 from ..._script.rule_files import COPY, DROP, loader_of
 from ..._script.sequence import PROGRAMS
@@ -40,7 +41,7 @@ def by_file(rows, units, owns):
 def _together(rows, early, automatic, owns):
     first = rows[0]
     triggers = ordered({trigger for row in rows for trigger in row["triggers"]})
-    families, tables, _chains, back, sure = summary(rows)
+    families, tables, _chains, back, _least_sure = summary(rows)
     saved_to = next((row["saved_to"] for row in rows if row["saved_to"]), None)
     restarted = [program for program in PROGRAMS if any(program in row["restarted"] for row in rows)]
     noticed = aftermath.notices(rows)
@@ -56,7 +57,9 @@ def _together(rows, early, automatic, owns):
         "unit": first["unit"] or first["service"], "triggers": triggers,
         "before_kubelet": False if False in early else True if True in early else None, "automatic": automatic,
         "asked": bool(set(REQUESTED).intersection(triggers)), "by_hand": BY_HAND in triggers, "live": first["live"],
-        "live_because": first["live_because"], "confidence": sure, "purpose": first["purpose"],
+        # One command that certainly flushes is enough, whatever the other ones do.
+        "live_because": first["live_because"], "confidence": min((row["confidence"] for row in rows),
+                                                                 key=CONFIDENCES.index), "purpose": first["purpose"],
     }
 
 
