@@ -161,6 +161,18 @@ def test_a_script_is_read_for_what_it_writes(script, said, tmp_path):
     assert [(check, row["severity"]) for check, row in found.items()] == [("HOOK010", "low")]
 
 
+def test_a_secret_in_the_name_of_a_written_file_is_not_shown(tmp_path):
+    script = "P=hunter2\necho net.ipv4.ip_forward=0 > /etc/sysctl.d/$P.conf\n"
+    row = findings({CRON: executable("#!/bin/sh\n" + script)}, tmp_path)["HOOK009"]
+    assert "into /etc/sysctl.d/?.conf" in row["observed"] and "hunter2" not in str(row)
+
+
+def test_saved_tables_of_nft_get_advice_for_nft(tmp_path):
+    script = "nft list ruleset > /etc/nftables.conf\nsystemctl enable nftables\n"
+    row = findings({CRON: executable("#!/bin/sh\n" + script)}, tmp_path)["HOOK009"]
+    assert "nft list table inet NAME" in row["remediation"] and "iptables-save" not in row["remediation"]
+
+
 @cases
 def test_other_settings_are_silent(script, tmp_path):
     assert findings({CRON: executable("#!/bin/sh\n" + script)}, tmp_path) == {}

@@ -50,6 +50,24 @@ def test_healthy_nodes(manifest, tmp_path):
     assert findings(manifest, tmp_path) == []
 
 
+def test_a_script_of_a_package_is_not_to_be_edited(tmp_path):
+    tree = node_tree.unpack(merged(RHEL, firewalld(enabled=False), iptables_services()), tmp_path)
+    (row,) = [row for row in judged(tree) if row["subject"] == "/usr/libexec/iptables/iptables.init"]
+    assert ("Remove" not in row["remediation"] and "run systemctl mask iptables.service" in row["remediation"]
+            and "with iptables-restore --noflush; or role" in row["remediation"])
+
+
+@pytest.mark.parametrize("name", ["fw", "f\u00fc\n" + "x" * 150])
+def test_advice_is_not_cut_within_a_sentence(name, tmp_path):
+    script = "".join("iptables -t %s -F\n" % table for table in ("nat", "filter", "mangle", "raw") * 5)
+    script += "nft flush ruleset\niptables -P FORWARD DROP\niptables-restore /etc/rules\n"
+    files = {"usr/local/sbin/" + name: executable("#!/bin/sh\n" + script)}
+    (row,) = judged(node_tree.unpack(merged(DEBIAN, files), tmp_path))
+    assert "Remove the commands in lines 2-22 of" in row["remediation"]
+    assert row["remediation"].partition("; or role")[0].endswith((")", "save rules", "NAME", "line 24", "line 23"))
+    assert row["reason"].endswith("are recreated.")
+
+
 @pytest.mark.parametrize(
     "manifest, expected", [
         (AZURE, [("HOOK001", "/etc/systemd/scripts/iptables"), ("HOOK001", "/etc/systemd/scripts/iptables.stop"),

@@ -70,9 +70,10 @@ def _returns(rows):
                  "because their canaries in mangle are gone"]
     else:
         parts = ["those of kubelet and kube-proxy only with their restart, because their canaries in mangle stay"]
-    parts.append("those of the network plugin with the next refresh of its agent")
+    # All parts together have at most 300 characters, which the evidence keeps.
+    parts.append("those of the network plugin with its next refresh")
     if "*" in tables or "nat" in tables:
-        parts.append("host ports of pods only when the pods are recreated")
+        parts.append("host ports only when their pods are recreated")
     return " Rules come back: %s." % "; ".join(parts)
 
 

@@ -7,10 +7,10 @@ PRIVATE to the collection.
 `rows` are rows of _look/hooks/rows.py that share a file, `owns` {path of an nft file: own_tables() of it}.
 """
 
-from .rule_files import COPY, DROP, loader_of
+from .rule_files import COPY, DROP, NFTABLES, loader_of
 
 NFT_SORTS = ("ruleset", "table")
-# Parts of the evidence are cut behind 300 characters (_look/bounds.py).
+# Parts of the evidence are cut behind 300 characters, and behind 60 where one of them is not ASCII (_look/bounds.py).
 LIMIT = 295
 _LINES_LIMIT = 8
 _TABLES_LIMIT = 3
@@ -19,6 +19,10 @@ _STARTS = ("ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost")
 
 def shown(rows):
     """All commands with their lines; where they do not fit, only the lines of the rest."""
+    return _ascii(_shown(rows))[:LIMIT]
+
+
+def _shown(rows):
     if len(rows) == 1:
         return "in line %d: %s" % (rows[0]["line"], rows[0]["command"])
     texts = ["line %d: %s" % (row["line"], row["command"] if len(row["command"]) <= 80 else row["command"][:77] + "...")
@@ -32,6 +36,10 @@ def shown(rows):
 
 def remedy(rows, owns):
     """What to change in the file of these rows."""
+    return _fitting(_remedy(rows, owns))
+
+
+def _remedy(rows, owns):
     kind = rows[0]["kind"]
     if kind == "nft_config":
         return _of_nft(rows[0]["path"], rows, owns)
@@ -39,18 +47,26 @@ def remedy(rows, owns):
         return "Correct %s of %s (%s)." % (_lines(rows), rows[0]["path"], rows[0]["command"][:100])
     if all(row["directive"] for row in rows):
         return _of_unit(rows)
+    if rows[0]["fix"] in ("drop_in", "divert") and not rows[0]["path"].startswith("/etc/"):
+        return _of_package(rows[0])
     return _of_script(rows, owns)
 
 
-def remedy_of_written(row, owner=None):
+def remedy_of_written(row):
     """What to change in a script that writes settings or rules into a file."""
+    return _fitting(_remedy_of_written(row))
+
+
+def _remedy_of_written(row):
     written, file = row["tables"], row["file"]
     if loader_of(file) is None:
         return "Remove %s from line %d of %s, then correct %s." % (", ".join(written[:5]), row["line"], row["path"],
                                                                    file)
     texts = []
     if COPY in written:
-        texts.append("write only rules of the site (iptables-save | grep -vE 'KUBE-|cali|CNI-|FLANNEL')")
+        texts.append("write only %s" % (
+            "tables of the site (nft list table inet NAME)" if loader_of(file) == NFTABLES
+            else "rules of the site (iptables-save | grep -vE 'KUBE-|cali|CNI-|FLANNEL')"))
     if [text for text in written if text not in (COPY, DROP)]:
         texts.append("replace flush ruleset by `table inet NAME` and `delete table inet NAME` before the definition of "
                      "its own table")
@@ -95,11 +111,27 @@ def _of_unit(rows):
         else:
             texts.append("an empty %s=, then its other commands again without %s" % (key, _lines(those)))
     text = "Run systemctl edit %s, and write below [Service]: %s." % (unit, "; ".join(texts))
-    # Imported here, because most nodes have no such unit. Any other unit, docker or kubelet, does more than the flush.
+    # Any other unit, docker or kubelet, does more than the flush.
+    return text + (" If the rules of the service are not needed, run systemctl mask %s instead." % unit
+                   if _is_firewall(unit) else "")
+
+
+def _of_package(row):
+    """An upgrade undoes changes of such a file."""
+    text, unit = "%s belongs to a package, so do not change it." % row["path"], row["unit"]
+    if unit is None:
+        return text + (" Remove the line that starts it (%s)." % ", ".join(row["through"][:2]) if row["through"] else
+                       " Do not run it.")
+    edit = "run systemctl edit %s, and replace its command by one that loads its rules with iptables-restore --noflush."
+    if _is_firewall(unit):
+        return text + " If its rules are not needed, run systemctl mask %s. Otherwise %s" % (unit, edit % unit)
+    return text + " " + edit.capitalize() % unit
+
+
+def _is_firewall(unit):
+    # Imported here, because most nodes have no such unit.
     from .tools.service import FIREWALL
-    if FIREWALL.match(unit.rpartition(".")[0]):
-        text += " If the rules of the service are not needed, run systemctl mask %s instead." % unit
-    return text
+    return FIREWALL.match(unit.rpartition(".")[0]) is not None
 
 
 def _of_script(rows, owns):
@@ -135,12 +167,32 @@ def _named(rows):
 
 
 def _lines(rows, limit=_LINES_LIMIT):
-    numbers = list(dict.fromkeys(row["line"] for row in rows))
-    if len(numbers) == 1:
-        return "line %d" % numbers[0]
-    first = ["%d" % number for number in numbers[:limit]]
-    return "lines " + (", ".join(first) + " and more" if len(numbers) > limit
-                       else ", ".join(first[:-1]) + " and " + first[-1])
+    """`line 3`, `lines 3 and 4`, `lines 3-5, 7 and more`."""
+    runs = []
+    for number in sorted({row["line"] for row in rows}):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    texts = [text for first, last in runs for text in (
+        ("%d-%d" % (first, last),) if last > first + 1 else ("%d" % number for number in range(first, last + 1)))]
+    if len(texts) == 1:
+        return ("lines " if "-" in texts[0] else "line ") + texts[0]
+    return "lines " + (", ".join(texts[:limit]) + " and more" if len(texts) > limit
+                       else ", ".join(texts[:-1]) + " and " + texts[-1])
+
+
+def _fitting(text):
+    """As many whole sentences as the evidence keeps."""
+    text = _ascii(text)
+    if len(text) <= LIMIT:
+        return text
+    whole = text[:LIMIT].rpartition(". ")[0]
+    return whole + "." if whole else text[:LIMIT - 3] + "..."
+
+
+def _ascii(text):
+    return "".join(each if " " <= each <= "~" else each.encode("unicode_escape").decode("ascii") for each in text)
 
 
 def _some(names):

@@ -13,9 +13,9 @@ from .nft_script import forward_drops, taken_away
 DROP, COPY = "policy drop in its forward chain", "all rules of the node, those of Kubernetes too"
 # Debian, RHEL, Arch, Alpine; iptables-persistent; iptables-services; SPECS/iptables of Azure Linux and Photon; Gentoo
 # and Flatcar.
+NFTABLES = "nftables.service"
 _LOADERS = {
-    "/etc/nftables.conf": "nftables.service", "/etc/nftables.nft": "nftables.service",
-    "/etc/sysconfig/nftables.conf": "nftables.service",
+    "/etc/nftables.conf": NFTABLES, "/etc/nftables.nft": NFTABLES, "/etc/sysconfig/nftables.conf": NFTABLES,
     "/etc/iptables/rules.v4": "netfilter-persistent.service", "/etc/iptables/rules.v6": "netfilter-persistent.service",
     "/etc/iptables/iptables.rules": "iptables.service", "/etc/iptables/ip6tables.rules": "ip6tables.service",
     "/etc/sysconfig/iptables": "iptables.service", "/etc/sysconfig/ip6tables": "ip6tables.service",
@@ -23,8 +23,8 @@ _LOADERS = {
     "/var/lib/iptables/rules-save": "iptables-restore.service",
     "/var/lib/ip6tables/rules-save": "ip6tables-restore.service",
 }
-# The main file includes them, on nodes that have them.
-_INCLUDED = re.compile(r"/etc/nftables(?:\.d)?/(?:[\w.-]+/)*[\w.-]+\.(?:nft|conf|rules)\Z")
+# The main file includes them, on nodes that have them. `?` stands for a name that is not shown (Streams).
+_INCLUDED = re.compile(r"/etc/nftables(?:\.d)?/(?:[\w.?-]+/)*[\w.?-]+\.(?:nft|conf|rules)\Z")
 # What the save command of a service writes.
 SAVED_BY = {
     "netfilter-persistent": ("/etc/iptables/rules.v4", "/etc/iptables/rules.v6"),
@@ -37,7 +37,7 @@ _IPTABLES_ACCEPTS = re.compile(r"(?m)^[ \t]*-[AI][ \t]+FORWARD\b(?!.*ESTABLISHED
 
 def loader_of(path):
     """The unit that loads a file of rules, None for any other file."""
-    return _LOADERS.get(path) or ("nftables.service" if _INCLUDED.match(path) else None)
+    return _LOADERS.get(path) or (NFTABLES if _INCLUDED.match(path) else None)
 
 
 def harmful_rules(text):

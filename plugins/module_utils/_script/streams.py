@@ -5,6 +5,7 @@
 the collection."""
 
 import collections
+import posixpath
 import re
 
 from .launchers import run_crontab
@@ -85,7 +86,7 @@ class Streams:
             self._note_rules(self.findings.span(node), path, text, appends)
         settings = harmful_settings(path, text)
         if settings:
-            self.effect(node, "settings", tables=settings, file=path)
+            self.effect(node, "settings", tables=settings, file=self._shown(path))
         if path.startswith("/dev/") or MARK in path or len(self.files) >= FILES_LIMIT:
             return
         text = (self.files.get(path, "") if appends else "") + text
@@ -114,10 +115,19 @@ class Streams:
             if found:
                 span = next((part.span for part in parts if RULES in part.text or harmful_rules(part.text)),
                             parts[0].span)
-                self.findings.effect(None, "settings", tables=found, file=path, verb=verb, span=span)
+                self.findings.effect(None, "settings", tables=found, file=self._shown(path), verb=verb, span=span)
             for part in parts:
                 for source in _FILE.findall(part.text):
-                    self.findings.effect(None, "copy", tables=(source,), file=path, verb=verb, span=part.span)
+                    self.findings.effect(None, "copy", tables=(source,), file=self._shown(path), verb=verb,
+                                         span=part.span)
+
+    def _shown(self, path):
+        """A path without the names that the text of the script does not hold: the value of a variable may be a secret,
+        as in /etc/sysctl.d/$x.conf."""
+        if path in self.findings.text:
+            return path
+        names = [name if name in self.findings.text else "?" + posixpath.splitext(name)[1] for name in path.split("/")]
+        return "/".join(names)
 
     def prints(self, text):
         if self.capture is not None and text:
