@@ -11,6 +11,8 @@ import json
 ROWS_LIMIT = 40
 OTHERS_LIMIT = 10
 _SKIPPED_LIMIT = 5
+# The most important first.
+_LISTS = ("files", "written", "unordered", "waiting", "saved_rule_sets", "hooks")
 
 
 def fitted_hooks(section, limit):
@@ -22,12 +24,13 @@ def fitted_hooks(section, limit):
         if _size(section) <= limit:
             return section
         shrink(section)
-    while _size(section) > limit and (section["hooks"] or section["files"]):
-        longer = max(("hooks", "files"), key=lambda key: _size(section[key]))
+    # No list may cost another one its first row: a check passes where its list is empty.
+    while _size(section) > limit and any(len(section[key]) > 1 for key in _LISTS):
+        longer = max((key for key in _LISTS if len(section[key]) > 1), key=lambda key: _size(section[key]))
         _keep(section, longer, len(section[longer]) * 7 // 8)
-    for key in ("saved_rule_sets", "unordered", "waiting", "written"):
+    for key in reversed(_LISTS):
         while _size(section) > limit and section[key]:
-            section[key] = section[key][:-1]
+            _keep(section, key, len(section[key]) - 1)
     return section
 
 

@@ -41,6 +41,14 @@ def test_a_crowd_fits_and_is_counted(limit, tmp_path):
     assert found["files"] and all(row["live"] for row in found["hooks"] + found["files"])
 
 
+def test_scripts_that_write_files_leave_the_others_in(tmp_path):
+    text = "#!/bin/sh\n" + "".join("echo net.ipv4.ip_forward=0 > /etc/sysctl.d/%s%d.conf\n" % (LONG, line)
+                                   for line in range(30))
+    whole = section(merged(crowd(1), {"etc/cron.daily/a": executable(text)}), tmp_path)
+    found = fitted({"node_flush_hooks": whole, "node_host": {}})["node_flush_hooks"]
+    assert len(json.dumps(found)) <= HOOKS_LIMIT and found["files"] and found["written"] and found["hooks"]
+
+
 def test_what_fits_is_not_cut(tmp_path):
     whole = section(merged(AZURE, CRON_DEBIAN), tmp_path)
     found = fitted({"node_flush_hooks": whole})["node_flush_hooks"]
