@@ -57,6 +57,17 @@ def test_a_script_of_a_package_is_not_to_be_edited(tmp_path):
             and "with iptables-restore --noflush; or role" in row["remediation"])
 
 
+@pytest.mark.parametrize("files, remedy", [
+    (merged(RHEL, firewalld("FirewallBackend=iptables\n")),
+     "Set FirewallBackend=nftables in line 1 of /etc/firewalld/firewalld.conf"),
+    (merged(RHEL, firewalld(direct="<direct>\n<rule ipv='ipv4'>-j ACCEPT</rule>\n</direct>\n")),
+     "Replace the direct rules of /etc/firewalld/direct.xml (line 2) by rich rules or policies of firewalld"),
+    (merged(UBUNTU, ufw(enabled="yes", manage_builtins="yes")), "Set MANAGE_BUILTINS=no in line 3 of /etc/default/ufw"),
+])
+def test_a_setting_of_a_firewall_has_its_value(files, remedy, tmp_path):
+    assert [row for row in judged(node_tree.unpack(files, tmp_path)) if row["remediation"].startswith(remedy)]
+
+
 @pytest.mark.parametrize("name", ["fw", "f\u00fc\n" + "x" * 150])
 def test_advice_is_not_cut_within_a_sentence(name, tmp_path):
     script = "".join("iptables -t %s -F\n" % table for table in ("nat", "filter", "mangle", "raw") * 5)

@@ -8,8 +8,12 @@ PRIVATE to the collection.
 """
 
 from .rule_files import COPY, DROP, NFTABLES, loader_of
+from .services import DIRECT
 
 NFT_SORTS = ("ruleset", "table")
+# Values with which a service leaves rules of others alone.
+_HARMLESS = {"FLUSH_ON_STOP": "0", "AUTO": "false", "MANAGE_BUILTINS": "no", "IPV6": "yes",
+             "FirewallBackend": "nftables"}
 # Parts of the evidence are cut behind 300 characters, and behind 60 where one of them is not ASCII (_look/bounds.py).
 LIMIT = 295
 _LINES_LIMIT = 8
@@ -44,7 +48,7 @@ def _remedy(rows, owns):
     if kind == "nft_config":
         return _of_nft(rows[0]["path"], rows, owns)
     if kind == "service_config":
-        return "Correct %s of %s (%s)." % (_lines(rows), rows[0]["path"], rows[0]["command"][:100])
+        return _of_settings(rows)
     if all(row["directive"] for row in rows):
         return _of_unit(rows)
     if rows[0]["fix"] in ("drop_in", "divert") and not rows[0]["path"].startswith("/etc/"):
@@ -98,6 +102,20 @@ def _of_nft(path, rows, owns):
     if whole and shared:
         text += " Rename its %s: iptables uses that name, too." % _some(["table " + each for each in shared])
     return text
+
+
+def _of_settings(rows):
+    """For files of firewall services, whose acts are in services.py."""
+    path, texts = rows[0]["path"], []
+    for command in dict.fromkeys(row["command"] for row in rows):
+        lines, name = _lines([row for row in rows if row["command"] == command]), command.partition("=")[0]
+        if name in _HARMLESS:
+            texts.append("Set %s=%s in %s of %s." % (name, _HARMLESS[name], lines, path))
+        elif path == DIRECT:
+            texts.append("Replace the direct rules of %s (%s) by rich rules or policies of firewalld." % (path, lines))
+        else:
+            texts.append("Remove %s of %s (%s)." % (lines, path, command[:100]))
+    return " ".join(texts)
 
 
 def _of_unit(rows):
