@@ -14,7 +14,7 @@ DROP, COPY = "policy drop in its forward chain", "all rules of the node, those o
 # Debian, RHEL, Arch, Alpine; iptables-persistent; iptables-services; SPECS/iptables of Azure Linux and Photon; Gentoo
 # and Flatcar.
 NFTABLES = "nftables.service"
-_LOADERS = {
+LOADERS = {
     "/etc/nftables.conf": NFTABLES, "/etc/nftables.nft": NFTABLES, "/etc/sysconfig/nftables.conf": NFTABLES,
     "/etc/iptables/rules.v4": "netfilter-persistent.service", "/etc/iptables/rules.v6": "netfilter-persistent.service",
     "/etc/iptables/iptables.rules": "iptables.service", "/etc/iptables/ip6tables.rules": "ip6tables.service",
@@ -37,7 +37,7 @@ _IPTABLES_ACCEPTS = re.compile(r"(?m)^[ \t]*-[AI][ \t]+FORWARD\b(?!.*ESTABLISHED
 
 def loader_of(path):
     """The unit that loads a file of rules, None for any other file."""
-    return _LOADERS.get(path) or (NFTABLES if _INCLUDED.match(path) else None)
+    return LOADERS.get(path) or (NFTABLES if _INCLUDED.match(path) else None)
 
 
 def harmful_rules(text):

@@ -10,7 +10,7 @@ import re
 
 from .launchers import run_crontab
 from .printed import of_file
-from .rule_files import COPY, harmful_rules, loader_of
+from .rule_files import COPY, LOADERS, harmful_rules, loader_of
 from .settings import harmful_settings
 from .values import FEWER_RULES, MARK, MARKS, NOTHING_KNOWN, RULES, TEXT_LIMIT
 
@@ -124,7 +124,7 @@ class Streams:
     def _shown(self, path):
         """A path without the names that the text of the script does not hold: the value of a variable may be a secret,
         as in /etc/sysctl.d/$x.conf."""
-        if path in self.findings.text:
+        if path in self.findings.text or path in LOADERS:
             return path
         names = [name if name in self.findings.text else "?" + posixpath.splitext(name)[1] for name in path.split("/")]
         return "/".join(names)
