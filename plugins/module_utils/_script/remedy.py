@@ -8,7 +8,7 @@ PRIVATE to the collection.
 """
 
 from .rule_files import COPY, DROP, NFTABLES, loader_of
-from .services import DIRECT
+from .services import DIRECT, FIREWALL
 
 NFT_SORTS = ("ruleset", "table")
 # Values with which a service leaves rules of others alone.
@@ -147,8 +147,6 @@ def _of_package(row):
 
 
 def _is_firewall(unit):
-    # Imported here, because most nodes have no such unit.
-    from .tools.service import FIREWALL
     return FIREWALL.match(unit.rpartition(".")[0]) is not None
 
 

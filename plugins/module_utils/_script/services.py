@@ -26,6 +26,11 @@ _PLUGIN_FILES = tuple(
         ("15-ip4tables", IPV4, "/etc/iptables/rules.v4", "IPTABLES_RESTORE_NOFLUSH"),
         ("25-ip6tables", IPV6, "/etc/iptables/rules.v6", "IP6TABLES_RESTORE_NOFLUSH")))
 _IPVSADM = "/etc/default/ipvsadm"
+# Services that load whole rule sets; the unit of each shows what it does to the rules of other programs.
+FIREWALL = re.compile(
+    r"(?:ip6?tables|nftables|netfilter-persistent|iptables-persistent|firewalld|ufw|ip6?tables-restore|ip6?tables-"
+    r"legacy|ip6?tables-nft|ipset|"
+    r"shorewall6?|ferm|firehol|arno-iptables-firewall|SuSEfirewall2(?:_\w+)?|fwbuilder|apf|csf|lfd|awall|ipvsadm)\Z")
 
 STOP = "stop"
 # Not a sort of effect: rules are added and no rule is lost.

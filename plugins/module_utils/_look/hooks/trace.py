@@ -11,7 +11,6 @@ from ..._script import nft_script, services
 from ..._script.effect import CERTAIN, CONFIDENCES, EVERY, IPV4, IPV6, Effect
 from ..._script.rule_files import harmful_rules
 from ..._script.script import STATEMENTS_LIMIT, read_script
-from ..._script.values import TEXT_LIMIT
 from .rows import LIBRARY, SETTINGS, TEARDOWN
 from .scripts import OTHER, folders_in
 
@@ -20,6 +19,7 @@ DEPTH_LIMIT = 8
 READINGS_LIMIT = 3000
 INCLUDES_LIMIT = 50
 COPIES_LIMIT = 100      # files of rules that scripts copy
+COPY_LIMIT = 262144     # characters that are read of one
 # For all scripts together: ten times the limit of one script (_script/script.py), about ten seconds.
 ALL_STATEMENTS_LIMIT = 500000
 # The worst first.
@@ -89,7 +89,7 @@ class Tracer:
         if source and source not in self._copies and len(self._copies) >= COPIES_LIMIT:
             self.cut = True
         elif source and source not in self._copies:
-            self._copies[source] = harmful_rules((self.read(source) or "")[:TEXT_LIMIT])
+            self._copies[source] = harmful_rules((self.read(source) or "")[:COPY_LIMIT])
         return effect._replace(sort=SETTINGS, tables=self._copies.get(source, ()))
 
     def _after(self, run, reading, folders):

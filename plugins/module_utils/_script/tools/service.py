@@ -4,18 +4,13 @@
 """Commands that start, stop or reload services. PRIVATE to the collection."""
 
 import fnmatch
-import re
 
 from ..effect import CERTAIN, IPV4, IPV6, LIKELY
 from ..rule_files import SAVED_BY
 from ..sequence import SERVICES
+from ..services import FIREWALL
 from ..values import MARK, RULES
 
-# Services that load whole rule sets; the unit of each shows what it does to the rules of other programs.
-FIREWALL = re.compile(
-    r"(?:ip6?tables|nftables|netfilter-persistent|iptables-persistent|firewalld|ufw|ip6?tables-restore|ip6?tables-"
-    r"legacy|ip6?tables-nft|ipset|"
-    r"shorewall6?|ferm|firehol|arno-iptables-firewall|SuSEfirewall2(?:_\w+)?|fwbuilder|apf|csf|lfd|awall|ipvsadm)\Z")
 # Units that a pattern may match: systemctl restart 'iptables*'.
 _COMMON = ("iptables", "ip6tables", "nftables", "netfilter-persistent", "firewalld")
 _VERBS = frozenset(("start", "stop", "restart", "reload", "try-restart", "condrestart", "reload-or-restart",
