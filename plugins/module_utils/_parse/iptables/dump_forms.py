@@ -12,6 +12,7 @@ iptables-save does not come here.
 import re
 
 from ..nft import json_listing, ruleset
+from ..prompts import PROMPT
 from . import listing, printed
 from .dump_wrapping import unwrapped
 from .fragment_table import ALL_BUILT_IN, BUILT_IN, table_of_chains, table_of_rule
@@ -24,10 +25,9 @@ from .save_text import MORE as _MORE
 TEXT_LIMIT = 64 * 1024 * 1024
 # No command line is longer.
 _PROMPT_LIMIT = 1000
-_PROMPT = (r"(?:\S*@\S+?[:\s]\S*?[#$%>]|\[\S+@\S+ [^\]]*\][#$]|(?:ba)?sh-[\d.]+[#$]|\S+:\S* "
-           r"[#$]|\S+[:/]\S*[#$]|[#$%>+])\s*")
+_PROMPT = "(?:%s|[#$%%>+])\\s*" % PROMPT
 _COMMAND = re.compile(_PROMPT + r"(?:sudo (?:-\S+ )*)?(?:\S*/)?((?:ip6?tables|xtables|nft)\S*)((?: .*)?)\Z")
-_OTHER_COMMAND = re.compile(r"(?:\S*@\S+?[:\s]\S*?[#$]|\[\S+@\S+ [^\]]*\][#$])(?:\s|\Z)")
+_OTHER_COMMAND = re.compile(PROMPT + r"(?:\s|\Z)")
 # Programs that pass only some of the lines on, or in another order.
 _FILTER = re.compile(
     r"\|\s*(?:sudo )?(?:\S*/)?((?:[efz]|x?z[ef]?)?grep|rg|ag|g?awk|sed|tail|sort|uniq|findstr)(?=\s|\Z)")
@@ -61,19 +61,19 @@ class Found:
 
 class _Part:
     """Lines of one form; `hints`: (family, backend, table, filter) from the command line before them, None for each
-    that it does not show, the filter being the program that passed on only some lines; `chains`: the chains of a
-    LIST."""
+    that it does not show, the filter being the program that passed on only some lines; `chains`: the chains of a LIST,
+    `last_chain` of them; `is_open`: inside a table, whose first line was read and whose COMMIT was not."""
 
     def __init__(self, form, hints):
         self.form = form
         self.hints = hints
         self.lines = []
-        self.chains = []
+        self.chains, self.last_chain = set(), None
+        self.is_open = False
 
-    def is_open(self):
-        """True inside a table: its first line was read and its COMMIT was not."""
-        marks = [line for line in self.lines if line.startswith("*") or line == "COMMIT"]
-        return bool(marks) and marks[-1] != "COMMIT"
+    def add_chain(self, name):
+        self.chains.add(name)
+        self.last_chain = name
 
 
 def read_forms(text, source):
@@ -184,7 +184,7 @@ class _Splitter:
         self._current = None
 
     def line(self, line):
-        plain = _HANDLE.sub("", line.strip())
+        plain = _HANDLE.sub("", line.strip().replace("\t", " "))
         short = len(plain) <= _PROMPT_LIMIT
         command = _COMMAND.match(plain) if short else None
         build = _BUILD.match(plain) if self._asks_version else None
@@ -211,10 +211,10 @@ class _Splitter:
     def _rule_line(self, plain):
         current = self._current
         if listing.CHAIN.match(plain):
-            repeated = current is not None and (plain.split(" ")[1] in current.chains
-                                                or _starts_over(plain.split(" ")[1], current.chains))
-            self._take(LIST, plain, repeated)
-            self._current.chains.append(plain.split(" ")[1])
+            name = plain.split(" ")[1]
+            self._take(LIST, plain, current is not None and (name in current.chains
+                                                             or _starts_over(name, current.last_chain)))
+            self._current.add_chain(name)
         elif printed.FIRST.match(plain):
             behind = current is not None and current.form == PRINT and not current.lines[-1].startswith("-P")
             self._take(PRINT, plain, behind and plain.startswith("-P"))
@@ -225,7 +225,7 @@ class _Splitter:
             self._take(PRINT, plain, False)
         elif _SAVE_LINE.match(plain):
             self._take(SAVE, plain, False)
-        elif plain and current is not None and current.form == SAVE and current.is_open() and not _REMARK.match(plain):
+        elif plain and current is not None and current.form == SAVE and current.is_open and not _REMARK.match(plain):
             current.lines.append(plain)
         elif plain and not _REMARK.match(plain):
             self.other_lines += 1
@@ -235,12 +235,13 @@ class _Splitter:
             self._current = _Part(form, self._hints)
             self.parts.append(self._current)
         self._current.lines.append(plain)
+        self._current.is_open = plain != "COMMIT" and (self._current.is_open or plain.startswith("*"))
         self.last = self._current
 
 
-def _starts_over(chain, chains):
+def _starts_over(chain, before):
     """Built-in chains come first, so a built-in chain after a user chain belongs to the next table."""
-    return chain in ALL_BUILT_IN and bool(chains) and chains[-1] not in ALL_BUILT_IN
+    return chain in ALL_BUILT_IN and before is not None and before not in ALL_BUILT_IN
 
 
 def _hints(program, arguments):

@@ -3,18 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The entries of a log: lines that belong together, joined. PRIVATE to the collection."""
 
-import re
 from typing import NamedTuple
 
+from ..prompts import is_border
 from .line import CONTINUED, LONGEST, is_rule, parse_line
 
 # Limit of lines of one entry; the longest entry of an agent on a real node had nine.
 MOST_LINES = 40
-# Ends of a pasted text: a fence of Markdown, a prompt of a shell.
-_BORDER = re.compile(r"\s{0,3}(?:```|~~~)"
-                     r"|[^\s@]{1,64}@[^\s#$%>]{1,200}[#$%>] |\[[^\s@]{1,64}@\S{1,200} [^\]]{0,200}\][#$] "
-                     r"|[#$%>] (?:sudo )?(?:ip6?tables|nft|kubectl|journalctl|dmesg|sysctl|lsmod|ipset|ipvsadm|"
-                     r"conntrack|cat|curl|crictl|docker|uname)\b")
 
 
 class Entry(NamedTuple):
@@ -69,11 +64,6 @@ def parse_entries(lines):
         yield _joined(rest)
     for part in parts.values():
         yield _joined([part])
-
-
-def is_border(line):
-    """Whether another text begins with this line: it is a prompt of a shell or a fence of Markdown."""
-    return bool(_BORDER.match(line))
 
 
 def continues(found, first):

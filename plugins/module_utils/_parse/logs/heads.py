@@ -21,11 +21,12 @@ _KEYS = re.compile(r"\b(?:time|ts|timestamp|t)=(?:\"([^\"]{10,40})\"|(\d{4}-\d\d
 # What a collector puts before a line: names, with at most a few marks between them.
 _NAMES = re.compile(r"(?:[\w./:@()=\[\]-]{0,253}[ \t|>]{1,3}){0,5}(?:[\w./@()=\[\]-]{1,253}:)?\Z")
 _REACH, _PREFIX = 400, 200
-# Colours and movements of the cursor (ECMA-48), frames of tables, and what HTML writes for characters.
-_COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
-_FRAME = re.compile("^[ |]{0,8}[\u2500-\u257f][ \u2500-\u257f]{0,400}"
-                    "|[ \u2500-\u257f]{0,400}[\u2500-\u257f]\\s{0,9}$")
+# Colours, movements of the cursor, titles of windows and character sets (ECMA-48, xterm), also where the character ESC
+# became a text or was lost; frames of tables, and what HTML writes for characters.
+_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][0-9A-B])")
+_COLOUR = re.compile(r"(?:\^|#033|\\(?:e|x1b|033|u001b))?\[[0-9;]{0,20}m")
 _FRAMES = "\u2502\u2503\u2551\u2514\u251c"
+_AROUND = " |" + "".join(map(chr, range(0x2500, 0x2580)))
 _ENTITY = re.compile(r"&(?:quot|apos|lt|gt|amp|nbsp|#34|#39|#x27|#x22|#60|#62);")
 _ENTITIES = {"quot": '"', "apos": "'", "lt": "<", "gt": ">", "amp": "&", "nbsp": " ", "#34": '"', "#39": "'",
              "#x27": "'", "#x22": '"', "#60": "<", "#62": ">"}
@@ -38,14 +39,24 @@ _NUMBERED = re.compile(r"(\d{1,2})[月월]\Z")
 
 
 def without_marks(text):
-    """A text without colours, frames and the entities of HTML."""
+    """A text without colours, frames and the entities of HTML, and with usual blanks."""
     if "\x1b" in text:
+        text = _CONTROL.sub("", text)
+    if "[0m" in text:
         text = _COLOUR.sub("", text)
     if any(mark in text for mark in _FRAMES):
-        text = _FRAME.sub("", text)
+        text = _without_frame(text)
     if "&" in text:
         text = _ENTITY.sub(lambda found: _ENTITIES[found.group(0)[1:-1]], text)
-    return text
+    return text.replace("\u00a0", " ")
+
+
+def _without_frame(text):
+    """A text without the marks around it, if a frame is among them."""
+    inner = text.lstrip(_AROUND)
+    text = inner if text[:len(text) - len(inner)].strip(" |") else text
+    inner = text.rstrip(_AROUND + "\r\n\t")
+    return inner if text[len(inner):].strip(" |\r\n\t") else text
 
 
 def month_of(name):

@@ -1,0 +1,52 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Prompts of shells in pasted texts, and the commands behind them. PRIVATE to the collection.
+
+Samples:
+    root@node-1:~# lsmod            Debian; `[root@node-1 ~]#` Red Hat, `root@node-1 [ ~ ]#` Photon, `node-1:~ #` SUSE
+    core@node-1 ~ $ lsmod           Flatcar; `node-1 ~ #` its root
+    bash-5.1# lsmod                 containers; `/ #` Alpine
+    node-1:~ admin$ lsmod           macOS
+    PS C:\\> kubectl logs x          Windows
+"""
+
+import re
+
+# Each part is bounded and ends at its first mark, so a long line of marks takes no long time.
+PROMPT = (r"(?:(?:\([\w.-]{1,40}\) ?)?(?:"
+          r"[^\s@\[]{1,64}@[^\s#$%>]{1,200}(?: \[ [^\]]{1,100} \]| [^\s#$%>]{1,200})? ?[#$%>]"
+          r"|\[[^\s@]{1,64}@\S{1,200} [^\]]{0,200}\] ?[#$%]"
+          r"|(?:ba|da|k|z)?sh-[\d.]{1,9}[#$]"
+          r"|[\w.-]{1,64}:[~/\w][^\s#$]{0,200}(?: [\w.-]{1,40})? ?[#$]"
+          r"|(?:[\w.-]{1,64} ?)?[~/][\w./-]{0,100} ?[#$])"
+          "|[\u279c\u276f])")
+# A number sign alone also begins headings and comments, and `>` quotations.
+_MARK = (r"\$ (?=[a-z./])|[\w.-]{0,64}[#$%>] (?=(?:sudo )?(?:ip6?tables|nft|kubectl|oc|journalctl|dmesg|sysctl|lsmod|"
+         r"modprobe|ipset|ipvsadm|conntrack|cat|curl|crictl|docker|uname|update-alternatives)\b)")
+_COMMAND = re.compile(r"(?:%s(?:\s|\Z)|(?:PS )?[A-Z]:\\[^>]{0,200}>|%s)" % (PROMPT, _MARK))
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+# Commands that print one file as it is, and heredocs, which show what is written to one.
+_PATH = r"(/[\w./@+:-]{1,300})"
+_SHOWN = re.compile(r"(?:sudo (?:-\S+ )*)?(?:(?:cat|less|more) {0}\Z|cat ?<<.{{0,100}}?(?:tee (?:-a )?|>>? ?){0}\Z"
+                    r"|(?:cat ?>>? ?|tee (?:-a )?){0} ?<<)".format(_PATH))
+_RELEASE = re.compile(r"uname -r\Z")
+
+
+def is_border(line):
+    """Whether another text begins with this line: it is a prompt of a shell or a fence of Markdown."""
+    return bool(_FENCE.match(line) or _COMMAND.match(line))
+
+
+def command_of(line):
+    """The command behind the prompt of a border, or an empty text for a fence."""
+    found = _COMMAND.match(line)
+    return line[found.end():].strip() if found else ""
+
+
+def file_of(command):
+    """The path of the one file whose content a command shows, or an empty text."""
+    if _RELEASE.match(command):
+        return "/proc/sys/kernel/osrelease"
+    found = _SHOWN.match(command)
+    return next(filter(None, found.groups())) if found else ""
