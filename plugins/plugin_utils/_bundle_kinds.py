@@ -14,8 +14,9 @@ from ..module_utils._parse.iptables.dump_forms import read_forms
 from ..module_utils._parse.kube.pod_log_names import AGENTS
 from ..module_utils._parse.logs.line import parse_line
 from ..module_utils._parse.logs.newest import Newest
+from ..module_utils._parse.prompts import is_border
 from ..module_utils._parse.yaml.parse_yaml import LIST, MAP, SCALAR, item as value_of, parse_yaml
-from . import _bundle_plain, _diagnose
+from . import _bundle_plain, _bundle_texts, _diagnose
 
 # The kind is decided from this many bytes at the beginning.
 _HEAD = 256 * 1024
@@ -52,25 +53,29 @@ _SHAPES = (
     ("kube_proxy_healthz", re.compile(
         r"\{[^{}]{0,400}\"(?:lastUpdated|currentTime)\"\s*:\s*\"[^\"\n]{10,99}\",[^{}]{0,400}"
         r"\"(?:lastUpdated|currentTime)\"\s*:")),
-    ("lsmod", re.compile(r"^Module +Size +Used by", re.MULTILINE)),
+    ("lsmod", re.compile(r"^Module[ \t]+Size[ \t]+Used by", re.MULTILINE)),
     ("kernel_config",
      re.compile(r"^# Linux/\S+ \S+ Kernel Configuration|\A(?:#.*\n|\n)*CONFIG_[A-Z0-9_]+=", re.MULTILINE)),
     ("conntrack", re.compile(r"^cpu=\d+\s.*\b(?:insert_failed|drop)=\d", re.MULTILINE)),
-    ("alternatives", re.compile(r"\A\S+ - (?:auto|manual) mode|^\s*link currently points to /", re.MULTILINE)),
-    ("ipset", re.compile(r"^create \S+ (?:hash|bitmap|list):\S+", re.MULTILINE)),
+    ("alternatives", re.compile(r"\A\S+ - (?:auto|manual) mode|^[ \t]*link currently points to /", re.MULTILINE)),
+    ("ipset", re.compile(r"^create \S+ (?:hash|bitmap|list):\S+|^Name: \S+\nType: (?:hash|bitmap|list):",
+                         re.MULTILINE)),
     ("ipvs", re.compile(
         r"^-A -[tuf] \S+|^-A --sctp-service |^Prot LocalAddress:Port Scheduler Flags", re.MULTILINE)),
     ("addresses", re.compile(
         r"^\d+: [\w.@-]{1,40}: <[A-Z0-9_,-]*> mtu \d|^\d+: [\w.-]{1,15} +inet6? [0-9a-f.:]+/\d", re.MULTILINE)),
-    ("uname", re.compile(r"\ALinux \S+ \d+\.\d+\S* .*\n?\Z")),
+    ("checked_config", re.compile(r"^[ \t]{0,8}- CONFIG_[A-Z0-9_]{1,80}: (?:enabled|missing)\b", re.MULTILINE)),
+    ("uname", re.compile(r"\A\s*Linux \S+ \d+\.\d+\S* .*\S\s*\Z")),
     ("unit", re.compile(r"^\[(?:Service|Timer|Socket|Path)\]\s*$", re.MULTILINE)),
     ("script", re.compile(r"\A#! ?/\S*(?:sh|env)\b")),
 )
 _PROXY_KIND = "KubeProxyConfiguration"
 _KIND_LINE = re.compile(r"^kind: *KubeProxyConfiguration\s*$", re.MULTILINE)
 _CUT_KIND = re.compile(r"[{,]\s*[\"']?kind[\"']?\s*:\s*[\"']?KubeProxyConfiguration\b")
-_SYSCTL = re.compile(r"^-?(?:net|kernel|vm|fs|user|dev|abi|debug)[./][\w./*-]+ ?= ?", re.MULTILINE)
+_SYSCTL = re.compile(r"^[ \t]{0,80}-?(?:net|kernel|vm|fs|user|dev|abi|debug)[./][\w./*-]+([ \t]*)=", re.MULTILINE)
 _MODPROBE = re.compile(r"^(?:blacklist \S+|install \S+ /\S|options \S+ \w+=|softdep \S+ (?:pre|post):)", re.MULTILINE)
+_REMARK = re.compile(r"^[ \t]{0,80}[#;]", re.MULTILINE)
+_DIRECTIVE = re.compile(r"\s{0,80}(?:alias|blacklist|install|options|remove|softdep|weakdep)\s")
 _KERNEL_LINE = re.compile(
     r"^(?:(?:<\d+>)?\[\s*(?:\d+\.\d{6}|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4})\] |\S.{0,80} kernel: "
     r"|nf_conntrack: .*table full)", re.MULTILINE)
@@ -90,9 +95,12 @@ _LOG_LINE = re.compile(
     r"|^\{\"log\":\"|^(?:\d{4}-\d\d-\d\dT\S{8,24}|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S{1,255} "
     r"(?:\S{1,300}\[\d{1,10}\]|[^\s:]{1,80}): "
     r"|^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \[[A-Z]+\]\[\d+\] ", re.MULTILINE)
-# Kinds of files whose content is code or configuration, and answers, which a log may quote.
+# Kinds of files whose content is code or configuration, and what a log may quote.
 _CODE = ("system", "script", "unit", "kernel_config", "modprobe_conf", "sysctl_conf", "modules_load")
-_ANSWERS = ("kube_proxy_metrics", "kube_proxy_healthz")
+_ANSWERS = ("kube_proxy", "kube_proxy_metrics", "kube_proxy_healthz")
+# Files in which a comment may look like a prompt.
+_WHOLE_KINDS = ("system", "script", "unit", "kernel_config")
+_ASKS_KERNEL = re.compile(r"\bsysctl(?![\w./-])")
 _OF_PODS = re.compile(r"(?:^|/)(?:pods|containers)/")
 # A script or a unit may have such a line in a comment.
 _NO_LOG = (".sh", ".py", ".conf", ".service", ".timer", ".yaml", ".yml", ".json", ".html", ".key", ".pem")
@@ -133,7 +141,7 @@ def _may_be_log(item):
 def is_session(item):
     """Whether a text was copied from a terminal: evidence, even where no form is known in it."""
     return (item.link is None and not is_secret(item.path)
-            and any(_bundle_plain.is_border(line[:_LINE]) for line in _head(item.data).split("\n")))
+            and any(map(is_border, _head(item.data).split("\n"))))
 
 
 def taken(item):
@@ -142,29 +150,37 @@ def taken(item):
     item = item if item.link is not None else _bundle_plain.plain(item)
     kind, path = kind_of(item)
     log = _bundle_plain.log_lines(item) if item.link is None else item
-    if item.link is not None or kind in _CODE or kind is None and is_secret(item.path):
+    parts = None if item.link is not None or kind in _WHOLE_KINDS else _bundle_plain.parts(item)
+    if item.link is not None or kind in _CODE and parts is None or kind is None and is_secret(item.path):
         return [(item, kind, path)] if kind else [], log if is_log(item) else None
     found, logged, has_rules = [], False, False
-    parts = _bundle_plain.parts(item)
-    for part in parts or [item]:
+    for command, part in [("", item)] if parts is None else parts:
         kind, path = (kind, path) if part is item else kind_of(part)
         part_is_log = is_log(log if part is item else dataclasses.replace(part, path=item.path))
         logged = logged or part_is_log
         has_rules = has_rules or kind == "rules"
         if kind == "rules":
             kind = "kernel_log" if _KERNEL_LINE.search(_head(part.data)) else None
-        if kind and not (part_is_log and kind in _ANSWERS):
+        if kind and not (part_is_log and kind in _ANSWERS) and not (kind == "sysctl" and _is_of_a_file(command)):
             found.append((part, kind, path))
     rules = _rules_of(item, logged) if has_rules else None
     found += [(rules, "rules", None)] if rules else []
-    kinds = {kind for _part, kind, _path in found}
-    if not logged and (not kinds.intersection(_CODE) if parts else not rules and kinds <= {"kernel_log", "rules"}):
+    # Values of the kernel and configurations that a session shows are no code.
+    kinds = {kind for _part, kind, path in found if not (path or "").startswith(("/proc/", "/etc/"))}
+    if not logged and (not rules and kinds <= {"kernel_log", "rules"} if parts is None else kinds.isdisjoint(_CODE)):
         logged = _may_be_log(item) and "sos_commands/" not in item.path and _has_cause(log.data)
     return found, log if logged else None
 
 
+def _is_of_a_file(command):
+    """Whether a command prints settings of a file, which is not known, and no running values."""
+    return bool(command) and not _ASKS_KERNEL.search(command)
+
+
 def _head(data):
-    return data[:_HEAD].decode("utf-8", "replace")
+    """The beginning of a text with long lines cut: the expressions are slow on a line without an end."""
+    text = data[:_HEAD].decode("utf-8", "replace").replace("\r\n", "\n")
+    return "\n".join(line[:_LINE] for line in text.split("\n"))
 
 
 def _rules_of(item, logged):
@@ -196,7 +212,7 @@ def kind_of(item):
     """(kind, path of the tree it keeps or None): one of `system` (a file that keeps its path), `rules`, `lsmod`,
     `kernel_config`, `sysctl` (running values), `sysctl_conf`, `modprobe_conf`, `modules_load`, `kernel_log`,
     `conntrack`, `alternatives`, `ipset`, `ipvs`, `addresses`, `kube_proxy`, `kube_proxy_metrics`, `kube_proxy_healthz`,
-    `uname`, `unit`, `script`, or None for an unknown file."""
+    `checked_config`, `uname`, `unit`, `script`, or None for an unknown file."""
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > PATH_LIMIT or is_secret(item.path):
         return None, None
@@ -205,14 +221,12 @@ def kind_of(item):
         return "system", "/" + system.group(1)
     if item.link is not None:
         return None, None
-    # Cut long lines: the expressions are slow on a line without an end.
-    head = "\n".join(line[:_LINE]
-                     for line in item.data[:_HEAD].decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
+    head = _head(item.data)
     if "\0" in head:
         return None, None
     if name.startswith("config-") and "CONFIG_" in head:
         return "kernel_config", None
-    kind = next((kind for kind, shape in _SHAPES[:10] if shape.search(head)), None)
+    kind = next((kind for kind, shape in _SHAPES[:-2] if shape.search(head)), None)
     # Scripts first: a script may write a KubeProxyConfiguration.
     kind = kind or _is_script(head, name) or ("kube_proxy" if kube_proxy_config(item.data) else None)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
@@ -221,9 +235,10 @@ def kind_of(item):
 
 def kube_proxy_config(data):
     """The text of a KubeProxyConfiguration, or of what would be one if it were not damaged; that of a ConfigMap is in
-    one of its values. None for any other text."""
+    one of its values; that of a manifest is made from the arguments of kube-proxy. None for any other text."""
     if _PROXY_KIND.encode("ascii") not in data[:_HEAD]:
-        return None
+        made = _bundle_texts.config_of_flags(_head(data)) if b"proxy-mode" in data[:_HEAD] else None
+        return made and made.encode("utf-8")
     text = data[:_HEAD].decode("utf-8", "replace")
     documents = parse_yaml(text)
     # parse_yaml returns the readable part of a damaged block, and nothing of damaged brackets (flow style).
@@ -242,17 +257,19 @@ def kube_proxy_config(data):
 
 def _is_script(head, name):
     """`unit`, `script` or None. A script may contain rules, but these are not the rules of the kernel."""
-    if name.endswith((".service", ".timer", ".socket", ".path", ".conf")) and _SHAPES[10][1].search(head):
+    if name.endswith((".service", ".timer", ".socket", ".path", ".conf")) and _SHAPES[-2][1].search(head):
         return "unit"
-    return "script" if _SHAPES[11][1].search(head) else None
+    return "script" if _SHAPES[-1][1].search(head) else None
 
 
 def _of_settings(name, head):
     lines = [line for line in head.splitlines() if line.strip() and not line.lstrip().startswith(("#", ";"))]
-    settings = len(_SYSCTL.findall(head))
-    if settings and 2 * settings >= len(lines):
-        return "sysctl_conf" if name.endswith(".conf") else "sysctl"
-    if _MODPROBE.search(head):
+    settings = _SYSCTL.findall(head)
+    if settings and 2 * len(settings) >= len(lines):
+        # The program sysctl prints blanks around the sign, and no comments.
+        is_printed = any(settings) and not name.endswith(".conf") and not _REMARK.search(head)
+        return "sysctl" if is_printed else "sysctl_conf"
+    if _MODPROBE.search(head) and 2 * sum(bool(_DIRECTIVE.match(line)) for line in lines) >= len(lines):
         return "modprobe_conf"
     return ("modules_load" if name.endswith(".conf") and lines and "load" in name
             and all(re.match(r"[\w-]+\s*\Z", line) for line in lines) else None)

@@ -7,15 +7,17 @@ rules without the logs around them. PRIVATE to the collection."""
 import dataclasses
 import json
 import re
+import textwrap
 
-from ..module_utils._parse.logs.entries import is_border
 from ..module_utils._parse.logs.heads import time_of, time_of_number, without_marks
+from ..module_utils._parse.prompts import command_of, file_of, is_border
 
 # Larger texts are not split, and logs not converted.
 _TEXT_LIMIT = 8 * 1024 * 1024
 _HEAD, _PARTS_LIMIT, _DEPTH = 64 * 1024, 200, 12
-# Colours, frames of tables and entities of HTML.
-_MARKS = (b"\x1b[", b"&quot;", b"&lt;", b"&gt;", b"&#39;", b"&#34;", b"\xe2\x94", b"\xe2\x95")
+# Colours, frames of tables, entities of HTML and blanks of web pages.
+_MARKS = (b"\x1b", b"[0m", b"&quot;", b"&lt;", b"&gt;", b"&#39;", b"&#34;", b"\xe2\x94", b"\xe2\x95", b"\xc2\xa0")
+_BOM = b"\xef\xbb\xbf"
 # Files whose content is code or configuration, in which these marks may have a meaning.
 _CODE = (".sh", ".py", ".conf", ".service", ".timer", ".socket", ".path", ".html", ".rules", ".key", ".pem")
 # journalctl -o export and -o verbose (systemd, docs/JOURNAL_EXPORT_FORMATS.md, logs-show.c).
@@ -30,6 +32,13 @@ _MESSAGES = ("message", "textPayload", "log", "line", "msg", "note")
 # What Ansible prints of a task: the command and the lines of its output.
 _OF_TASK = re.compile(r"\"(?:stdout_lines|stdout)\"\s*:")
 _TASK_START = re.compile(r"^(?:[^{\n]{0,300}=> )?(?=\{)", re.MULTILINE)
+# So many braces that begin no JSON end the search.
+_FAILED_LIMIT = 100
+# What a command prints in place of a file, the end of what a command reads from the terminal, and a command that prints
+# only some of the loaded modules.
+_NO_FILE = re.compile(r"(?:cat|less|more|sudo|-?bash|sh): ")
+_HEREDOC = re.compile(r"<<-? ?[\"']?(\w{1,40})")
+_SOME_MODULES = re.compile(r"(?:sudo )?(?:\S{0,40}/)?lsmod ?\|")
 _BETWEEN = re.compile(r"[\s,\x1e]*")
 
 
@@ -37,23 +46,31 @@ def plain(item):
     """The item without what a terminal or a web page adds."""
     if not item.data or item.data.startswith(b"#!") or item.path.endswith(_CODE) or b"\0" in item.data[:_HEAD]:
         return item
+    if item.data.startswith(_BOM):
+        item = dataclasses.replace(item, data=item.data[len(_BOM):])
     if any(mark in item.data for mark in _MARKS):
         lines = [without_marks(line) for line in _text(item.data).split("\n")]
         item = dataclasses.replace(item, data=_bytes("\n".join(lines)))
     if b'"stdout' in item.data and len(item.data) <= _TEXT_LIMIT and _OF_TASK.search(_text(item.data)):
         item = dataclasses.replace(item, data=_bytes(_of_tasks(_text(item.data))))
+    if item.data.startswith((b" ", b"\t", b"\n")) and len(item.data) <= _TEXT_LIMIT:
+        # A block of code of Markdown.
+        item = dataclasses.replace(item, data=_bytes(textwrap.dedent(_text(item.data))))
     return item
 
 
 def _of_tasks(text):
     """The text with the outputs of Ansible's results in place of their JSON, each behind its command."""
-    found, at = [], 0
+    found, at, failed = [], 0, 0
     for start in _TASK_START.finditer(text):
         if start.end() < at:
             continue
         try:
             value, end = json.JSONDecoder().raw_decode(text, start.end())
         except (ValueError, RecursionError):
+            failed += 1
+            if failed == _FAILED_LIMIT:
+                break
             continue
         found += [text[at:start.start()]] + [line + "\n" for line in _outputs(value, 0)]
         at = end
@@ -76,20 +93,30 @@ def _outputs(value, depth):
 
 
 def parts(item):
-    """The outputs of a pasted session, between its prompts or fences, as items; an empty list for a text without
-    them."""
-    if len(item.data) > _TEXT_LIMIT or not any(map(is_border, _text(item.data[:_HEAD]).split("\n"))):
-        return []
-    found, current = [], []
+    """[(command, its output as an item)] of a pasted session, between its prompts or fences; None for a text without
+    them. The output of a command that shows one file has the path of that file."""
+    if item.path.endswith(_CODE) or len(item.data) > _TEXT_LIMIT or not any(
+            map(is_border, _text(item.data[:_HEAD]).split("\n"))):
+        return None
+    found = [("", [])]
     for line in _text(item.data).replace("\r\n", "\n").split("\n"):
         if is_border(line):
-            found.append(current)
-            current = []
+            found.append((command_of(line), []))
         else:
-            current.append(line)
-    found = [lines for lines in found + [current] if any(line.strip() for line in lines)]
-    return [dataclasses.replace(item, path="%s.%d" % (item.path, number), data=_bytes("\n".join(lines + [""])))
-            for number, lines in enumerate(found[:_PARTS_LIMIT], 1)]
+            found[-1][1].append(line)
+    outputs = [(command, _output(command, lines)) for command, lines in found]
+    return [(command, dataclasses.replace(item, path="%s.%d%s" % (item.path, number, file_of(command)),
+                                          data=_bytes(text + "\n")))
+            for number, (command, text) in enumerate([row for row in outputs if row[1]][:_PARTS_LIMIT], 1)]
+
+
+def _output(command, lines):
+    """What a command shows, without empty lines around it; an empty text for an error in place of a file, and for only
+    some lines of a list."""
+    text, end = textwrap.dedent("\n".join(lines)).strip("\n"), _HEREDOC.search(command)
+    if end:
+        text = ("\n" + text + "\n").partition("\n%s\n" % end.group(1))[0].strip("\n")
+    return "" if _SOME_MODULES.match(command) or file_of(command) and _NO_FILE.match(text) else text
 
 
 def without_logs(data, begins):

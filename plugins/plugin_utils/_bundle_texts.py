@@ -10,8 +10,10 @@ import re
 from ..module_utils import _names
 
 _LSMOD = re.compile(r"^(\S+)[ \t]+(\d+)[ \t]+(-?\d+)(?:[ \t]+(\S*))?[ \t]*$", re.MULTILINE)
-_COUNTER = re.compile(r"(\w+)=(\d+)")
-_SYSCTL = re.compile(r"^([a-z][\w./-]{2,200}) = ?(.*)$", re.MULTILINE)
+# Numbers have as many digits as 64 bits have.
+_COUNTER = re.compile(r"\b(\w{1,64})=(\d{1,20})(?!\d)")
+_MARK = re.compile(r"[0-9]{1,10}\Z")
+_SYSCTL = re.compile(r"^[ \t]{0,80}([a-z][\w./-]{2,200})[ \t]+=[ \t]?(.*)$", re.MULTILINE)
 _SERVICE = re.compile(r"-A -([tu]|-sctp-service|f) (\S+)(?: -s (\S+))?")
 _REAL = re.compile(r"-a -([tu]|-sctp-service|f) (\S+) -r (\S+) (?:-(g|m|i) )?(?:-w (\d+))?")
 _HEADING = ["IP Virtual Server version 1.2.1 (size=4096)", "Prot LocalAddress:Port Scheduler Flags",
@@ -31,6 +33,11 @@ _STATUS_LINE = re.compile(r"HTTP/1\.[01] ([0-9]{3})\b")
 _FILE_NAME = re.compile(r"\A[\w./-]{1,200}:(?=(?:kubeproxy|rest_client|kubernetes|process)_)")
 _VALUE = re.compile(r"[-+]?(?:\d[\w.+-]{0,40}|Inf|NaN)\Z")
 _NO_VALUE = re.compile(r"[a-z_]{1,200}(?:\{[^\n]*\})?\Z")
+_CHECKED_FILE = re.compile(r"reading kernel config from /boot/config-([\w.+-]{1,100}) \.\.\.")
+_CHECKED = re.compile(r"^[ \t]{0,8}- CONFIG_([A-Z0-9_]{1,80}): (enabled|missing)( \(as module\))?", re.MULTILINE)
+# An item of a list in YAML or JSON; k3s has arguments without hyphens.
+_ARGUMENT = re.compile(r"(?:^[ \t]{0,80}-[ \t]{1,9}[\"']?|[\[,][ \t\n]{0,80}\")(?:--)?"
+                       r"(proxy-mode|cluster-cidr|ipvs-scheduler|config)=([\w.:/,-]{1,200})", re.MULTILINE)
 _FORWARDS = {"g": "Route", "m": "Masq", "i": "Tunnel", None: "Route"}
 
 
@@ -78,7 +85,7 @@ def ip_vs(text: str) -> str:
 
 def _virtual(kind, place, scheduler):
     if kind == "f":
-        return "FWM  %08X %s" % (int(place), scheduler) if place.isdigit() else None
+        return "FWM  %08X %s" % (int(place), scheduler) if _MARK.match(place) else None
     hexadecimal = _place(place)
     return "%s  %s %s" % ({"t": "TCP", "u": "UDP"}.get(kind, "SCTP"), hexadecimal, scheduler) if hexadecimal else None
 
@@ -87,7 +94,7 @@ def _of_listing(line):
     """A line of /proc/net/ip_vs from one of ipvsadm -Ln; a name in place of an address stays, and is not read."""
     arrow, kind, place, rest = _SERVER_LINE.match(line).groups()
     if kind == "FWM":
-        return "FWM  %08X %s" % (int(place), _scheduler(rest)) if place.isdigit() else line
+        return "FWM  %08X %s" % (int(place), _scheduler(rest)) if _MARK.match(place) else line
     place = place if _IN_FILE.match(place) else _place(place) or place
     return "  -> %s      %s" % (place, rest) if arrow else "%s  %s %s" % (kind, place, _scheduler(rest))
 
@@ -119,9 +126,17 @@ def addresses(text):
         found["/proc/net/fib_trie"] = "Local:\n" + "".join(
             "  |-- %s\n     /32 host LOCAL\n" % address for _name, kind, address, _length in rows if kind == "inet")
         found["/proc/net/if_inet6"] = "".join(
-            "%s 01 %02x 00 80 %s\n" % (ipaddress.IPv6Address(address).exploded.replace(":", ""), int(length), name)
-            for name, kind, address, length in rows if kind == "inet6")
+            "%s 01 %02x 00 80 %s\n" % (_exploded(address).replace(":", ""), int(length), name)
+            for name, kind, address, length in rows if kind == "inet6" and _exploded(address))
     return found
+
+
+def _exploded(address):
+    """All digits of an IPv6 address, or an empty text for any other."""
+    try:
+        return ipaddress.IPv6Address(address).exploded
+    except ValueError:
+        return ""
 
 
 def _place(text):
@@ -135,7 +150,9 @@ def _place(text):
 
 
 def ipset_list(text: str) -> str:
-    """The output of ipset list -t from that of ipset save."""
+    """The output of ipset list -t from that of ipset save or ipset list."""
+    if not _SET.search(text):
+        return _without_members(text)
     counts = {}
     for name in _ENTRY.findall(text):
         counts[name] = counts.get(name, 0) + 1
@@ -143,10 +160,43 @@ def ipset_list(text: str) -> str:
                      % (name, kind, header, counts.get(name, 0)) for name, kind, header in _SET.findall(text))
 
 
+def _without_members(text):
+    """A listing of sets without their members, which are counted where an old version prints no number."""
+    found = []
+    for each in re.split(r"^(?=Name: )", text, flags=re.MULTILINE)[1:]:
+        head, has_members, members = each.partition("\nMembers:")
+        found += [line for line in head.splitlines() if ": " in line]
+        if has_members and "\nNumber of entries: " not in head:
+            found.append("Number of entries: %d" % sum(bool(line.strip()) for line in members.splitlines()))
+        found.append("")
+    return "\n".join(found + [""])
+
+
 def kernel_log(text):
     """The lines of the kernel in dmesg or in the text of a journal, as dmesg prints them."""
     found = [(line, _KERNEL_LINE.match(line)) for line in text.splitlines()]
     return "".join("%s\n" % (match.group(1) or line) for line, match in found if match)
+
+
+def checked_config(text):
+    """(release or None, configuration) from the output of check-config of k3s and Docker, which names the options that
+    it looked for."""
+    release = _CHECKED_FILE.search(text)
+    lines = ["# CONFIG_%s is not set" % name if state == "missing" else "CONFIG_%s=%s" % (name, "m" if module else "y")
+             for name, state, module in _CHECKED.findall(text)]
+    return release.group(1) if release else None, "\n".join(lines + [""])
+
+
+def config_of_flags(text):
+    """A KubeProxyConfiguration from the arguments of kube-proxy in a manifest or a configuration of k3s, or None. With
+    --config kube-proxy ignores its other flags (kubernetes cmd/kube-proxy/app/options.go)."""
+    flags = dict(_ARGUMENT.findall(text)) if "kube-proxy" in text else {}
+    if "proxy-mode" not in flags or "config" in flags:
+        return None
+    lines = ["kind: KubeProxyConfiguration", "mode: %s" % json.dumps(flags["proxy-mode"])]
+    lines += ["clusterCIDR: %s" % json.dumps(flags["cluster-cidr"])] if "cluster-cidr" in flags else []
+    lines += ["ipvs:", "  scheduler: %s" % json.dumps(flags["ipvs-scheduler"])] if "ipvs-scheduler" in flags else []
+    return "\n".join(lines + [""])
 
 
 def alternatives(text):
@@ -173,9 +223,9 @@ def alternatives_state(text):
     if not choices:
         return None, "", []
     for part, choice in zip(_CHOICE.split(text)[3::3], choices):
-        choice[2].update(re.findall(r"^\s+(?:slave|follower) ([\w.+-]+): (/\S+)", part, re.MULTILINE))
+        choice[2].update(re.findall(r"^[ \t]+(?:slave|follower) ([\w.+-]+): (/\S+)", part, re.MULTILINE))
     best = re.search(r"best'? version is (/[^\s.]\S*?)\.?$", text, re.MULTILINE)
-    places = dict(re.findall(r"^\s+(?:link|slave) ([\w+-][\w.+-]*) is (/\S+)", text, re.MULTILINE))
+    places = dict(re.findall(r"^[ \t]+(?:link|slave) ([\w+-][\w.+-]*) is (/\S+)", text, re.MULTILINE))
     names = sorted({each for choice in choices for each in choice[2]})
     lines = [name.group(3)] + [word for each in [name.group(1)] + names for word in (
         each, places.get(each, "/usr/sbin/" + each))][1:] + [""]
@@ -216,9 +266,9 @@ def metrics(text):
 
 def _samples_of_json(text):
     """Samples of an answer of Prometheus (prometheus.io/docs/prometheus/latest/querying/api)."""
-    start = re.search(r"[\[{]", text).start()
+    start = re.search(r"[\[{]", text)
     try:
-        waiting = [json.JSONDecoder().raw_decode(text, start)[0]]
+        waiting = [json.JSONDecoder().raw_decode(text, start.start())[0]] if start else []
     except (ValueError, RecursionError):
         return
     while waiting:

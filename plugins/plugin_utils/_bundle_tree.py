@@ -203,6 +203,12 @@ class _Tree:
         else:
             self._name("neither its name nor its first lines name the release of the kernel")
 
+    def take_checked_config(self, item, _path):
+        """The output of check-config of k3s or Docker."""
+        release, config = _bundle_texts.checked_config(_text(item))
+        self._release = self._release or release
+        self.put("/boot/config-" + release if release else "/proc/config", config)
+
     def take_sysctl(self, item, _path):
         """Running values; a sysctl that a complete list does not name does not exist."""
         values = _bundle_texts.sysctls(_text(item))
@@ -213,7 +219,7 @@ class _Tree:
 
     def take_sysctl_conf(self, item, _path):
         """A file of sysctl.d that has another path."""
-        self.put("/etc/sysctl.d/" + item.path.rsplit("/", 1)[-1], item.data)
+        self.put("/etc/sysctl.d/" + _bundle_texts.with_ending(item.path, ".conf"), item.data)
 
     def take_modprobe_conf(self, item, _path):
         """A file of modprobe.d that has another path."""
@@ -245,7 +251,7 @@ class _Tree:
         self.put("/proc/net/stat/nf_conntrack", _bundle_texts.nf_conntrack_stat(_text(item)))
 
     def take_ipset(self, item, _path):
-        """The output of ipset save."""
+        """The output of ipset save or ipset list."""
         self.put(_names.BUNDLE_COMMANDS + "/ipset list -t", _bundle_texts.ipset_list(_text(item)))
         self.put("/sys/module/ip_set/refcnt", "1\n")
 

@@ -21,6 +21,7 @@ from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.bundle import BundleHost
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.ipset_list import parse_ipset_list
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_bundle, _bundle_archive, _bundle_texts,
                                                                          _bundle_tree)
 
@@ -35,6 +36,8 @@ SAVE = sample("save.txt")
 TEXTS = yaml.safe_load((FORMS.parent / "bundle_texts.yml").read_text(encoding="utf-8"))
 LSMOD, CONFIG, SYSCTL, DMESG, JOURNAL, COUNTERS, DISPLAY, IPVS, PROXY, UNIT, SCRIPT = TEXTS.values()
 CUT = SAVE[:30000]
+# A number with more digits than Python converts.
+LONG = "1" * 5000
 
 
 def judged(tmp_path, files, **policy):
@@ -237,12 +240,24 @@ def test_what_a_bundle_is_not_judged_with(arguments, transport, message):
 
 
 @pytest.mark.parametrize("text", ["", "x\n", "-A -t x:y -s rr\n-a -t x:y -r z:1\n", "-A -t 10.0.0.1:99999999 -s rr\n",
-                                  "cpu=0 drop=\n", "create a\n", "\0\n", "a - auto mode\n"])
+                                  "cpu=0 drop=\n", "create a\n", "\0\n", "a - auto mode\n", "-A -f \u00b2 -s rr\n",
+                                  "1: lo: <UP> mtu 1\n    inet6 ::::1/64 scope host\n", '"__name__": "kubeproxy_x"\n',
+                                  "cpu=0 drop=%s\n-A -f %s -s rr\n" % (LONG, LONG), "Name: a\nMembers:\n",
+                                  "Prot LocalAddress:Port Scheduler Flags\nFWM  %s rr\n" % LONG])
 @pytest.mark.parametrize("convert", [_bundle_texts.proc_modules, _bundle_texts.nf_conntrack_stat, _bundle_texts.sysctls,
                                      _bundle_texts.ip_vs, _bundle_texts.ipset_list, _bundle_texts.kernel_log,
-                                     _bundle_texts.alternatives])
+                                     _bundle_texts.alternatives, _bundle_texts.alternatives_state,
+                                     _bundle_texts.addresses, _bundle_texts.metrics, _bundle_texts.healthz,
+                                     _bundle_texts.checked_config, _bundle_texts.config_of_flags])
 def test_texts_that_say_nothing(convert, text):
     convert(text)
+
+
+def test_sets_are_listed_with_their_numbers_of_entries():
+    old = "Name: A\nType: hash:ip,port\nHeader: maxelem 65536\nMembers:\n10.96.0.1,tcp:443\n10.96.0.10,udp:53\n\n"
+    new = "Name: B\nType: hash:ip\nHeader: maxelem 9\nNumber of entries: 7\nMembers:\n10.0.0.1\n"
+    assert parse_ipset_list(_bundle_texts.ipset_list(old + new)) == [
+        {"name": "A", "entries": 2, "size_limit": 65536}, {"name": "B", "entries": 7, "size_limit": 9}]
 
 
 def test_names_of_sysctls():

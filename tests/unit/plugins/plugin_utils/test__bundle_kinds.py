@@ -1,15 +1,46 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Logs of a support bundle: which files are logs, and how the checks judge them."""
+"""What the texts of a support bundle are, which of them are logs, and how the checks judge logs."""
 
 import pathlib
+import time
 
 import bundles
 import pytest
+from case_rows import cases
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.dump_forms import read_forms
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _bundle_kinds, _bundle_texts
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle_source import Item
 
 LOGS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "logs"
 LSMOD = "Module                  Size  Used by\nnf_conntrack          176128  1 xt_conntrack\n"
+UNAME = "Linux n1 6.1.0-49-amd64 #1 SMP x86_64\n"
+
+
+def taken(text):
+    return _bundle_kinds.taken(Item("paste", text.encode()))[0]
+
+
+@cases
+def test_kinds_of_pastes(text, kinds):
+    assert [path or kind for _part, kind, path in taken(text)] == kinds
+
+
+@pytest.mark.parametrize("read", [
+    lambda: taken("\n" * 250000), lambda: taken(" -A KUBE-a" * 25000), lambda: taken("\u2502" + "\u2500" * 80000),
+    lambda: taken('{"stdout": [\n' * 20000), lambda: read_forms("*nat\n" + "x y\n" * 100000, "x"),
+    lambda: read_forms(("@:" * 400 + "\n") * 100, "x"),
+    lambda: read_forms("".join("Chain KUBE-%d (1 references)\n" % number for number in range(20000)), "x"),
+    lambda: _bundle_texts.nf_conntrack_stat("cpu=0 drop=1 " + "a" * 200000),
+    lambda: _bundle_texts.alternatives_state("a - auto mode\n/x - priority 5\n" + "\n" * 100000)],
+                         ids=["lines", "rules", "frames", "braces", "lines in a table", "prompts", "chains", "counters",
+                              "alternatives"])
+def test_the_time_for_a_hostile_text_grows_with_its_length(read):
+    begun = time.process_time()
+    read()
+    assert time.process_time() - begun < 5
 
 
 def logs_judged(tmp_path, files):
