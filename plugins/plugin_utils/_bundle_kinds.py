@@ -80,6 +80,11 @@ _KERNEL_LINE = re.compile(
     r"^(?:(?:<\d+>)?\[\s*(?:\d+\.\d{6}|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4})\] |\S.{0,80} kernel: "
     r"|nf_conntrack: .*table full)", re.MULTILINE)
 
+# Configurations of network plugins: what the log collector of EKS copies has another folder.
+_CNI = re.compile(r"\"cniVersion\"\s*:")
+# Files that hold others, and logs that only a program reads.
+_PACKED = re.compile(r"\.(?:zip|7z|rar|tar|tgz|txz|tbz2?|tar\.\w{1,4}|journal~?|(?:log|txt|out)\.(?:xz|bz2|zst))\Z"
+                     r"|(?:^|/)var/log/.*\.(?:xz|bz2|zst)\Z", re.IGNORECASE)
 # Exports of the journal, Loki, CloudWatch and Cloud Logging.
 _JSON_LOG = re.compile(rb"\"(?:MESSAGE|ingestionTime|logStreamName|textPayload)\"\s*:|\"values\"\s*:\s*\[\s*\[")
 # The form in which iptables-save prints all rules; any other text with rules is parsed to know whether it has any.
@@ -109,6 +114,11 @@ _NO_LOG = (".sh", ".py", ".conf", ".service", ".timer", ".yaml", ".yml", ".json"
 def is_secret(path):
     """Whether a file with this path is never read as evidence."""
     return bool(_SECRET.search(path))
+
+
+def is_packed(path):
+    """Whether a file with this path has evidence that has to be unpacked or printed first."""
+    return bool(_PACKED.search(path))
 
 
 def is_log(item):
@@ -226,6 +236,8 @@ def kind_of(item):
         return None, None
     if name.startswith("config-") and "CONFIG_" in head:
         return "kernel_config", None
+    if name.endswith((".conflist", ".conf")) and _CNI.search(head):
+        return "system", "/etc/cni/net.d/" + name
     kind = next((kind for kind, shape in _SHAPES[:-2] if shape.search(head)), None)
     # Scripts first: a script may write a KubeProxyConfiguration.
     kind = kind or _is_script(head, name) or ("kube_proxy" if kube_proxy_config(item.data) else None)

@@ -31,6 +31,7 @@ _HEAD = 256 * 1024
 # A member of gzip copies what follows it in the piece that it gets.
 _BLOCK, _PIECE = 1 << 20, 16 * 1024
 _GZIP_MEMBER = 16 + zlib.MAX_WBITS
+_ZIP = b"PK\3\4"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _DAMAGED = (OSError, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError, ArithmeticError, LookupError,
             RecursionError, MemoryError, _bundle_archive.Cut)
@@ -148,6 +149,9 @@ def _of_file(path, budget):
     if is_archive:
         yield from _of_archive(path, budget)
         return
+    with open(path, "rb") as stream:
+        if stream.read(len(_ZIP)) == _ZIP:
+            raise BadInput("bundle %s is a zip archive; unpack it and give the folder" % path)
     if path.stat().st_size > FILE_LIMIT:
         raise BadInput("bundle %s is not an archive, and is larger than %d MiB" % (path, FILE_LIMIT >> 20))
     with open(path, "rb") as stream:

@@ -24,6 +24,11 @@ RULES_LIMIT = 40
 # So many files that were not read are named, each with so many characters of its path.
 _UNREAD_LIMIT, _NAME_LIMIT = 20, 200
 _PASSED_LIMIT, _TEXT_HEAD = 3, 4096
+_NO_FORM = "no form of evidence is known in the text"
+_HELD = "archives in a bundle and binary journals are not read; unpack them, or add the output of journalctl"
+# sysctl -a prints the names in their order: what it lacks before this one does not exist, unless the text is cut.
+_LATE_SYSCTL = "net/netfilter/nf_conntrack_max"
+_KERNEL_LOG_LIMIT = 64 * 1024 * 1024
 # What a file of unknown content may be.
 _ANY = (_names.BUNDLE_RULES + "/unread-%d", "/etc/sysctl.d/unread-%d.conf", "/etc/modprobe.d/unread-%d.conf",
         "/etc/modules-load.d/unread-%d.conf", "/etc/systemd/system/unread-%d.service", "/usr/local/sbin/unread-%d.sh")
@@ -82,7 +87,7 @@ class _Tree:
     def __init__(self, root):
         self._root = root
         self._links = []
-        self._log = ""
+        self._kernel_log, self._kernel_log_size = [], 0
         self._rules = 0
         self._release, self._whole = None, []
         self._logs = []
@@ -90,8 +95,8 @@ class _Tree:
         # {path of the tree that could not be read: None}, and what BUNDLE001 names.
         self._unread = {}
         self._named, self._left_out = [], 0
-        # Texts of no known form: the first paths, and how many there are.
-        self._passed, self._passed_over = [], 0
+        # {why nothing was read of some files: [the first paths, how many there are]}.
+        self._passed = {}
         self._put_own(_names.BUNDLE_WHOLE, "")
 
     def begin(self, item):
@@ -112,11 +117,15 @@ class _Tree:
         self._name("another file of the bundle has the same path on the node")
 
     def pass_over(self, item):
-        """A file of no known form. The report has one line for all of them that are texts."""
-        if item.link is None and item.data and b"\0" not in item.data[:_TEXT_HEAD] and not _bundle_kinds.is_secret(
-                item.path):
-            self._passed_over += 1
-            self._passed = (self._passed + [item.path[:_NAME_LIMIT]])[:_PASSED_LIMIT]
+        """A file of no known form. The report has one line for all of them that are texts, and one for those that have
+        to be unpacked."""
+        if item.link is not None or not item.data or _bundle_kinds.is_secret(item.path):
+            return
+        is_packed = _bundle_kinds.is_packed(item.path)
+        if is_packed or b"\0" not in item.data[:_TEXT_HEAD]:
+            row = self._passed.setdefault(_HELD if is_packed else _NO_FORM, [[], 0])
+            row[0] = (row[0] + [item.path[:_NAME_LIMIT]])[:_PASSED_LIMIT]
+            row[1] += 1
 
     def take_unknown(self, item):
         """A file, or with a slash at its end a folder, that was not read. Unless its path shows what it is, it may be
@@ -214,7 +223,7 @@ class _Tree:
         values = _bundle_texts.sysctls(_text(item))
         for path, value in values.items():
             self.put("/proc/sys/" + path, value + "\n")
-        if "kernel/osrelease" in values and not item.unread:
+        if "kernel/osrelease" in values and max(values) >= _LATE_SYSCTL and not item.unread:
             self._whole.append("/proc/sys")
 
     def take_sysctl_conf(self, item, _path):
@@ -231,10 +240,15 @@ class _Tree:
 
     def take_kernel_log(self, item, _path):
         """dmesg, or the text of a journal."""
+        lines = "" if item.unread else _bundle_texts.kernel_log(_text(item))
+        self._kernel_log_size += len(lines)
         if item.unread:
             self.put(_names.BUNDLE_COMMANDS + "/dmesg", "")
+        elif self._kernel_log_size > _KERNEL_LOG_LIMIT:
+            self._name("only %d MiB of logs of the kernel are read" % (_KERNEL_LOG_LIMIT >> 20))
+            self._unread[_names.BUNDLE_COMMANDS + "/dmesg"] = None
         else:
-            self._log += _bundle_texts.kernel_log(_text(item))
+            self._kernel_log.append(lines)
 
     def take_log(self, item):
         """The log of a program or of the node. The same file may also have a kind, and is then taken by that kind,
@@ -320,8 +334,8 @@ class _Tree:
         self._put_own(_names.BUNDLE_DECLARED, json.dumps(declared))
         if self._logs:
             self._put_own(_names.BUNDLE_LOG_NAMES, "\n".join(self._logs))
-        if self._log:
-            self.put(_names.BUNDLE_COMMANDS + "/dmesg", self._log)
+        if any(self._kernel_log):
+            self.put(_names.BUNDLE_COMMANDS + "/dmesg", "".join(self._kernel_log))
         for path, target, item in self._links:
             self._item = item
             self._link(path, target)
@@ -331,10 +345,9 @@ class _Tree:
                  for what in bundle_parts.lacking(lambda path: os.path.lexists(self._place(path)))] + self._named
         if self._left_out:
             lacks.append({"subject": "%d more files" % self._left_out, "evidence": "they were not read, either"})
-        if self._passed:
-            more = self._passed_over - len(self._passed)
-            lacks.append({"subject": ", ".join(self._passed) + (" and %d more files" % more if more else ""),
-                          "evidence": "no form of evidence is known in the text"})
+        for why, (paths, count) in sorted(self._passed.items()):
+            more = count - len(paths)
+            lacks.append({"subject": ", ".join(paths) + (" and %d more files" % more if more else ""), "evidence": why})
         self._put_own(_names.BUNDLE_RECORD, json.dumps({"files": files, "recognised": recognised, "lacks": lacks}))
 
     def _link(self, path, target):

@@ -43,6 +43,8 @@ _ASKS_VERSION, _BUILD = re.compile(r" (?:-V|--version)\s*\Z"), re.compile(
 # Only the programs of the nft backend print this.
 _OTHER_BACKEND = re.compile(r"# Warning: ip6?tables-legacy tables present")
 _REMARK = re.compile(r"#(?: |\Z)")
+# What the log collector of EKS adds to a listing (amazon-eks-ami, eks-log-collector.sh).
+_SUMMARY = re.compile(r"(?:={3,80}|Total Number of Rules: \d{1,9})\Z")
 _NO_HINTS = (None, None, None, None)
 SAVE, PRINT, LIST = "save", "print", "list"
 
@@ -218,6 +220,8 @@ class _Splitter:
         elif printed.FIRST.match(plain):
             behind = current is not None and current.form == PRINT and not current.lines[-1].startswith("-P")
             self._take(PRINT, plain, behind and plain.startswith("-P"))
+        elif _SUMMARY.match(plain):
+            self.other_lines += 1
         elif current is not None and current.form == LIST and not _SAVE_LINE.match(plain):
             current.lines.append(plain)
             self.last = current if plain else self.last

@@ -177,6 +177,7 @@ def test_a_single_dump_packed_or_not(tmp_path):
         (lambda path: path / "none", "does not exist"),
         (lambda path: "/dev/null", "neither a folder nor a regular file"),
         (lambda path: bundles.folder(path, {"a.txt": "hello\n"}), "contains no known file"),
+        (lambda path: bundles.folder(path, {"x": b"PK\3\4\0"}) / "x", "is a zip archive; unpack it"),
         (lambda path: bundles.folder(path, {"nodes/a/lsmod": LSMOD, "nodes/b/lsmod": LSMOD}), "contains several nodes"),
         (lambda path: bundles.folder(path, {"x.tar.gz": b"\x1f\x8b" + b"\0" * 30}) / "x.tar.gz",
          "contains no known file|could not be read"),
@@ -185,6 +186,24 @@ def test_what_is_no_bundle_is_one_sentence(tmp_path, make, message):
     with pytest.raises(BadInput, match=message) as raised:
         bundles.judged(make(tmp_path))
     assert "\n" not in str(raised.value)
+
+
+def test_the_log_collector_of_eks(tmp_path):
+    listing = sample("Lv-nat.txt")
+    files = {"networking/iptables-nat.txt": listing + "=======\nTotal Number of Rules: 99\n",
+             "cni/10-aws.conflist": '{"cniVersion": "0.4.0", "name": "aws-cni", "plugins": [{"type": "aws-cni"}]}'}
+    evidence = judged(tmp_path / "eks", files)[3]
+    assert evidence["node_cni"]["plugins"] == ["aws-cni"]
+    alone = judged(tmp_path / "alone", {"networking/iptables-nat.txt": listing})[3]
+    assert evidence["node_iptables_chains"]["unread"] == alone["node_iptables_chains"]["unread"]
+
+
+def test_archives_in_a_bundle_and_binary_journals_are_named(tmp_path):
+    files = {"lsmod": LSMOD, "logs.zip": b"PK\3\4\0", "var/log/journal/1/system.journal": b"LPKSHHRH\0",
+             "usr/lib/firmware/a.bin.xz": b"\xfd7zXZ\0"}
+    rows = [row["subject"] for row in judged(tmp_path, files)[3]["node_host"]["bundle"]["lacks"]
+            if "binary journals are not read" in row["evidence"]]
+    assert rows == ["logs.zip, var/log/journal/1/system.journal"]
 
 
 def member(name, kind, target=""):
