@@ -104,7 +104,7 @@ _LOG_LINE = re.compile(
 _CODE = ("system", "script", "unit", "kernel_config", "modprobe_conf", "sysctl_conf", "modules_load")
 _ANSWERS = ("kube_proxy", "kube_proxy_metrics", "kube_proxy_healthz")
 # Files in which a comment may look like a prompt.
-_WHOLE_KINDS = ("system", "script", "unit", "kernel_config")
+_WHOLE_KINDS = ("system", "script", "unit")
 _ASKS_KERNEL = re.compile(r"\bsysctl(?![\w./-])")
 _OF_PODS = re.compile(r"(?:^|/)(?:pods|containers)/")
 # A script or a unit may have such a line in a comment.
@@ -173,13 +173,21 @@ def taken(item):
             kind = "kernel_log" if _KERNEL_LINE.search(_head(part.data)) else None
         if kind and not (part_is_log and kind in _ANSWERS) and not (kind == "sysctl" and _is_of_a_file(command)):
             found.append((part, kind, path))
-    rules = _rules_of(item, logged) if has_rules else None
+    rules = _rules_of(_without_files(item, found), logged) if has_rules else None
     found += [(rules, "rules", None)] if rules else []
     # Values of the kernel and configurations that a session shows are no code.
     kinds = {kind for _part, kind, path in found if not (path or "").startswith(("/proc/", "/etc/"))}
     if not logged and (not rules and kinds <= {"kernel_log", "rules"} if parts is None else kinds.isdisjoint(_CODE)):
         logged = _may_be_log(item) and "sos_commands/" not in item.path and _has_cause(log.data)
     return found, log if logged else None
+
+
+def _without_files(item, found):
+    """A session without the files that it shows: saved rules are not those of the kernel."""
+    data = item.data
+    for part, kind, _path in found:
+        data = data.replace(part.data, b"\n") if kind == "system" and part is not item else data
+    return dataclasses.replace(item, data=data)
 
 
 def _is_of_a_file(command):

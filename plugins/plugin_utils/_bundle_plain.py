@@ -113,7 +113,11 @@ def parts(item):
 def _output(command, lines):
     """What a command shows, without empty lines around it; an empty text for an error in place of a file, and for only
     some lines of a list."""
-    text, end = textwrap.dedent("\n".join(lines)).strip("\n"), _HEREDOC.search(command)
+    end = _HEREDOC.search(command)
+    if end:
+        # The second prompt of bash.
+        lines = [line[2:] if line.startswith("> ") else line for line in lines]
+    text = textwrap.dedent("\n".join(lines)).strip("\n")
     if end:
         text = ("\n" + text + "\n").partition("\n%s\n" % end.group(1))[0].strip("\n")
     return "" if _SOME_MODULES.match(command) or file_of(command) and _NO_FILE.match(text) else text

@@ -5,6 +5,8 @@
 of the bundle of a healthy node, and no check that needs it may pass."""
 
 import functools
+import pathlib
+import re
 import tempfile
 
 import bundles
@@ -35,11 +37,18 @@ SOURCES = {
     "configuration of kube-proxy": (["var/lib/kube-proxy"], ["KMOD015"], ("CHAIN", "BACKEND", "KMOD")),
     "network plugin": (["etc/cni"], ["CTRACK016"], ()),
     "processors and memory": (["proc/meminfo", "proc/stat"], ["CTRACK005", "CTRACK008"], ()),
+    "metrics of kube-proxy": (["metrics"], ["KPROXY004", "KPROXY012"], ()),
+    "health of kube-proxy": (["healthz"], ["KPROXY005"], ()),
+    "logs": (["kube-proxy.log"], ["LOG001", "LOG002", "LOG003"], ()),
 }
+TEXTS = pathlib.Path(__file__).resolve().parents[1]
 BUNDLE = merged(whole_nodes.HEALTHY, {
     "rules-4-save.txt": whole_nodes.printed(whole_nodes.IPV4), "rules-6-save.txt": whole_nodes.printed(
         whole_nodes.IPV6, "ip6tables"), "etc/modprobe.d/k8s.conf": "options nf_conntrack hashsize=65536\n",
-    "usr/lib/sysctl.d/50-default.conf": "net.ipv4.conf.default.rp_filter = 2\n"})
+    "usr/lib/sysctl.d/50-default.conf": "net.ipv4.conf.default.rp_filter = 2\n",
+    "metrics.txt": (TEXTS / "strangers/metrics-whole/evidence/metrics.txt").read_text("utf-8"),
+    "healthz.json": (TEXTS / "strangers/healthz-healthy/evidence/healthz.json").read_text("utf-8"),
+    "kube-proxy.log": (TEXTS / "fixtures/logs/healthy-1.36.txt").read_text("utf-8")})
 
 
 # {source: the network plugin that node_policy names}: only pods on a bridge need the switches of br_netfilter.
@@ -60,7 +69,16 @@ def _judged(cni, *beginnings):
 def test_the_bundle_of_a_healthy_node_passes_what_is_taken_from_it():
     passed, _read = _judged("calico")
     assert "CTRACK014" in _judged("flannel")[0]
-    assert {"KMOD001", "KMOD013", "KMOD002", "KMOD010", "CTRACK014", "CTRACK015", "CTRACK016", "CTRACK020"} <= passed
+    assert {"KMOD001", "KMOD013", "KMOD002", "KMOD010", "CTRACK014", "CTRACK015", "CTRACK016", "CTRACK020",
+            "KPROXY004", "KPROXY012", "LOG001", "LOG002", "LOG003"} <= passed
+
+
+def test_rules_without_the_table_of_services_pass_no_check_of_them():
+    files = {path: re.sub(r"\*nat\n.*?COMMIT\n", "", content, flags=re.DOTALL) if path.startswith("rules-") else content
+             for path, content in BUNDLE.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        found = bundles.judged(unpack(files, folder + "/node"), cni="calico")[0]
+    assert not {"CHAIN001", "CHAIN008"} & set(bundles.told(found, "pass"))
 
 
 @pytest.mark.parametrize("source", sorted(SOURCES))
