@@ -14,7 +14,7 @@ from ..module_utils._parse.prompts import command_of, file_of, is_border
 
 # Larger texts are not split, and logs not converted.
 _TEXT_LIMIT = 8 * 1024 * 1024
-_HEAD, _PARTS_LIMIT, _DEPTH = 64 * 1024, 200, 12
+_HEAD, _PARTS_LIMIT, _DEPTH = 64 * 1024, 2000, 12
 # Colours, frames of tables, entities of HTML and blanks of web pages.
 _MARKS = (b"\x1b", b"[0m", b"&quot;", b"&lt;", b"&gt;", b"&#39;", b"&#34;", b"\xe2\x94", b"\xe2\x95", b"\xc2\xa0")
 _BOM = b"\xef\xbb\xbf"

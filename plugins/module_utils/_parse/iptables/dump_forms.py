@@ -127,11 +127,17 @@ def _chains_in(lines):
 
 
 def _is_sorted(lines, filtered):
-    """Whether the order of rules is lost: a program that sorts printed them, or rules come before the chains."""
-    firsts = [next((number for number, line in enumerate(lines) if line.startswith(begin)), None)
-              for begin in ("-A ", ":", "*")]
-    return None not in firsts and firsts[0] < firsts[1] and lines == sorted(lines) or (
-        filtered in ("sort", "uniq") and sum(line.startswith("-A ") for line in lines) > 1 and lines == sorted(lines))
+    """Whether the order of rules is lost: a program that sorts printed them, or most chains come after all rules. Rules
+    with counters are sorted behind the ends of their tables."""
+    rules = [number for number, line in enumerate(lines) if line.startswith(("-A ", "["))]
+    chains = [number for number, line in enumerate(lines) if line.startswith(":")]
+    if rules and chains and any(line.startswith("*") for line in lines):
+        late = sum(number > rules[-1] for number in chains)
+        if rules[0] < chains[0] and 2 * late > len(chains):
+            return True
+        if chains[-1] < rules[0] and lines[rules[0]].startswith("[") and "COMMIT" in lines[chains[-1]:rules[0]]:
+            return True
+    return filtered in ("sort", "uniq") and len(rules) > 1 and lines == sorted(lines)
 
 
 class _Texts:

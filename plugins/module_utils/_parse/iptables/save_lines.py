@@ -312,6 +312,9 @@ class Lines:
             return "chain"
         if name in chains and chains[name].declared:
             self._rule_set().notice("chain_declared_twice", self.number, text)
+        elif name in chains:
+            # No program prints that: the lines are sorted.
+            self._rule_set().notice("chain_declared_late", self.number, text)
         chain = table.own_chain(name)
         chain.declared = True
         chain.policy = policy if policy != "-" else None
