@@ -117,8 +117,8 @@ class _Tree:
         self._name("another file of the bundle has the same path on the node")
 
     def pass_over(self, item):
-        """A file of no known form. The report has one line for all of them that are texts, and one for those that have
-        to be unpacked."""
+        """A file of no known form. The report has one line for all of them that are texts, and one for archives and
+        binary journals."""
         if item.link is not None or not item.data or _bundle_kinds.is_secret(item.path):
             return
         is_packed = _bundle_kinds.is_packed(item.path)

@@ -96,7 +96,7 @@ def read_forms(text, source):
         family, backend, table, filtered = part.hints
         # The answer of iptables -V on the same node; a program that is called by its own name has its own build.
         backend = backend or splitter.build[1]
-        if part.form != LIST and _is_sorted(part.lines, filtered):
+        if filtered == "sort" if part.form == LIST else _is_sorted(part.lines, filtered):
             found.doubts.append((None, _SORTED))
         elif part.form == SAVE:
             made = _with_tables(part.lines, embedded)
@@ -137,7 +137,7 @@ def _is_sorted(lines, filtered):
             return True
         if chains[-1] < rules[0] and lines[rules[0]].startswith("[") and "COMMIT" in lines[chains[-1]:rules[0]]:
             return True
-    return filtered in ("sort", "uniq") and len(rules) > 1 and lines == sorted(lines)
+    return len(rules) > 1 and (filtered == "sort" or filtered == "uniq" and lines == sorted(lines))
 
 
 class _Texts:
