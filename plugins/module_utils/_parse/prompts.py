@@ -26,7 +26,7 @@ _MARK = (r"\$ (?=[a-z./])|[\w.-]{0,64}[#$%>] (?=(?:sudo )?(?:ip6?tables|nft|kube
          r"modprobe|ipset|ipvsadm|conntrack|cat|curl|crictl|docker|uname|update-alternatives)\b)")
 _COMMAND = re.compile(r"(?:%s(?:\s|\Z)|(?:PS )?[A-Z]:\\[^>]{0,200}>|%s)" % (PROMPT, _MARK))
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
-# Commands that print one file as it is, and heredocs, which show what is written to one.
+# Commands that print one file as it is, and heredocs, which show the text that goes into one.
 _PATH = r"(/[\w./@+:-]{1,300})"
 _SHOWN = re.compile(r"(?:sudo (?:-\S+ )*)?(?:(?:cat|less|more) {0}\Z|cat ?<<.{{0,100}}?(?:tee (?:-a )?|>>? ?){0}\Z"
                     r"|(?:cat ?>>? ?|tee (?:-a )?){0} ?<<)".format(_PATH))
