@@ -106,6 +106,8 @@ _ANSWERS = ("kube_proxy", "kube_proxy_metrics", "kube_proxy_healthz")
 # Files in which a comment may look like a prompt.
 _WHOLE_KINDS = ("system", "script", "unit")
 _ASKS_KERNEL = re.compile(r"\bsysctl(?![\w./-])")
+# Programs, manuals and configurations of a copied node may quote errors.
+_NO_PASTE = re.compile(r"(?:^|/)(?:usr|s?bin|lib(?:32|64)?|boot|etc|opt|proc|sys|sos_commands)/")
 _OF_PODS = re.compile(r"(?:^|/)(?:pods|containers)/")
 # A script or a unit may have such a line in a comment.
 _NO_LOG = (".sh", ".py", ".conf", ".service", ".timer", ".yaml", ".yml", ".json", ".html", ".key", ".pem")
@@ -178,7 +180,7 @@ def taken(item):
     # Values of the kernel and configurations that a session shows are no code.
     kinds = {kind for _part, kind, path in found if not (path or "").startswith(("/proc/", "/etc/"))}
     if not logged and (not rules and kinds <= {"kernel_log", "rules"} if parts is None else kinds.isdisjoint(_CODE)):
-        logged = _may_be_log(item) and "sos_commands/" not in item.path and _has_cause(log.data)
+        logged = _may_be_log(item) and not _NO_PASTE.search(item.path) and _has_cause(log.data)
     return found, log if logged else None
 
 
