@@ -14,6 +14,8 @@ from ._render.text import escaped
 _MOST_NAME, _MOST_ERROR, _MOST_EVIDENCE = 80, 200, 400
 # JSON and Go escape quotes and ends of lines, once for each message around.
 _ESCAPED, _PLAIN = re.compile(r"\\{1,15}([\"'`nt])"), {"n": "\n", "t": "\t"}
+# A name that a shell takes as it is.
+_PLAIN_NAME = re.compile(r"(?!-)[\w./:@%+=,\[\]-]+\Z")
 _CLEANED_UP = re.compile(r"failed to (?:clean up|teardown|tear down) sandbox container")
 _UNKNOWN, _DOUBTFUL, _SURE = CONFIDENCES
 _UNKNOWN_FIX = "Search the words of the nested error; docs/log-causes.md has the known errors"
@@ -88,26 +90,28 @@ class Nest(NamedTuple):
     @property
     def fix(self):
         """What to do."""
-        return _named(self.core.fix or _UNKNOWN_FIX, self.at)
+        return _named(self.core.fix or _UNKNOWN_FIX, self.at, in_commands=True)
 
     def fix_beside(self, near):
         """What to do where something stands in this message or in those beside it, `near`; or None."""
         other = next((other["fix"] for other in self.core.fix_where if compiled(other["near"]).search(near)), None)
-        return other and _named(other, self.at)
+        return other and _named(other, self.at, in_commands=True)
 
 
 def _ended(sentence):
     return sentence if sentence.endswith((".", "!", "?")) else sentence + "."
 
 
-def _named(text, match):
+def _named(text, match, in_commands=False):
     """The text with the names from the message in place of its placeholders. They come from a node, so they are
-    escaped; a name that the message lacks becomes the word for it."""
+    escaped; a name that the message lacks becomes the word for it, and so does one that a shell reads as more than a
+    name, in a text with commands that a person copies."""
     given = match.groupdict()
 
     def name(found):
         key = found.group(1)
-        return escaped(masked_line(given[key], _MOST_NAME)) if given.get(key) else key.upper()
+        shown = escaped(masked_line(given[key], _MOST_NAME)) if given.get(key) else ""
+        return shown if shown and (not in_commands or _PLAIN_NAME.match(shown)) else key.upper()
 
     return PLACEHOLDER.sub(name, " ".join(text.split()))
 

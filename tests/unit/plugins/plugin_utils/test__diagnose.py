@@ -127,6 +127,26 @@ def test_lines_of_tools(line, cause):
     assert found(line) == {cause: 1}
 
 
+@cases
+def test_severity_of_a_line(line, severity):
+    assert [row["severity"] for row in _diagnose.diagnose(line)] == [severity]
+
+
+@cases
+def test_what_healthy_nodes_write(line):
+    assert found(line) == {}
+
+
+@cases
+def test_advice_for_a_line(line, fix):
+    assert fix in _diagnose.diagnose(line)[0]["fix"]
+
+
+def test_a_fix_has_no_name_that_a_shell_reads_as_more():
+    row, = _diagnose.diagnose("Fatal: can't open lock file /run/x;reboot: Is a directory")
+    assert "/run/x;reboot" in row["meaning"] and "reboot" not in row["fix"] and "rmdir FILE" in row["fix"]
+
+
 def test_evidence_is_one_masked_line_without_control_characters():
     text = json.dumps({"msg": "Another app is currently holding the xtables lock", "token": "abc\u001b[31m"})
     row, = _diagnose.diagnose(text)
