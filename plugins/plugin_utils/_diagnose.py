@@ -98,12 +98,12 @@ def _shown(lines, failures, own):
     """[(entry, nest, text of the messages beside it)] of one source, without the normal ones, effects of another error
     and errors that are over; adds to `failures` the pod sandboxes that were not created."""
     shown, before, opened = [], collections.deque(maxlen=_NEAR), collections.Counter()
-    ending, opening = ([row for row in rows() if getattr(row, key)] for key in ("over_after", "opened_by"))
+    opening, lasting = [row for row in rows() if row.opened_by], collections.defaultdict(list)
     entries = list(parse_entries(lines))
     for at, entry in enumerate(entries):
-        over = {row for row in ending if compiled(row.over_after).search(entry.text)} if shown else ()
-        if over:
-            shown = [each for each in shown if over.isdisjoint(each[1].rows)]
+        for row in [row for row in lasting if compiled(row.over_after).search(entry.text)]:
+            for index in lasting.pop(row):
+                shown[index] = None
         for row in opening:
             start = compiled(row.opened_by).search(entry.text)
             if start:
@@ -119,8 +119,12 @@ def _shown(lines, failures, own):
         if nest.core.opened_by:
             is_effect = _is_own(nest.core, nest.at.group(1), own, opened)
         if not nest.is_normal and not is_effect:
-            shown.append((entry, nest, "\n".join(each.text for each in entries[max(0, at - _NEAR):at + _NEAR + 1])))
-    return _causes_alone(shown)
+            for row in nest.rows:
+                if row.over_after:
+                    lasting[row].append(len(shown))
+            near = entries[max(0, at - _NEAR):at + _NEAR + 1] if nest.core.fix_where else ()
+            shown.append((entry, nest, "\n".join(each.text for each in near)))
+    return _causes_alone([each for each in shown if each])
 
 
 def _causes_alone(shown):

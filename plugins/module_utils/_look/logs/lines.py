@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Candidate lines of the node's logs. PRIVATE to the collection."""
 
+import collections
 import posixpath
 import re
 
@@ -11,6 +12,7 @@ from ..._host.file_end import stream_back
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..._parse.kube.pod_log_names import AGENTS
 from ..._parse.logs.candidates import is_candidate
+from ..._parse.logs.line import parse_line
 from ..._parse.logs.newest import FromEnd, Newest
 from ..._parse.secrets import masked_line
 from .docker_journal import agent_terms
@@ -103,15 +105,22 @@ def _file(path, status, size, cut):
 
 
 def bounded(lines, most=MOST_ROWS, room=MOST_CHARACTERS):
-    """Rows of the first `most` of `[(source, text)]` without secrets, of `room` characters together."""
-    rows = []
-    for source, text in lines[:most]:
+    """Rows of at most `most` of `[(source, text)]` without secrets, of `room` characters together, in their order: the
+    first of each writer, then the second of each, so that none leaves no room for the others."""
+    turns, rows = collections.Counter(), {}
+    ordered = []
+    for number, (source, text) in enumerate(lines):
+        writer = parse_line(text.partition("\n")[0]).writer
+        writer = source, writer.partition("[")[0] or writer
+        ordered.append((turns[writer], number))
+        turns[writer] += 1
+    for _turn, number in sorted(ordered)[:most]:
+        source, text = lines[number]
         text = "\n".join(masked_line(line, _MASKED_TO) for line in _shortened(text.split("\n")))[:_MASKED_TO]
-        room -= len(text) + len(source)
-        if room < 0:
-            break
-        rows.append({"source": source, "text": text})
-    return rows
+        if len(text) + len(source) <= room:
+            room -= len(text) + len(source)
+            rows[number] = {"source": source, "text": text}
+    return [rows[number] for number in sorted(rows)]
 
 
 def _shortened(lines):

@@ -44,7 +44,7 @@ def collect_node_logs(host, node, now=None):
     section["collected"]["journal"] = status
     if status == OK:
         section.update(read=[log_lines.JOURNAL], cut=cut)
-        found += [(log_lines.JOURNAL, text) for text in texts[:_ROWS_OF_SOURCE]]
+        found += [(log_lines.JOURNAL, text) for text in texts]
         for source, (seen, texts, _size, cut) in log_lines.agent_journals(host, SYSTEM_NAMESPACES, since):
             if seen != OK:
                 section["collected"]["journal"] = seen

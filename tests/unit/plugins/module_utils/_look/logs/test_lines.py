@@ -166,6 +166,14 @@ def test_the_answer_is_bounded_and_masked(tmp_path):
     assert len(look(tmp_path, "/srv/short.log")[0]) == log_lines.MOST_ROWS
 
 
+def test_a_writer_that_repeats_long_errors_leaves_room_for_the_others():
+    kubelet, kernel = ("2026-11-22T10:00:00+0100 a %s: it failed %s" % part for part in (("kubelet[9]", "x" * 1500),
+                                                                                         ("kernel", "")))
+    lines = [("journal", kubelet)] * 30 + [("journal", kernel), (POD + "0.log", "it failed")]
+    rows = log_lines.bounded(lines, 40, 8192)
+    assert [row["text"] for row in rows] == [kubelet] * 5 + [kernel, "it failed"]
+
+
 def test_a_look_changes_nothing(tmp_path):
     write(tmp_path, POD + "0.log", "it failed\n")
     before = sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in tmp_path.rglob("*"))
