@@ -15,10 +15,13 @@ _CONTAINER_LINK = re.compile(r"([a-z0-9.-]+)_([a-z0-9.-]+)_([a-z0-9.-]+)-([0-9a-
 _DOCKER_NAME = re.compile(r"k8s_([a-z0-9.-]+)_([a-z0-9.-]+)_([a-z0-9.-]+)_[0-9a-f-]{32,36}_\d{1,10}(?:_[0-9a-f]{8})?\Z")
 # Containers of agents that change rules or network of a node; the text of other pods is not read.
 AGENTS = ("kube-proxy", "kube-flannel", "calico-node", "cilium-agent", "kube-router", "aws-node", "aws-eks-nodeagent",
-          "weave", "weave-npc", "kube-ovn-cni", "antrea-agent", "kindnet-cni", "install-cni", "install-cni-plugin")
+          "weave", "weave-npc", "kube-ovn-cni", "antrea-agent", "kindnet-cni", "install-cni", "install-cni-plugin",
+          "aws-vpc-cni-init", "azure-npm", "ip-masq-agent", "kube-multus", "node-cache", "ovn-controller",
+          "ovnkube-controller", "ovnkube-node")
 # Beginnings of entries of /var/log/pods in whose namespaces only administrators create pods: a finding can stop a
 # rollout, and any user who may create a pod may give its container the name of an agent.
-SYSTEM_NAMESPACES = ("kube-", "openshift-", "calico-system_", "cilium_", "tigera-operator_")
+SYSTEM_NAMESPACES = ("kube-", "openshift-", "calico-system_", "cilium_", "istio-system_", "ovn-kubernetes_",
+                     "tigera-operator_")
 
 
 def parse_pod_folder(name):

@@ -35,13 +35,15 @@ _UNIX = re.compile(r"(\d{9,10}\.\d{6}) \S{1,255} " + _WRITER)
 _MONOTONIC = re.compile(r"\S{1,255} (\S{1,300}\[\d{1,10}\]|kernel): ?")
 _DMESG = re.compile(r"(?:<\d{1,3}>)?\[ {0,12}(?:\d{1,12}\.\d{1,9}(?: <[ \d.]{1,30}>)?|[A-Z][a-z]{2} ([A-Z][a-z]{2}) "
                     r"([ \d]\d) ([\d:]{8}) (\d{4}))\](?:\[ {0,12}[TC]\d{1,10}\])? ")
+# Carriers around a message, as an export of a log of Docker that a journal carries; a longer chain is hostile.
+_MOST_LAYERS = 8
 # kubectl logs --prefix (kubernetes cmd/logs.go).
 _OF_POD = re.compile(r"(\[pod/\S{1,600}\]) ")
 # journalctl -o json-seq and json-sse.
 _BEFORE_JSON = re.compile(r"(?:data: ?|\x1e|\ufeff)(?=\{)")
 _REPEATED = re.compile(r"message repeated (\d{1,9}) times: \[ ?(.*?)\]?\Z", re.DOTALL)
 # Keys of the message in entries of loggers and log services, and of their time.
-_MESSAGES = ("msg", "message", "textPayload", "line", "note")
+_MESSAGES = ("msg", "message", "@message", "textPayload", "line", "note")
 _TIMES = ("ts", "time", "timestamp", "@timestamp", "lastTimestamp")
 _NO_VALUES = _MESSAGES + _TIMES + ("caller", "level")
 # Rules that a log prints: the input of iptables-restore.
@@ -62,27 +64,29 @@ class Line(NamedTuple):
     begins: bool = False
 
 
-def parse_line(line):
-    """The `Line` of one line of a log."""
+def parse_line(line, layers=_MOST_LAYERS):
+    """The `Line` of one line of a log, which at most so many carriers have around its message."""
     line = without_marks(line[:LONGEST].rstrip("\r\n"))
+    if not layers:
+        return _plain(line)
     before = _BEFORE_JSON.match(line)
     if before:
         line = line[before.end():]
     if line.startswith("{"):
-        return _of_json(line)
+        return _of_json(line, layers - 1)
     found = _CRI.match(line)
     if found:
-        inner = parse_line(line[found.end():])
+        inner = parse_line(line[found.end():], layers - 1)
         return inner._replace(time=found.group(1), writer=found.group(2), whole=found.group(3) == "F")
     found = _OF_POD.match(line)
     if found:
-        inner = parse_line(line[found.end():])
+        inner = parse_line(line[found.end():], layers - 1)
         return inner._replace(writer=inner.writer or found.group(1))
     if line[:1] in "<[":
         found = _DMESG.match(line)
         if found:
             return _of_kernel(line, found)
-    return _of_stamp(line) or _of_syslog(line) or _plain(line)
+    return _of_stamp(line, layers - 1) or _of_syslog(line) or _plain(line)
 
 
 def is_rule(text):
@@ -109,7 +113,7 @@ def _of_syslog(line):
     return _carried(line[found.end():], time_of(found.group(1)), found.group(2)) if found else None
 
 
-def _of_stamp(line):
+def _of_stamp(line, layers):
     """A line that begins with a whole time: the carrier's, or the one of its writer."""
     found = STAMP.match(line)
     if not found:
@@ -117,7 +121,7 @@ def _of_stamp(line):
     rest = line[found.end():]
     rest = rest[1:] if rest.startswith(" ") else rest
     if KLOG.match(rest) or rest.startswith(('time="', "{", "level=")):
-        return parse_line(rest)._replace(time=stamp(found), begins=True)
+        return parse_line(rest, layers)._replace(time=stamp(found), begins=True)
     if rest.startswith(CONTINUED):
         return Line(rest, stamp(found))
     carried = _RFC3339.match(line)
@@ -144,7 +148,7 @@ def _carried(text, when, writer):
     return Line(text, when, writer, begins=writer == "kernel" or own_time(text)[0] is not None)
 
 
-def _of_json(line):
+def _of_json(line, layers):
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -152,7 +156,7 @@ def _of_json(line):
     if not isinstance(row, dict):
         return Line(line)
     if isinstance(row.get("log"), str):
-        inner = parse_line(row["log"])
+        inner = parse_line(row["log"], layers)
         # Docker splits a long line; only its last part ends with a newline.
         return inner._replace(time=_text(row.get("time")) or inner.time, writer=_text(row.get("stream")) or "",
                               whole=row["log"].endswith("\n"))
@@ -169,7 +173,7 @@ def _of_json(line):
     when = next((_text(row[key]) or time_of_number(row[key]) for key in _TIMES if row.get(key)), None)
     texts = ['%s="%s"' % (key, value) for key, value in sorted(row.items())
              if isinstance(value, str) and key not in _NO_VALUES]
-    inner = parse_line(message) if message and not message.startswith("{") else Line(message)
+    inner = parse_line(message, layers) if message and not message.startswith("{") else Line(message)
     if inner.begins:
         # A log service that carries the lines of an agent; its other keys are about the service.
         return inner._replace(time=when or inner.time)

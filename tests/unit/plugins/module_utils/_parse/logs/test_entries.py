@@ -18,6 +18,12 @@ def test_forms(line, time, text, count):
     assert [tuple(entry) for entry in parse_entries([line])] == [(text, time, count)]
 
 
+@pytest.mark.parametrize("layer", ["[pod/a] ", "2026-11-22T06:37:30Z stdout F ", '{"log": "'])
+def test_a_line_of_many_carriers_ends(layer):
+    entry, = parse_entries([layer * 1000])
+    assert entry.text
+
+
 VALUE = [KLOG + '"Failed" err=<', "\texit status 4: busy", "\tline 63", ' > ipFamily="IPv4"', KLOG + "next"]
 
 
