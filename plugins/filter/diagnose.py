@@ -11,8 +11,9 @@ description:
   - Reads each message from the inside; the innermost error that is known is the cause, and the messages of the agents
     around it have the effect. C(roles/node_policy/files/log_agents) and C(log_errors) have both. Returns one row for
     each cause; repeated messages are counted.
-  - Known forms are klog (text and JSON), files of the container runtime (CRI), json-file of Docker, the journal (short
-    and JSON), syslog and dmesg. Messages of several lines are read as one.
+  - Known forms are those of klog, logrus, zap and Felix, files of the container runtime (CRI), json-file of Docker,
+    the journal, syslog, dmesg, C(kubectl logs --prefix), and JSON of log services with one entry a line. Messages of
+    several lines are read as one.
   - Lines that healthy nodes write too are no cause, such as what kube-proxy writes before its first sync.
   - The causes are tied to the pods that did not start, where the messages of kubelet and the runtime allow it.
   - A line only shows that something happened. Whether it is over is for the checks of M(kubenode.netfilter.assess).
@@ -47,8 +48,8 @@ _value:
       type: str
       sample: high
     confidence:
-      description: V(high) where the error is known, V(middle) where only the text of its errno is, V(low) where it is not
-        known.
+      description: V(high) where the error is known, V(middle) where only the text of its errno is, V(low) where it is
+        not known.
       type: str
       sample: high
     check: {description: 'The check that looks for the cause on the node, or null.', type: str, sample: XLOCK003}

@@ -12,8 +12,8 @@ description:
   - Searches the journal, the logs of kube-proxy and network plugins below C(/var/log/pods), and
     C(/var/log/messages), C(syslog) and C(kern.log) with their rotated and compressed files, the files of kubelet and
     containerd of RKE2 and K3s and of the plugins of Calico and AWS, or the files that you name.
-  - The node returns only lines that may have a cause, at most 200 lines and 32 KB, the newest first. Secrets are
-    masked. The controller compares them with the causes, see P(kubenode.netfilter.diagnose#filter).
+  - The node returns only lines that may have a cause, at most 200 lines and 32 KB, the newest of each program. Secrets
+    are masked. The controller compares them with the causes, see P(kubenode.netfilter.diagnose#filter).
   - At most 100 MB of the 60 newest files are read, the newest first and each from its end, until 200 lines are found.
     RV(files) lists them and whether older lines were left out. Of a C(.gz) at most 1 GB is unpacked; files that are
     compressed with another program are V(unparsed).
