@@ -128,19 +128,35 @@ def _shown(lines, failures, own):
 
 
 def _causes_alone(shown):
-    """Without the unknown errors of an agent where another message of it has the cause, which gets their effect."""
-    known, gravest = set(), {}
-    for _entry, nest, _near in shown:
-        if nest.confidence != CONFIDENCES[0]:
-            known.add(nest.agent)
-        elif nest.agent not in gravest or _grave(nest) > _grave(gravest[nest.agent]):
-            gravest[nest.agent] = nest
-    return [(entry, with_effect_of(nest, gravest.get(nest.agent)), near) for entry, nest, near in shown
-            if nest.confidence != CONFIDENCES[0] or nest.agent not in known]
+    """Without the messages of an agent that only have an effect, where another one has the cause: the one before it, or
+    else the next one, which gets that effect. An unknown error in the same second as a known one follows from it, where
+    it is not graver."""
+    last, early, effects, kept = {}, {}, {}, []
+    for entry, nest, near in shown:
+        before, cause = last.get(nest.agent, (None, None))
+        if nest.is_effect:
+            kept.append((entry, nest, near))
+            if cause is None:
+                early[nest.agent] = _graver(nest, early.get(nest.agent))
+            else:
+                effects[nest.agent, cause.core] = _graver(nest, effects.get((nest.agent, cause.core)))
+        elif not (cause and nest.is_unknown and not cause.is_unknown and _second(entry) == _second(before)
+                  and _graver(cause, nest) is cause):
+            kept.append((entry, nest, near))
+            last[nest.agent] = entry, nest
+            if nest.agent in early:
+                effects[nest.agent, nest.core] = _graver(early.pop(nest.agent), effects.get((nest.agent, nest.core)))
+    return [(entry, with_effect_of(nest, effects.get((nest.agent, nest.core))), near) for entry, nest, near in kept
+            if not nest.is_effect or nest.agent not in last]
 
 
-def _grave(nest):
-    return SEVERITIES.index(nest.severity)
+def _graver(nest, other):
+    """The graver one of two nests, the first one where they are equal."""
+    return max(filter(None, (nest, other)), key=lambda each: SEVERITIES.index(each.severity))
+
+
+def _second(entry):
+    return (entry.time or "").partition(".")[0]
 
 
 def _is_own(row, name, own, opened):

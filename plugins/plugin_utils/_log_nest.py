@@ -16,6 +16,8 @@ _MOST_NAME, _MOST_ERROR, _MOST_EVIDENCE = 80, 200, 400
 _ESCAPED, _PLAIN = re.compile(r"\\{1,15}([\"'`nt])"), {"n": "\n", "t": "\t"}
 # A name that a shell takes as it is.
 _PLAIN_NAME = re.compile(r"(?!-)[\w./:@%+=,\[\]-]+\Z")
+# Parts of an error that name no cause: a status, and the keys after it.
+_NO_CAUSE = re.compile(r"exit status \d{1,3}|\b\w{1,30}=(?:\"[^\"]{0,200}\"|\S{0,200})")
 _CLEANED_UP = re.compile(r"failed to (?:clean up|teardown|tear down) sandbox container")
 _UNKNOWN, _DOUBTFUL, _SURE = CONFIDENCES
 _UNKNOWN_FIX = "Search the words of the nested error; docs/log-causes.md has the known errors"
@@ -50,6 +52,16 @@ class Nest(NamedTuple):
         return any(row.normal for row in self.rows)
 
     @property
+    def is_unknown(self):
+        return self.confidence == _UNKNOWN
+
+    @property
+    def is_effect(self):
+        """Whether the message has no cause in it: a status alone is none."""
+        return self.is_unknown and (
+            self.core.symptom or not any(map(str.isalpha, _NO_CAUSE.sub("", self._nested()))))
+
+    @property
     def severity(self):
         """That of the effect, so an unknown error does not lower it; an error alone has its own."""
         agents = [row.severity for row in self.rows if row.of_agent and row.severity]
@@ -73,10 +85,14 @@ class Nest(NamedTuple):
         cause = _named(self.core.meaning, self.at) if self.core.meaning else "The error is not known: " + self._error()
         return " ".join(map(_ended, filter(None, [effect, between, cause])))
 
+    def _nested(self):
+        """The first line of what the agent wraps."""
+        return self.text[self.end:].strip(" \t\n\r\"<\\:=").split("\n", 1)[0].strip()
+
     def _error(self):
-        """The first line of the nested error."""
-        rest = self.text[self.end:].strip(" \t\n\r\"<\\:=") or self.text[self.at.start():]
-        return escaped(masked_line(rest.split("\n", 1)[0].strip(), _MOST_ERROR))
+        """The nested error, or the message where it has none."""
+        rest = self._nested() or self.text[self.at.start():].split("\n", 1)[0].strip()
+        return escaped(masked_line(rest, _MOST_ERROR))
 
     @property
     def evidence(self):

@@ -142,6 +142,22 @@ def test_advice_for_a_line(line, fix):
     assert fix in _diagnose.diagnose(line)[0]["fix"]
 
 
+CONNTRACK = ('E1122 10:00:0%d.1 1 proxier.go:1] "Failed to delete stale service connections" err="exec: '
+             '\\"conntrack\\": executable file not found in $PATH"')
+RESTORE = 'E1122 10:00:0%d.2 1 proxier.go:1] "Failed to execute iptables-restore" err="exit status 9: the moon is full"'
+SYNC = 'I1122 10:00:0%d.3 1 proxier.go:1] "Sync failed" ipFamily="IPv4" retryingTime="30s"'
+
+
+def test_an_unknown_error_is_told_beside_a_known_one_and_keeps_its_effect():
+    rows = _diagnose.diagnose([CONNTRACK % 1, RESTORE % 2, SYNC % 2])
+    assert [(row["cause"], row["severity"]) for row in rows] == [
+        ("kube-proxy-restore-failed", "high"), ("exec-not-found", "medium")]
+    assert "the moon is full" in rows[0]["meaning"] and "endpoints" not in rows[1]["meaning"]
+    # A message that has no error gives its effect to the cause before it.
+    row, = _diagnose.diagnose([CONNTRACK % 1, SYNC % 1])
+    assert (row["cause"], row["severity"]) == ("exec-not-found", "high")
+
+
 def test_a_fix_has_no_name_that_a_shell_reads_as_more():
     row, = _diagnose.diagnose("Fatal: can't open lock file /run/x;reboot: Is a directory")
     assert "/run/x;reboot" in row["meaning"] and "reboot" not in row["fix"] and "rmdir FILE" in row["fix"]
