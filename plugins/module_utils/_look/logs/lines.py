@@ -40,7 +40,8 @@ _SYSTEM = re.compile(r"(?:messages|syslog|kern\.log)(?:[.-][\w.-]{1,40})?\Z")
 # Formats that Python cannot unpack on every node; a search of packed bytes finds short words by chance.
 _PACKED = (".xz", ".zst", ".bz2", ".lz4")
 _UNITS = ("kubelet", "kube-proxy", "containerd", "crio", "k3s", "k3s-agent", "rke2-server", "rke2-agent",
-          "k0scontroller", "k0sworker", "snap.microk8s.daemon-kubelite")
+          "k0scontroller", "k0sworker", "snap.microk8s.daemon-kubelite", "cri-docker", "firewalld", "ufw", "nftables",
+          "iptables", "ip6tables", "netfilter-persistent", "systemd-modules-load", "systemd-sysctl")
 # Lines that dockerd writes itself; lines of its containers have the same unit, but another transport.
 _DOCKER = ["_SYSTEMD_UNIT=docker.service", "_TRANSPORT=stdout"]
 _JOURNAL_LINES = 20000
@@ -147,28 +148,28 @@ class _Counted:
         self.newest.feed(chunk[left_out:] if left_out else chunk)
 
 
-def journal(host, *options):
-    """(status, candidate lines, bytes, whether older lines were left out) of the kernel and of units. The last lines
-    only; journalctl reads and changes nothing."""
+def journal(host, *options, most=_JOURNAL_LINES):
+    """(status, candidate lines, bytes, whether older lines were left out) of the kernel and of units. The last `most`
+    lines only; journalctl reads and changes nothing."""
     terms = " + ".join(["_TRANSPORT=kernel"] + ["_SYSTEMD_UNIT=%s.service" % unit for unit in _UNITS]).split()
-    return _journal(host, list(options) + terms + ["+"] + _DOCKER, _JOURNAL_SECONDS)
+    return _journal(host, list(options) + terms + ["+"] + _DOCKER, _JOURNAL_SECONDS, most)
 
 
-def agent_journals(host, namespaces=("",), *options):
+def agent_journals(host, namespaces=("",), *options, most=_JOURNAL_LINES):
     """`[(source, what journal() returns)]` of agents in containers of Docker whose lines are in the journal."""
     status, agents = agent_terms(host, namespaces)
     if status not in (OK, ABSENT):
         return [(JOURNAL + ":docker", (status, [], 0, False))]
-    return [("%s:%s" % (JOURNAL, name), _journal(host, list(options) + terms, _AGENT_SECONDS))
+    return [("%s:%s" % (JOURNAL, name), _journal(host, list(options) + terms, _AGENT_SECONDS, most))
             for name, terms in agents.items()]
 
 
-def _journal(host, terms, seconds):
+def _journal(host, terms, seconds, most):
     counted = _Counted(MOST_ROWS_OF_FILE)
-    done = host.stream(["journalctl", "--no-pager", "--quiet", "--output=short-iso", "--lines=%d" % _JOURNAL_LINES]
-                       + terms, counted.feed, seconds, MOST_BYTES // 2)
+    done = host.stream(["journalctl", "--no-pager", "--quiet", "--output=short-iso", "--lines=%d" % most] + terms,
+                       counted.feed, seconds, MOST_BYTES // 2)
     status = UNPARSED if done.status == OK and done.rc else done.status
-    return status, counted.newest.newest(), counted.size, counted.lines >= _JOURNAL_LINES
+    return status, counted.newest.newest(), counted.size, counted.lines >= most
 
 
 def of_file(host, path, left, most):

@@ -18,6 +18,8 @@ _ROWS_OF_SOURCE = 20
 _JOURNALS = ("/run/log/journal", "/var/log/journal")
 # Bytes that are read from each log, more than kube-proxy writes in 15 minutes in which each sync fails, and from all.
 _END_BYTES, _MOST_BYTES = 256 * 1024, 2 * 1024 * 1024
+# Lines of the journal, some 2 MB.
+_JOURNAL_LINES = 10000
 
 
 def collect_node_logs(host, node, now=None):
@@ -38,14 +40,15 @@ def collect_node_logs(host, node, now=None):
     since = "--since=-%ds" % RECENT_SECONDS
     status = OK if any(host.is_dir(folder) for folder in _JOURNALS) else ABSENT
     if status == OK:
-        status, texts, size, cut = log_lines.journal(host, since)
+        status, texts, size, cut = log_lines.journal(host, since, most=_JOURNAL_LINES)
         # To a user who may not read the journal, journalctl shows only that user's own lines.
         status = DENIED if status == OK and not size and not host.is_root() else status
     section["collected"]["journal"] = status
     if status == OK:
         section.update(read=[log_lines.JOURNAL], cut=cut)
         found += [(log_lines.JOURNAL, text) for text in texts]
-        for source, (seen, texts, _size, cut) in log_lines.agent_journals(host, SYSTEM_NAMESPACES, since):
+        agents = log_lines.agent_journals(host, SYSTEM_NAMESPACES, since, most=_JOURNAL_LINES)
+        for source, (seen, texts, _size, cut) in agents:
             if seen != OK:
                 section["collected"]["journal"] = seen
             section["read"].append(source)

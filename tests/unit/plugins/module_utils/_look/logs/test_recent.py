@@ -86,3 +86,12 @@ def test_files_of_kubelet_and_plugins_are_read_beside_the_journal(tmp_path):
     section = look(WithJournal(str(tmp_path), b"2025-11-25T08:39:30+0000 a kernel: x\n"))
     assert [row["source"] for row in section["lines"]] == [kubelet, plugin]
     assert section["read"] == ["/var/lib/rancher/rke2/agent/logs/kubelet.log", plugin, "journal"]
+
+
+def test_the_units_of_all_known_writers_are_read(tmp_path):
+    write(tmp_path, "/var/log/journal/1/system.journal", "")
+    host = WithJournal(str(tmp_path), b"")
+    look(host)
+    assert "--lines=10000" in host.asked
+    assert {"_SYSTEMD_UNIT=%s.service" % unit for unit in ("firewalld", "ufw", "cri-docker", "systemd-modules-load",
+                                                          "systemd-sysctl")} <= set(host.asked)
