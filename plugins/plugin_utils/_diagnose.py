@@ -129,8 +129,8 @@ def _shown(lines, failures, own):
 
 def _causes_alone(shown):
     """Without the messages of an agent that only have an effect, where another one has the cause: the one before it, or
-    else the next one, which gets that effect. An unknown error in the same second as a known one follows from it, where
-    it is not graver."""
+    otherwise the next one, which gets that effect. An unknown error in the same second as a known one follows from it,
+    where it is not graver."""
     last, early, effects, kept = {}, {}, {}, []
     for entry, nest, near in shown:
         before, cause = last.get(nest.agent, (None, None))

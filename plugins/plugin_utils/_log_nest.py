@@ -57,7 +57,7 @@ class Nest(NamedTuple):
 
     @property
     def is_effect(self):
-        """Whether the message has no cause in it: a status alone is none."""
+        """Whether the message has no cause in it: a status alone names no cause."""
         return self.is_unknown and (
             self.core.symptom or not any(map(str.isalpha, _NO_CAUSE.sub("", self._nested()))))
 

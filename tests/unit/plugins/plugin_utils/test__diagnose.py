@@ -148,7 +148,7 @@ RESTORE = 'E1122 10:00:0%d.2 1 proxier.go:1] "Failed to execute iptables-restore
 SYNC = 'I1122 10:00:0%d.3 1 proxier.go:1] "Sync failed" ipFamily="IPv4" retryingTime="30s"'
 
 
-def test_an_unknown_error_is_told_beside_a_known_one_and_keeps_its_effect():
+def test_an_unknown_error_stays_beside_a_known_one_and_keeps_its_effect():
     rows = _diagnose.diagnose([CONNTRACK % 1, RESTORE % 2, SYNC % 2])
     assert [(row["cause"], row["severity"]) for row in rows] == [
         ("kube-proxy-restore-failed", "high"), ("exec-not-found", "medium")]
