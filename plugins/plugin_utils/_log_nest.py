@@ -79,7 +79,8 @@ class Nest(NamedTuple):
     @property
     def meaning(self):
         """Effect and cause as sentences."""
-        effect = _named(self.core.effect, self.at) if self.core.of_agent else (
+        is_own = self.core.of_agent and not (self.is_unknown and self.outer)
+        effect = _named(self.core.effect, self.at) if is_own else (
             self.outer and _named(self.outer.effect, self.outer_at))
         between = self.between and _named(self.between[0].meaning, self.between[1])
         cause = _named(self.core.meaning, self.at) if self.core.meaning else "The error is not known: " + self._error()
@@ -168,8 +169,10 @@ def _nest_of(text):
 
 
 def with_effect_of(nest, other):
-    """The nest with the effect of another one of the same agent or None, where that is graver."""
-    if not other or nest.core.of_agent or SEVERITIES.index(other.severity) <= SEVERITIES.index(nest.severity):
+    """The nest with the effect of another one of the same agent or None, where that is graver; a whole error of an
+    agent has its own."""
+    is_whole = nest.core.of_agent and not nest.is_unknown
+    if not other or is_whole or SEVERITIES.index(other.severity) <= SEVERITIES.index(nest.severity):
         return nest
     return nest._replace(outer=other.core, outer_at=other.at)
 

@@ -158,6 +158,14 @@ def test_an_unknown_error_stays_beside_a_known_one_and_keeps_its_effect():
     assert (row["cause"], row["severity"]) == ("exec-not-found", "high")
 
 
+def test_an_unknown_error_gets_the_effect_of_the_end_that_it_caused():
+    head = "2026-11-22 10:00:0%d.000 [%s][42] felix/ipsets.go 9: "
+    row, = _diagnose.diagnose([head % (1, "WARNING") + "Failed to resync with dataplane error=the moon is full",
+                               head % (2, "PANIC") + "Failed to update IP sets after multiple retries."])
+    assert (row["cause"], row["severity"]) == ("felix-sets-not-read", "high")
+    assert "the moon is full" in row["meaning"] and "calico-node panics" in row["meaning"]
+
+
 def test_a_fix_has_no_name_that_a_shell_reads_as_more():
     row, = _diagnose.diagnose("Fatal: can't open lock file /run/x;reboot: Is a directory")
     assert "/run/x;reboot" in row["meaning"] and "reboot" not in row["fix"] and "rmdir FILE" in row["fix"]
