@@ -156,7 +156,8 @@ SECTIONS = {
                   "duration_above_percent": 0.0,
                   "programming_p50_seconds": 0.4, "programming_p95_seconds": 0.9, "programming_p99_seconds": 1.6,
                   "programming_above_percent": 0.0, "restore_failures": 0, "partial_restore_failures": 0,
-                  "nftables_failures": 0, "nftables_cleanup_failures": 0, "no_local_endpoints": {"external": 2, "internal": 1}}
+                  "nftables_failures": 0, "nftables_cleanup_failures": 0,
+                  "no_local_endpoints": {"external": 2, "internal": 1}}
                  for family in ("ipv4", "ipv6")], "pending": {"services": 0, "endpoints": 0},
         "api_requests": {"200": 412}, "window": None, "api_server": None, "api_sockets": {
             "established": 1, "connecting": 0, "other": 0, "connecting_to": [], "readings": 1, "seconds": 0.0},

@@ -21,7 +21,8 @@ _WHOLE_NAME = re.compile(r"list[-_ ]ruleset")
 def is_plain(sets):
     """True for rule sets of a text that is pure iptables-save output, so that no other form has to be detected."""
     return any(found.tables or found.unreadable for found in sets) and not any(
-        found.notices.get(kind) for found in sets for kind in ("unreadable_line", "no_table_line", "chain_declared_late"))
+        found.notices.get(kind) for found in sets
+        for kind in ("unreadable_line", "no_table_line", "chain_declared_late"))
 
 
 def read_other_forms(host, path, rules, source):

@@ -26,7 +26,7 @@ _CANAL = ("calico", "flannel")
 def ask_other_cni(rule_sets):
     """other_cni: for each two plugins that do not work together, the plugin with fewer rules; of flannel and Calico the
     former, which Calico replaces by a migration of its own. Only the configuration of the network plugin distinguishes
-    such a node from Canal: CHAIN030 asks for it where a detail names Canal."""
+    such a node from Canal, so the check asks for it where a detail names Canal."""
     held = {}
     for rule_set in rule_sets:
         for name, table in readable(rule_set):

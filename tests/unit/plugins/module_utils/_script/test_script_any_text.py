@@ -24,7 +24,8 @@ PIECES = [
     "sudo ", "env ", "find . -exec ", "echo ", "printf '%s\\n' ", "tee x ", ". x\n", "local ", "read ",
     "systemctl restart iptables\n", "crontab -\n", "* * * * * iptables -F\n", "nsenter -t ", "timeout ",
     "tee /etc/nftables.conf ", "cp x /etc/nftables.conf\n", ">>/etc/nftables.conf ", "<abc ", "add\n", "table inet ",
-    "chain x { ", "policy drop;", "awk 'BEGIN{system(\"", "\0", "\ufffd", "\udc80", "é", "! ", "exec ", "unset a\n", "tmux new ", "parallel a ::: ",
+    "chain x { ", "policy drop;", "awk 'BEGIN{system(\"", "\0", "\ufffd", "\udc80", "é", "! ", "exec ", "unset a\n",
+    "tmux new ", "parallel a ::: ",
 ]
 SHEBANGS = ["", "", "", "#!/bin/sh\n", "#!/usr/bin/python3\n", "#!/usr/bin/perl\n", "#!/usr/sbin/nft -f\n",
             "#!/sbin/openrc-run\n", "#!"]
