@@ -49,7 +49,7 @@ def test_a_healthy_node(run):
     assert sent["modules"] == _policy.default_policy().module_names
     assert set(sent["gather_subset"]) == {
         "host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack",
-        "ipvs", "kubelet", "kube_proxy", "cni"}
+        "ipvs", "kubelet", "kube_proxy", "cni", "logs"}
     assert sent["hook_directories"] == ["/usr/local/bin", "/usr/local/sbin"]
     assert "root" not in sent
 
