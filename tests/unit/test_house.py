@@ -54,7 +54,8 @@ TASK_FILES = [name for name in TRACKED if re.fullmatch(r"roles/[^/]+/tasks/.+\.y
 
 def read(name):
     # Some evidence of strangers is UTF-16.
-    return (TOP / name).read_text(encoding="utf-8", errors="replace" if name.startswith("tests/strangers/") else "strict")
+    errors = "replace" if name.startswith("tests/strangers/") else "strict"
+    return (TOP / name).read_text(encoding="utf-8", errors=errors)
 
 
 def test_python_files_carry_the_licence():

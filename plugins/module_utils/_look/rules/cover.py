@@ -56,8 +56,8 @@ def _shown(rule_sets):
     """{family: names of the tables of iptables that the dumps show}.
 
     kube-proxy has the same tables in both families, so a table of one of them shows nothing of the other one; other
-    programs may use one family only, which has no name here then. Tables of another backend than that of kube-proxy show
-    nothing of its own.
+    programs may use one family only, which has no name here then. Tables of another backend than that of kube-proxy
+    show nothing of its own.
     """
     held = [found for found in rule_sets if has_proxy(found)]
     shown = {}
