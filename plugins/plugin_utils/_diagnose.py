@@ -132,22 +132,32 @@ def _causes_alone(shown):
     otherwise the next one, which gets that effect. An unknown error in the same second as a known one follows from it,
     where it is not graver."""
     last, early, effects, kept = {}, {}, {}, []
-    for entry, nest, near in shown:
-        before, cause = last.get(nest.agent, (None, None))
+    for agent, entry, nest, near in _of_agents(shown):
+        before, cause = last.get(agent, (None, None))
         if nest.is_effect:
-            kept.append((entry, nest, near))
+            kept.append((agent, entry, nest, near))
             if cause is None:
-                early[nest.agent] = _graver(nest, early.get(nest.agent))
+                early[agent] = _graver(nest, early.get(agent))
             else:
-                effects[nest.agent, cause.core] = _graver(nest, effects.get((nest.agent, cause.core)))
+                effects[agent, cause.core] = _graver(nest, effects.get((agent, cause.core)))
         elif not (cause and nest.is_unknown and not cause.is_unknown and _second(entry) == _second(before)
                   and _graver(cause, nest) is cause):
-            kept.append((entry, nest, near))
-            last[nest.agent] = entry, nest
-            if nest.agent in early:
-                effects[nest.agent, nest.core] = _graver(early.pop(nest.agent), effects.get((nest.agent, nest.core)))
-    return [(entry, with_effect_of(nest, effects.get((nest.agent, nest.core))), near) for entry, nest, near in kept
-            if not nest.is_effect or nest.agent not in last]
+            kept.append((agent, entry, nest, near))
+            last[agent] = entry, nest
+            if agent in early:
+                effects[agent, nest.core] = _graver(early.pop(agent), effects.get((agent, nest.core)))
+    return [(entry, with_effect_of(nest, effects.get((agent, nest.core))), near) for agent, entry, nest, near in kept
+            if not nest.is_effect or agent not in last]
+
+
+def _of_agents(shown):
+    """(agent or None, entry, nest, near) of each message. The line of a tool that stands alone, in the same second right
+    after a message of an agent that has no cause, is what that agent logs of it."""
+    caller, second = None, None
+    for entry, nest, near in shown:
+        agent = nest.agent or (caller if _second(entry) == second and nest.core.who != "kernel" else None)
+        yield agent, entry, nest, near
+        caller, second = (agent if nest.is_effect else None), _second(entry)
 
 
 def _graver(nest, other):

@@ -16,8 +16,9 @@ _MOST_NAME, _MOST_ERROR, _MOST_EVIDENCE = 80, 200, 400
 _ESCAPED, _PLAIN = re.compile(r"\\{1,15}([\"'`nt])"), {"n": "\n", "t": "\t"}
 # A name that a shell takes as it is.
 _PLAIN_NAME = re.compile(r"(?!-)[\w./:@%+=,\[\]-]+\Z")
-# Parts of an error that name no cause: a status, and the keys after it.
-_NO_CAUSE = re.compile(r"exit status \d{1,3}|\b\w{1,30}=(?:\"[^\"]{0,200}\"|\S{0,200})")
+# Parts of an error that name no cause: a status, when the agent tries again, and the keys after it.
+_NO_CAUSE = re.compile(r"exit status \d{1,3}|(?:will retry|retrying) in [\w.]{1,20}"
+                       r"|\b\w{1,30}=(?:\"[^\"]{0,200}\"|\S{0,200})")
 _CLEANED_UP = re.compile(r"failed to (?:clean up|teardown|tear down) sandbox container")
 _UNKNOWN, _DOUBTFUL, _SURE = CONFIDENCES
 _UNKNOWN_FIX = "Search the words of the nested error; docs/log-causes.md has the known errors"

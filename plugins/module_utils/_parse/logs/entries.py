@@ -6,7 +6,7 @@
 from typing import NamedTuple
 
 from ..prompts import is_border
-from .line import CONTINUED, LONGEST, is_rule, parse_line
+from .line import CONTINUED, ENDED, LONGEST, is_rule, parse_line
 
 # Limit of lines of one entry; the longest entry of an agent on a real node had nine.
 MOST_LINES = 40
@@ -26,7 +26,7 @@ def parse_entries(lines):
     that were left out.
 
     The parts of a CRI line are joined, and so are the lines that klog writes below a line that ends with `=<`: lines
-    that begin with a TAB, then ` >` and further keys (klog keyvalues.go). A line that begins no message belongs to the
+    that begin with a TAB, then ` >` and further keys (klog keyvalues.go; is_of_value()). A line that begins no message belongs to the
     entry before it (continues()). Lines of different programs in a journal are not joined.
     """
     parts, opened, last, when = {}, {}, [], None
@@ -43,9 +43,9 @@ def parse_entries(lines):
             parts[found.writer] = found
             continue
         before = opened.get(found.writer)
-        if before is not None and found.text.startswith(CONTINUED):
+        if before is not None and is_of_value(found, before[0]):
             before.append(found)
-            if found.text.startswith(" >") or len(before) == MOST_LINES:
+            if found.text.startswith(ENDED) or len(before) == MOST_LINES:
                 yield _joined(opened.pop(found.writer))
             continue
         if before is not None:
@@ -64,6 +64,12 @@ def parse_entries(lines):
         yield _joined(rest)
     for part in parts.values():
         yield _joined([part])
+
+
+def is_of_value(found, first):
+    """Whether a line belongs to the value that `first` opens with `=<`. A frame around the log may have taken the blanks
+    before it."""
+    return found.writer in ("", first.writer) and (found.text.startswith(CONTINUED) or not found.begins)
 
 
 def continues(found, first):

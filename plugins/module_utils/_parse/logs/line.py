@@ -16,9 +16,10 @@ from .heads import KLOG, month_of, own_time, STAMP, stamp, time_of, time_of_numb
 
 # A longer line is cut; no line that matches a cause is half as long.
 LONGEST = 8192
-# Beginnings of the lines of a value, and of its last line. journalctl prints eight spaces for a TAB (output_mode
+# Beginnings of the last line of a value, and of all its lines. journalctl prints eight spaces for a TAB (output_mode
 # short).
-CONTINUED = ("\t", " " * 8, " >")
+ENDED = (" >", ">")
+CONTINUED = ("\t", " " * 8) + ENDED
 # containerd, internal/cri/io/logger.go: time, stream, P for a part and F for the end of a line.
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]{8,20}\S{1,6}) (stdout|stderr) ([FP]) ?")
 # Tags of Docker may hold a colon, as in the name of an image (docs.docker.com/engine/logging/log_tags).

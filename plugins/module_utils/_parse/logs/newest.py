@@ -6,8 +6,8 @@
 import collections
 
 from .candidates import WORDS
-from .entries import continues, MOST_LINES
-from .line import CONTINUED, is_rule, LONGEST, parse_line
+from .entries import continues, is_of_value, MOST_LINES
+from .line import ENDED, is_rule, LONGEST, parse_line
 
 _WORDS = tuple(word.encode("ascii") for word in WORDS)
 # Characters that stay in a block for its first search: they make the words shortest and still distinguish them from the
@@ -155,7 +155,7 @@ def _head_of(data, start, floor):
         before = _parsed(data, at)
         if before.begins:
             return at if continues(found, before) or before.text.endswith("=<") else start
-        if before.text.startswith(" >"):
+        if before.text.startswith(ENDED):
             break
     return start
 
@@ -168,12 +168,12 @@ def _message(data, start):
     lines, is_value = [_line(data, start, stop)], first.text.endswith("=<")
     while (is_value or first.begins) and stop + 1 < len(data) and len(lines) < MOST_LINES:
         found = _parsed(data, stop + 1)
-        if not (found.text.startswith(CONTINUED) if is_value else continues(found, first)):
+        if not (is_of_value(found, first) if is_value else continues(found, first)):
             break
         after, stop = stop + 1, data.find(b"\n", stop + 1)
         if is_value or found.text:
             lines.append(_line(data, after, stop))
-        if is_value and found.text.startswith(" >"):
+        if is_value and found.text.startswith(ENDED):
             break
     return "\n".join(lines), stop + 1
 
