@@ -19,19 +19,12 @@ from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse import bundle_parts
 from . import _bundle_kinds, _bundle_links, _bundle_source, _bundle_texts
+from ._bundle_unread import Unread
 
 RULES_LIMIT = 40
-# So many files that were not read are named, each with so many characters of its path.
-_UNREAD_LIMIT, _NAME_LIMIT = 20, 200
-_PASSED_LIMIT, _TEXT_HEAD = 3, 4096
-_NO_FORM = "no form of evidence is known in the text"
-_HELD = "archives in a bundle and binary journals are not read; unpack them, or add the output of journalctl"
 # sysctl -a prints the names in their order: what it lacks before this one does not exist, unless the text is cut.
 _LATE_SYSCTL = "net/netfilter/nf_conntrack_max"
 _KERNEL_LOG_LIMIT = 64 * 1024 * 1024
-# What a file of unknown content may be.
-_ANY = (_names.BUNDLE_RULES + "/unread-%d", "/etc/sysctl.d/unread-%d.conf", "/etc/modprobe.d/unread-%d.conf",
-        "/etc/modules-load.d/unread-%d.conf", "/etc/systemd/system/unread-%d.service", "/usr/local/sbin/unread-%d.sh")
 # Values and outputs of one moment, of which a bundle may have several.
 _MOMENTS = ("/proc/", "/sys/", _names.BUNDLE_FOLDER + "/")
 # Only the end of each log is kept.
@@ -57,12 +50,12 @@ def lay_out(bundle, folder, declared=None):
                                        % _bundle_kinds.PATH_LIMIT)
         if item.data is None:
             recognised += 1
-            tree.take_unknown(item)
+            tree.unread.add(item)
             continue
         kinds, log = _bundle_kinds.taken(item)
         if not kinds and log is None:
             recognised += _bundle_kinds.is_session(item)
-            tree.pass_over(item)
+            tree.unread.pass_over(item)
             continue
         recognised += 1
         tree.begin(item)
@@ -92,62 +85,30 @@ class _Tree:
         self._release, self._whole = None, []
         self._logs = []
         self._item = None
-        # {path of the tree that could not be read: None}, and what BUNDLE001 names.
-        self._unread = {}
-        self._named, self._left_out = [], 0
-        # {why nothing was read of some files: [the first paths, how many there are]}.
-        self._passed = {}
+        self.unread = Unread()
         self._put_own(_names.BUNDLE_WHOLE, "")
 
     def begin(self, item):
         """The next file, whose kind is known. If it was not read completely, all paths that it has are unread."""
         self._item = item
         if item.unread:
-            self._name(item.unread)
+            self.unread.name(item, item.unread)
 
     def _name(self, reason):
-        """Records that the file of this moment was not read."""
-        if len(self._named) < _UNREAD_LIMIT:
-            self._named.append({"subject": self._item.path[:_NAME_LIMIT], "evidence": reason})
-        else:
-            self._left_out += 1
+        self.unread.name(self._item, reason)
 
     def _name_second(self, path):
-        self._unread[posixpath.join(posixpath.dirname(path), "unread-" + posixpath.basename(path))] = None
+        self.unread.paths[posixpath.join(posixpath.dirname(path), "unread-" + posixpath.basename(path))] = None
         self._name("another file of the bundle has the same path on the node")
-
-    def pass_over(self, item):
-        """A file of no known form. The report has one line for all of them that are texts, and one for archives and
-        binary journals."""
-        if item.link is not None or not item.data or _bundle_kinds.is_secret(item.path):
-            return
-        is_packed = _bundle_kinds.is_packed(item.path)
-        if is_packed or b"\0" not in item.data[:_TEXT_HEAD]:
-            row = self._passed.setdefault(_HELD if is_packed else _NO_FORM, [[], 0])
-            row[0] = (row[0] + [item.path[:_NAME_LIMIT]])[:_PASSED_LIMIT]
-            row[1] += 1
-
-    def take_unknown(self, item):
-        """A file, or with a slash at its end a folder, that was not read. Unless its path shows what it is, it may be
-        any evidence."""
-        if _bundle_kinds.is_secret(item.path):
-            return
-        self.begin(item)
-        inside = item.path + "x" if item.path.endswith("/") else item.path
-        kind, path = _bundle_kinds.kind_of(_bundle_source.Item(inside))
-        number = len(self._named) + self._left_out
-        paths = [posixpath.normpath(path[:-1]) if inside != item.path else path] if kind == "system" else [
-            each % number for each in _ANY[:None if number <= _UNREAD_LIMIT else 0]]
-        self._unread.update(dict.fromkeys(paths))
 
     def put(self, path, content, executable=False):
         """Writes a file of the tree; with None as `content`, only its existence counts. The path is built here; no link
         is followed, because links are made last."""
         place = self._place(path)
-        if path in self._unread:
+        if path in self.unread.paths:
             return
         if self._item.unread:
-            self._unread[path] = None
+            self.unread.paths[path] = None
             return
         try:
             if not place.exists():
@@ -158,7 +119,7 @@ class _Tree:
         except OSError as error:
             if error.errno not in _bundle_links.OF_PATH:
                 raise
-            self._unread[path] = None
+            self.unread.paths[path] = None
             self._name("a path such as this cannot be made (%s)" % error.strerror)
 
     def _put_own(self, path, content):
@@ -190,11 +151,11 @@ class _Tree:
                                re.sub(r"[^\w.+-]", "_", item.path.rsplit("/", 1)[-1])[:80])
         if self._rules > RULES_LIMIT:
             self._name("only %d files with rules are read" % RULES_LIMIT)
-            self._unread["%s/%02d-more" % (_names.BUNDLE_RULES, RULES_LIMIT + 1)] = None
+            self.unread.paths["%s/%02d-more" % (_names.BUNDLE_RULES, RULES_LIMIT + 1)] = None
         elif item.unread:
             # What was read is judged, as of a dump that breaks off.
             self._put_own(name, item.data)
-            self._unread[name + "-rest"] = None
+            self.unread.paths[name + "-rest"] = None
         else:
             self.put(name, item.data)
 
@@ -246,7 +207,7 @@ class _Tree:
             self.put(_names.BUNDLE_COMMANDS + "/dmesg", "")
         elif self._kernel_log_size > _KERNEL_LOG_LIMIT:
             self._name("only %d MiB of logs of the kernel are read" % (_KERNEL_LOG_LIMIT >> 20))
-            self._unread[_names.BUNDLE_COMMANDS + "/dmesg"] = None
+            self.unread.paths[_names.BUNDLE_COMMANDS + "/dmesg"] = None
         else:
             self._kernel_log.append(lines)
 
@@ -339,15 +300,11 @@ class _Tree:
         for path, target, item in self._links:
             self._item = item
             self._link(path, target)
-        for path in self._unread:
+        for path in self.unread.paths:
             _bundle_links.make_unread(self._root, self._place(path))
         lacks = [{"subject": what, "evidence": "the bundle does not contain it"}
-                 for what in bundle_parts.lacking(lambda path: os.path.lexists(self._place(path)))] + self._named
-        if self._left_out:
-            lacks.append({"subject": "%d more files" % self._left_out, "evidence": "they were not read, either"})
-        for why, (paths, count) in sorted(self._passed.items()):
-            more = count - len(paths)
-            lacks.append({"subject": ", ".join(paths) + (" and %d more files" % more if more else ""), "evidence": why})
+                 for what in bundle_parts.lacking(lambda path: os.path.lexists(self._place(path)))]
+        lacks += self.unread.rows()
         self._put_own(_names.BUNDLE_RECORD, json.dumps({"files": files, "recognised": recognised, "lacks": lacks}))
 
     def _link(self, path, target):
@@ -357,7 +314,7 @@ class _Tree:
         except OSError as error:
             if error.errno not in _bundle_links.OF_PATH:
                 raise
-            self._unread[path] = None
+            self.unread.paths[path] = None
             self._name("a link such as this cannot be made (%s)" % error.strerror)
 
 

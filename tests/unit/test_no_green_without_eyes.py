@@ -18,9 +18,9 @@ from node_tree import merged, unpack
 # of checks that other evidence of this bundle shows)}.
 SOURCES = {
     "loaded modules": (["proc/modules"], ["KMOD003", "KMOD004", "KMOD011", "KMOD012"], ()),
-    # All required modules are loaded.
+    # All required modules are loaded, those of the keys of sysctl.d, too.
     "modules of the kernels": (["lib/modules", "usr/lib/modules"], ["KMOD008", "KMOD009", "KMOD010", "KMOD013"],
-                               ("KMOD",)),
+                               ("KMOD", "CTRACK011")),
     "index of the running kernel": (["lib/modules/%s/modules.dep" % whole_nodes.RELEASE], ["KMOD013"], ()),
     "module files": (["lib/modules/%s/kernel" % each for each in (whole_nodes.RELEASE, whole_nodes.NEXT)], [], ()),
     "modprobe.d": (["etc/modprobe.d", "usr/lib/modprobe.d", "lib/modprobe.d"], ["KMOD002", "KMOD007", "KMOD017"], ()),

@@ -16,8 +16,8 @@ Grammar: iptables/iptables-save.c, iptables/xtables-save.c, iptables/nft.c (the 
 import re
 
 from . import save_fold as fold
-from .save_lines import LINE_LIMIT, Lines, is_rule
-from .save_rule import is_open
+from .save_lines import LINE_LIMIT, Lines
+from .save_rule import is_open, is_rule
 
 # A comment has at most 255 bytes (XT_MAX_COMMENT_LEN of xt_comment.h), each of which may be escaped or shown as \xNN.
 # The end of a rule is at most this far after a line end inside its comment.

@@ -8,7 +8,7 @@ import re
 from . import save_fold as fold
 from .ruleset import BARE, NAMELESS, Rule, RuleSet, Table, fingerprint
 from .save_header import UNPRINTED, WARNINGS, family_of, header_of
-from .save_rule import read_rule, repeats_with_reason
+from .save_rule import COUNTERS, read_rule, repeats_with_reason
 
 # In characters. iptables-restore accepts 10240 bytes per line (iptables/iptables-restore.c); the rest is for bytes
 # shown as \xNN.
@@ -28,13 +28,6 @@ REPEATED_LIMIT = 1000
 
 _TABLE = re.compile(r"\*([A-Za-z0-9_-]{1,32})\Z")
 _CHAIN = re.compile(r":(\S+) (-|[A-Z]+)(?: \[(\d{1,20}):\d+\])?\Z")
-# The counters that iptables-save -c prints before a rule. They are not part of the rule.
-_COUNTERS = re.compile(r"^\[\d{1,20}:\d{1,20}\] (?=-A )", re.MULTILINE)
-
-
-def is_rule(text):
-    """True for a rule line that can be read, with or without counters."""
-    return read_rule(_COUNTERS.sub("", text, 1)) is not None
 
 
 class Lines:
@@ -68,7 +61,7 @@ class Lines:
             self._pass_over(text.count("\n"))
             return
         if text.startswith("[") or "\n[" in text:
-            text = _COUNTERS.sub("", text)
+            text = COUNTERS.sub("", text)
         if folding and "KUBE-" in text and self._may_take(text):
             fold.fold_block(text, self)
         else:
@@ -322,7 +315,7 @@ class Lines:
         return "chain"
 
     def _rule(self, text):
-        rule = _COUNTERS.sub("", text, 1)
+        rule = COUNTERS.sub("", text, 1)
         words = None if UNPRINTED in rule else read_rule(rule)
         if words is None:
             return self._unread(text, "unsupported_revision" if UNPRINTED in rule else "unreadable_line")

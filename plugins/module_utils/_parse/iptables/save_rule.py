@@ -18,6 +18,8 @@ WORDS_LIMIT = 400
 _WORD = re.compile(r"[^ \t]+")
 _TOKEN = re.compile(r'(?<![^ \t])(?:"(?:[^"\\]|\\.)*"|[^ \t"]+)(?![^ \t])', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)")
+# The counters that iptables-save -c prints before a rule. They are not part of the rule.
+COUNTERS = re.compile(r"^\[\d{1,20}:\d{1,20}\] (?=-A )", re.MULTILINE)
 _BASIC = ("-s", "-d", "-i", "-o", "-p", "-f")
 # Options with exactly one value, whatever it looks like: a text of safe characters is not quoted, even if it begins
 # like an option.
@@ -66,6 +68,11 @@ def is_open(text):
     if '"' not in text:
         return False
     return (_ESCAPE.sub("", text) if "\\" in text else text).count('"') % 2 == 1
+
+
+def is_rule(text):
+    """True for a rule line that can be read, with or without counters."""
+    return read_rule(COUNTERS.sub("", text, 1)) is not None
 
 
 def read_rule(text):

@@ -166,6 +166,26 @@ def test_an_unknown_error_gets_the_effect_of_the_end_that_it_caused():
     assert "the moon is full" in row["meaning"] and "calico-node panics" in row["meaning"]
 
 
+CALLED = 'time="2026-11-22T10:00:0%dZ" level=error msg="Command execution failed" error="exit status 4" subsys=iptables'
+PRINTED = 'time="2026-11-22T10:00:0%dZ" level=warning msg="Fatal: can\'t open lock file /run/xtables.lock: Is a directory"'
+
+
+def test_what_an_agent_logs_of_a_tool_below_its_own_message_is_the_cause_of_it():
+    row, = _diagnose.diagnose([CALLED % 1, PRINTED % 1])
+    assert (row["cause"], row["severity"]) == ("xtables-lock-file-not-opened", "high")
+
+
+@pytest.mark.parametrize("other", [PRINTED % 2, "Nov 22 10:00:01 a kernel: nf_conntrack: table full, dropping packet"])
+def test_an_error_of_another_moment_or_of_the_kernel_is_not_the_cause_of_a_call_that_failed(other):
+    assert "cilium-execution-failed" in [row["cause"] for row in _diagnose.diagnose([CALLED % 1, other])]
+
+
+def test_that_an_agent_tries_again_is_no_error():
+    again = "E0303 17:33:29.8 1 route_linux.go:117] Failed to initialize iptables: exit status 2 - will retry in 2s"
+    row, = _diagnose.diagnose([again.replace("exit status 2", "Couldn't load target `NOTRACK'"), again])
+    assert row["cause"] == "iptables-target-not-loaded"
+
+
 def test_a_fix_has_no_name_that_a_shell_reads_as_more():
     row, = _diagnose.diagnose("Fatal: can't open lock file /run/x;reboot: Is a directory")
     assert "/run/x;reboot" in row["meaning"] and "reboot" not in row["fix"] and "rmdir FILE" in row["fix"]

@@ -33,6 +33,12 @@ def test_a_value_of_several_lines_is_one_entry(carrier):
     assert [entry.text for entry in entries] == ["\n".join(VALUE[:4]), KLOG + "next"]
 
 
+def test_a_value_whose_indent_is_lost_ends_with_its_end_or_the_next_message():
+    lost = [line.lstrip("\t") for line in VALUE]
+    assert [entry.text for entry in parse_entries(lost)] == ["\n".join(lost[:4]), KLOG + "next"]
+    assert [entry.text for entry in parse_entries(lost[:3] + lost[4:])] == ["\n".join(lost[:3]), KLOG + "next"]
+
+
 def test_lines_of_two_programs_stay_apart():
     carriers = ("Nov 22 06:37:30 a kubelet[1]: %s", "Nov 22 06:37:30 a kube-proxy[2]: %s")
     lines = [carrier % line for line in VALUE[:4] for carrier in carriers]
