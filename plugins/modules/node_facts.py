@@ -162,7 +162,8 @@ ansible_facts:
           sample: [journal]
         cut: {description: Whether lines were left out., type: bool, returned: always, sample: false}
         lines:
-          description: At most 40 lines and 8 KB, those of the newest log first, and of a log the newest first.
+          description: At most 40 lines and 8 KB, of a support bundle 200 lines and 32 KB; those of the newest log
+            first, and of a log the newest first.
           type: list
           elements: dict
           returned: always

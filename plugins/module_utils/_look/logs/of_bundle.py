@@ -15,14 +15,13 @@ from ..._parse.logs.line import parse_line
 from . import lines as log_lines
 
 _LOGS = 40
-_ROWS_OF_LOG = 20
 _NAMES_LIMIT = 256 * 1024
 # The end of a log in which its last time is searched, and how many lines before that may have a time of another form.
 _END_BYTES, _END_LINES = 64 * 1024, 200
 _ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\Z")
 
 
-def add_logs_of_bundle(host, section, most_rows, most_characters):
+def add_logs_of_bundle(host, section):
     """Fills a section `node_logs` that has no line yet."""
     names = host.read_text(BUNDLE_LOG_NAMES, _NAMES_LIMIT).text.splitlines()
     if not names:
@@ -32,7 +31,7 @@ def add_logs_of_bundle(host, section, most_rows, most_characters):
     left, found = log_lines.MOST_BYTES, []
     for name in names[:_LOGS]:
         path = BUNDLE_LOGS + name
-        status, texts, size, cut = log_lines.of_file(host, path, left, _ROWS_OF_LOG)
+        status, texts, size, cut = log_lines.of_file(host, path, left, log_lines.MOST_ROWS_OF_FILE)
         if status != OK:
             section["collected"]["files"] = status
         left -= size
@@ -41,7 +40,7 @@ def add_logs_of_bundle(host, section, most_rows, most_characters):
         section["read"].append(name)
         section["ends"] += [{"source": name, "time": end} for end in ends]
         found += [(name, text) for text in texts]
-    section["lines"] = log_lines.bounded(found, most_rows, most_characters)
+    section["lines"] = log_lines.bounded(found)
     section["cut"] = section["cut"] or len(names) > _LOGS or len(section["lines"]) < len(found)
 
 

@@ -33,7 +33,7 @@ def collect_node_logs(host, node, now=None):
     if node["place"] == "bundle":
         from .of_bundle import add_logs_of_bundle
         section["ends"] = []
-        add_logs_of_bundle(host, section, MOST_ROWS, MOST_CHARACTERS)
+        add_logs_of_bundle(host, section)
     if node["place"] != "live":
         return section
     found = []
