@@ -24,13 +24,13 @@ _ROW = "needs a text, a list of lines, or the lines of log_facts (dictionaries w
 def diagnose(logs, own_ports=None):
     """Findings for a text, a list of lines (oldest first), or rows of log_facts (newest first). `own_ports` are the
     ports of kube-proxy on that node, None if they are not known. Raises BadInput."""
-    return [{key: value for key, value in row.items() if key not in ("last_of", "undated", "repeats")}
+    return [{key: value for key, value in row.items() if key not in ("last_of", "undated", "repeats", "lasts")}
             for row in found_in(logs, own_ports)]
 
 
 def found_in(logs, own_ports=None):
     """The findings of diagnose(), each with `last_of`, `{source: time of the last line of it}`, `undated`: how many of
-    its lines have no time that is known, and `repeats` of its nest."""
+    its lines have no time that is known, and `repeats` and `lasts` of its nest."""
     found, failures, times = {}, [], collections.defaultdict(list)
     for source, lines in _sources(logs).items():
         for entry, nest, near in _shown(lines, failures, own_ports):
@@ -63,7 +63,7 @@ def _nothing():
 def _described(nest, source):
     return {"cause": nest.core.id, "meaning": nest.meaning, "severity": nest.severity, "confidence": nest.confidence,
             "check": nest.check, "role": nest.core.role, "fix": nest.fix, "evidence": nest.evidence,
-            "source": source and escaped(source[:_MOST_SOURCE]), "repeats": nest.repeats}
+            "source": source and escaped(source[:_MOST_SOURCE]), "repeats": nest.repeats, "lasts": nest.lasts}
 
 
 def _sources(logs):

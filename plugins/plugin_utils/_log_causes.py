@@ -35,7 +35,8 @@ class Row:
     After a message of a row in `silent_after` this one is only an effect. A message that matches `over_after` ends it.
     `opened_by` matches what the agent writes before the attempt that failed; the first group of both patterns names
     the object. While the fault lasts the message is repeated within `repeats` seconds, and the start of a pod may wait
-    for its end for `delays_pods` seconds. `since` and `until` are versions of the writer."""
+    for its end for `delays_pods` seconds; with `lasts` it is written once, at the start of its writer. `since` and
+    `until` are versions of the writer."""
 
     id: str
     who: str
@@ -61,6 +62,7 @@ class Row:
     over_after: str = None
     opened_by: str = None
     repeats: int = None
+    lasts: bool = False
     delays_pods: int = None
 
     @property

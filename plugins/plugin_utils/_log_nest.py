@@ -78,6 +78,11 @@ class Nest(NamedTuple):
         return self.outer and self.outer.repeats or self.core.repeats
 
     @property
+    def lasts(self):
+        """Whether the message comes only once."""
+        return any(row.lasts for row in self.rows)
+
+    @property
     def meaning(self):
         """Effect and cause as sentences."""
         is_own = self.core.of_agent and not (self.is_unknown and self.outer)

@@ -51,12 +51,12 @@ def _limit(row, want):
 
 def _is_at_the_end(row, logs, seconds):
     """Whether the last line of a log was written at most so many seconds later, or whether that is not known: an error
-    without a time counts."""
+    without a time counts, and so does one that is written once, at the start of its writer."""
     ends = {}
     for end in logs["ends"]:
         ends.setdefault(end["source"], []).append(end["time"])
-    return row["undated"] > 0 or any(_passed(last, ends.get(source, ()), seconds)
-                                     for source, last in row["last_of"].items())
+    return row["undated"] > 0 or row["lasts"] or any(
+        _passed(last, ends.get(source, ()), seconds) for source, last in row["last_of"].items())
 
 
 def _passed(last, ends, seconds):
@@ -67,6 +67,6 @@ def _passed(last, ends, seconds):
 
 def _is_recent(row, logs, seconds):
     """Whether the last line of the cause is at most so many seconds from the time of the look; an error without a time
-    counts, because only logs that were written to in that time are read."""
+    counts, because only logs that were written to in that time are read, and so does one that is written once."""
     age = _log_times.age_seconds(row["last"], logs["now"], logs["utc_offset_seconds"])
-    return row["undated"] > 0 or age is not None and abs(age) <= seconds
+    return row["undated"] > 0 or row["lasts"] or age is not None and abs(age) <= seconds
