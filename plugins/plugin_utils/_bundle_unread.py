@@ -60,7 +60,7 @@ class Unread:
             row[1] += 1
 
     def rows(self):
-        """[{subject, evidence}] for BUNDLE001."""
+        """[{subject, evidence}], one for each file that is named."""
         rows = list(self._named)
         if self._left_out:
             rows.append({"subject": "%d more files" % self._left_out, "evidence": "they were not read, either"})

@@ -151,8 +151,8 @@ def _causes_alone(shown):
 
 
 def _of_agents(shown):
-    """(agent or None, entry, nest, near) of each message. The line of a tool that stands alone, in the same second right
-    after a message of an agent that has no cause, is what that agent logs of it."""
+    """(agent or None, entry, nest, near) of each message. The line of a tool that stands alone, in the same second
+    right after a message of an agent that has no cause, is what that agent logs of it."""
     caller, second = None, None
     for entry, nest, near in shown:
         agent = nest.agent or (caller if _second(entry) == second and nest.core.who != "kernel" else None)

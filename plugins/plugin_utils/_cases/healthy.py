@@ -18,8 +18,6 @@ MODULE = {
     "persisted_by": [{"file": "/etc/modules-load.d/kubenode-netfilter.conf", "line": 3}], "at_boot": "loaded",
     "at_boot_cause": "", "state_next_boot": "loadable", "lacking_on": [],
 }
-
-
 # Sysctls whose value comes from elsewhere than their defaults in KEYS: the fields of their rows.
 _SYSCTLS = {
     MAX: {"now": 131072, "at_boot": 262144, "kube_proxy_decides": True,

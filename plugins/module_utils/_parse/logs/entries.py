@@ -26,8 +26,8 @@ def parse_entries(lines):
     that were left out.
 
     The parts of a CRI line are joined, and so are the lines that klog writes below a line that ends with `=<`: lines
-    that begin with a TAB, then ` >` and further keys (klog keyvalues.go; is_of_value()). A line that begins no message belongs to the
-    entry before it (continues()). Lines of different programs in a journal are not joined.
+    that begin with a TAB, then ` >` and further keys (klog keyvalues.go; is_of_value()). A line that begins no message
+    belongs to the entry before it (continues()). Lines of different programs in a journal are not joined.
     """
     parts, opened, last, when = {}, {}, [], None
     for line in lines:
@@ -67,8 +67,8 @@ def parse_entries(lines):
 
 
 def is_of_value(found, first):
-    """Whether a line belongs to the value that `first` opens with `=<`. A frame around the log may have taken the blanks
-    before it."""
+    """Whether a line belongs to the value that `first` opens with `=<`. A frame around the log may have taken the
+    blanks before it."""
     return found.writer in ("", first.writer) and (found.text.startswith(CONTINUED) or not found.begins)
 
 

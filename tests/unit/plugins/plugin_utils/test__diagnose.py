@@ -167,7 +167,8 @@ def test_an_unknown_error_gets_the_effect_of_the_end_that_it_caused():
 
 
 CALLED = 'time="2026-11-22T10:00:0%dZ" level=error msg="Command execution failed" error="exit status 4" subsys=iptables'
-PRINTED = 'time="2026-11-22T10:00:0%dZ" level=warning msg="Fatal: can\'t open lock file /run/xtables.lock: Is a directory"'
+PRINTED = ('time="2026-11-22T10:00:0%dZ" level=warning msg="Fatal: can\'t open lock file /run/xtables.lock: Is a '
+           'directory"')
 
 
 def test_what_an_agent_logs_of_a_tool_below_its_own_message_is_the_cause_of_it():
