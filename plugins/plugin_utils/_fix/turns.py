@@ -67,15 +67,16 @@ TURNS = {
         "harden_iptables_backend", "backend", ("BACKEND", "CHAIN", "CNI"), "__harden_iptables_backend_failed",
         "the cleaning", "the leftovers are not removed: %s", ""),
     MIGRATE: Turn(
-        "harden_iptables_backend", "backend", ("BACKEND", "CHAIN", "CNI"), "__harden_iptables_backend_failed",
+        "harden_iptables_backend", "backend", ("BACKEND", "CHAIN", "CNI", "LOG"), "__harden_iptables_backend_failed",
         "the migration", "the migration failed: %s", ""),
     RESTART_KUBELET: Turn(
-        "harden_flush_hooks", "kubelet_restart", ("HOOK", "CHAIN", "BACKEND", "CNI"),
+        "harden_flush_hooks", "kubelet_restart", ("HOOK", "CHAIN", "BACKEND", "CNI", "LOG"),
         "__harden_flush_hooks_restart_failed",
         "the restart of kubelet", "the restart of kubelet failed: %s",
         "kubelet was restarted, but the look after it still shows that its chains are missing"),
     RESTART_KUBE_PROXY: Turn(
-        "harden_kube_proxy", "kube_proxy_restart", ("KPROXY", "CHAIN", "CNI"), "__harden_kube_proxy_restart_failed",
+        "harden_kube_proxy", "kube_proxy_restart", ("KPROXY", "CHAIN", "CNI", "LOG"),
+        "__harden_kube_proxy_restart_failed",
         "the restart of kube-proxy", "the restart of kube-proxy failed: %s",
         "kube-proxy was restarted, but the look after it does not show that its rules are back"),
 }
