@@ -22,6 +22,10 @@ _NO_CAUSE = re.compile(r"exit status \d{1,3}|(?:will retry|retrying) in [\w.]{1,
 _CLEANED_UP = re.compile(r"failed to (?:clean up|teardown|tear down) sandbox container")
 _UNKNOWN, _DOUBTFUL, _SURE = CONFIDENCES
 _UNKNOWN_FIX = "Search the words of the nested error; docs/log-causes.md has the known errors"
+# systemctl status shortens lines (systemd, output-mode).
+_SHORTENED, _WHOLE_FIX = re.compile(r"\w\.\.\.\w"), "The line is shortened: journalctl --no-pager --full has the whole"
+# enum xtables_exittype of include/xtables.h: RESOURCE_PROBLEM.
+_BARE_STATUS = {"exit status 4": "iptables ends with 4 mostly where another process holds the xtables lock"}
 
 
 class Nest(NamedTuple):
@@ -99,7 +103,7 @@ class Nest(NamedTuple):
     def _error(self):
         """The nested error, or the message where it has none."""
         rest = self._nested() or self.text[self.at.start():].split("\n", 1)[0].strip()
-        return escaped(masked_line(rest, _MOST_ERROR))
+        return "; ".join(filter(None, (escaped(masked_line(rest, _MOST_ERROR)), _BARE_STATUS.get(rest))))
 
     @property
     def evidence(self):
@@ -113,7 +117,8 @@ class Nest(NamedTuple):
     @property
     def fix(self):
         """What to do."""
-        return _named(self.core.fix or _UNKNOWN_FIX, self.at, in_commands=True)
+        unknown = _WHOLE_FIX if _SHORTENED.search(self._nested()) else _UNKNOWN_FIX
+        return _named(self.core.fix or unknown, self.at, in_commands=True)
 
     def fix_beside(self, near):
         """What to do where something stands in this message or in those beside it, `near`; or None."""
@@ -171,7 +176,10 @@ def _nest_of(text):
     errnos = [each for each in tools if each[1].start() >= outer[1].end() and not each[0].normal]
     if errnos and not outer[0].meaning:
         return Nest(text, _DOUBTFUL, *max(errnos, key=_depth), *outer)
-    return Nest(text, _DOUBTFUL if outer[0].meaning and outer[0].nests else _UNKNOWN, *outer, end=end)
+    known = [each for each in agents if each[0].meaning and each[0].nests]
+    if known:
+        return Nest(text, _DOUBTFUL, *known[-1], *_outer(agents, known[-1]))
+    return Nest(text, _UNKNOWN, *outer, end=end)
 
 
 def with_effect_of(nest, other):

@@ -18,7 +18,7 @@ WORDS = (
     "ersion magic", "restricted", "own address", "to become free", "Dead loop", "blocked for", "BUG: ", "oom-killer",
     'comm="ip', 'comm="nft', 'comm="modprobe', 'comm="xtables', "nreachable", "imed out", "efused", "to host",
     "nsupported", "undefined", "exited, status", "roken", "be processed", "only valid", "location failure",
-    "section size", "dumped core", "Oops: ", "nitialized iptables", "nitialized protocol",
+    "section size", "dumped core", "Oops: ", "nitialized iptables", "nitialized protocol", "ut of memory: Kill",
     "RPF check", "firewall-cmd", "OUT=cni0 ", "OUT=flannel", "OUT=cali", "OUT=cilium", "OUT=weave", "IN=cni0 ",
     "IN=cali", "IN=cilium", "IN=lxc",
 )

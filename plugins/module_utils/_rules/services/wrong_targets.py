@@ -15,6 +15,8 @@ from .services import NODE_PORT, addressed_jumps
 _KINDS = ("KUBE-SVC-", "KUBE-SVL-", "KUBE-EXT-", "KUBE-FW-", "KUBE-XLB-")
 # Limits: endpoints that are compared with all Services, endpoints whose ports are all tried, Services known by name.
 _LIMIT, _SEARCHES, _NAMES = 50, 5, 20000
+# RFC 5737: no node has these, so a person wrote them over the real ones.
+_OF_DOCUMENTS = ("192.0.2.", "198.51.100.", "203.0.113.")
 
 
 def tell_jumps(rule_set, table):
@@ -81,7 +83,7 @@ def tell_endpoints(rule_set, table, owners, unproven):
             yield observe("unsound_endpoint", rule_set, "nat", name,
                           detail="translates to port %d of %s, but its name belongs to port %d" % (
                               endpoint[1], endpoint[0], port))
-        elif ":" not in endpoint[0]:
+        elif ":" not in endpoint[0] and not endpoint[0].startswith(_OF_DOCUMENTS):
             # An EndpointSlice may write an IPv6 address in several forms, so its hash does not prove another address.
             yield observe("unsound_endpoint", rule_set, "nat", name,
                           detail="translates to %s, but its name belongs to another endpoint" % text)
