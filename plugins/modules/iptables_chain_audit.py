@@ -134,7 +134,7 @@ ansible_facts:
           elements: dict
           returned: always
           contains:
-            subject: {description: The table, family or backend., type: str, returned: always, sample: table filter}
+            subject: {description: 'The table, family or backend.', type: str, returned: always, sample: table filter}
             table:
               description:
                 - The table of iptables, V(backend) for the rules of the other backend, V(family) for a table of

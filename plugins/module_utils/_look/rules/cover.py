@@ -78,8 +78,8 @@ def backend_doubt(rules):
         return "no dump shows rules of iptables"
     unclear = next((found.source for found in rules.rule_sets if found.backend not in BACKENDS), None)
     if unclear and rules.misnamed:
-        return "by its name %s is of the other backend than by its header, so %s" % (sorted(rules.misnamed)[0][:64],
-                                                                                      MAY_HOLD)
+        return "by its name %s is of the other backend than by its header, so %s" % (
+            sorted(rules.misnamed)[0][:64], MAY_HOLD)
     if unclear:
         return "the backend of the rules in %s is not known" % unclear[:64]
     shown = {None: set()}

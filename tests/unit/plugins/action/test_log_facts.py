@@ -30,7 +30,7 @@ def adhoc(folder, arguments):
 def test_a_log_is_judged_on_the_controller(tmp_path):
     code, result = adhoc(tmp_path, {"src": [str(LOCK_HELD)]})
     assert code == 0 and result["changed"] is False
-    assert {row["cause"] for row in result["findings"]} == {"xtables-lock-timeout", "lock-waited", "sync-retried"}
+    assert {row["cause"] for row in result["findings"]} == {"xtables-lock-timeout", "kube-proxy-lock-waited"}
     assert result["findings"][0]["source"] == str(LOCK_HELD) and result["files"][0]["status"] == "ok"
 
 

@@ -35,8 +35,7 @@ def test_kinds_of_pastes(text, kinds):
     lambda: read_forms("".join("Chain KUBE-%d (1 references)\n" % number for number in range(20000)), "x"),
     lambda: _bundle_texts.nf_conntrack_stat("cpu=0 drop=1 " + "a" * 200000),
     lambda: _bundle_texts.alternatives_state("a - auto mode\n/x - priority 5\n" + "\n" * 100000)],
-                         ids=["lines", "rules", "frames", "braces", "lines in a table", "prompts", "chains", "counters",
-                              "alternatives"])
+    ids=["lines", "rules", "frames", "braces", "lines in a table", "prompts", "chains", "counters", "alternatives"])
 def test_the_time_for_a_hostile_text_grows_with_its_length(read):
     begun = time.process_time()
     read()

@@ -93,5 +93,5 @@ def test_the_units_of_all_known_writers_are_read(tmp_path):
     host = WithJournal(str(tmp_path), b"")
     look(host)
     assert "--lines=10000" in host.asked
-    assert {"_SYSTEMD_UNIT=%s.service" % unit for unit in ("firewalld", "ufw", "cri-docker", "systemd-modules-load",
-                                                          "systemd-sysctl")} <= set(host.asked)
+    units = ("firewalld", "ufw", "cri-docker", "systemd-modules-load", "systemd-sysctl")
+    assert {"_SYSTEMD_UNIT=%s.service" % unit for unit in units} <= set(host.asked)
