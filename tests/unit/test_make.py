@@ -4,6 +4,7 @@
 """The make targets: each starts its tool; `make test` sums up, ends and stops parts, which are scripts here; the choice
 of kernel and scenario; the tests of a source; the shared cache."""
 
+import itertools
 import os
 import pathlib
 import re
@@ -109,7 +110,8 @@ def test_a_signal_ends_everything(clone, number):
 def test_consecutive_commits_go_round():
     chosen = [choice.of_commit(number) for number in range(100, 118)]
     assert len(set(chosen)) == 18
-    assert all(one.kernel != other.kernel and one.scenario != other.scenario for one, other in zip(chosen, chosen[1:]))
+    assert all(one.kernel != other.kernel and one.scenario != other.scenario
+               for one, other in itertools.pairwise(chosen))
 
 
 def test_the_choices_are_those_of_the_testbed():
