@@ -50,7 +50,7 @@ COLLECTORS = {
     "logs": _collect_logs,
 }
 SECTIONS = tuple(sorted(COLLECTORS))
-# journalctl alone costs as much as half a look at a healthy node, so logs are read only on request.
+# Logs are no state: a single call reads them on request, and the policy of a node (read_logs) asks for them.
 UNASKED = tuple(section for section in SECTIONS if section != "logs")
 
 
