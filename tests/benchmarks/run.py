@@ -30,7 +30,8 @@ import scale
 from measure import TOP, CannotRun, quiet
 
 BENCHMARKS = {"resolve": resolve, "load_persist": load_persist, "fleet": fleet, **fleet_fixes.BENCHMARKS,
-              "hooks": hooks, "logs": logs, "look_logs": look_logs, "bundle": bundle, "scale": scale, **rules.BENCHMARKS}
+              "hooks": hooks, "logs": logs, "look_logs": look_logs, "bundle": bundle, "scale": scale,
+              **rules.BENCHMARKS}
 # Only where it is named: it needs a commit to compare with.
 BY_NAME = {"before": before}
 
