@@ -123,6 +123,8 @@ _LOG_LINE = re.compile(
     r"|^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \[[A-Z]+\]\[\d+\] ", re.MULTILINE)
 # Kinds of files whose content is code or configuration, and what a log may quote.
 _CODE = ("system", "script", "unit", "kernel_config", "modprobe_conf", "sysctl_conf", "modules_load")
+# What people grep of the metrics of kube-proxy, which its port alone tells from those of kubelet.
+_PORT_OF_METRICS, _METRIC = ":10249/", re.compile(r"^rest_client_requests_total\{", re.MULTILINE)
 _ANSWERS = ("kube_proxy", "kube_proxy_metrics", "kube_proxy_healthz")
 # Files in which a comment may look like a prompt.
 _WHOLE_KINDS = ("system", "script", "unit")
@@ -189,6 +191,8 @@ def taken(item):
     found, logged, has_rules = [], False, False
     for command, part in [("", item)] if parts is None else parts:
         kind, path = (kind, path) if part is item else kind_of(part)
+        if kind is None and _PORT_OF_METRICS in command and _METRIC.search(_head(part.data)):
+            kind = "kube_proxy_metrics"
         part_is_log = is_log(log if part is item else dataclasses.replace(part, path=item.path))
         logged = logged or part_is_log
         has_rules = has_rules or kind == "rules"

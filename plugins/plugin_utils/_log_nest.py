@@ -122,19 +122,23 @@ class Nest(NamedTuple):
 
     def fix_beside(self, near):
         """What to do where something stands in this message or in those beside it, `near`; or None."""
-        other = next((other["fix"] for other in self.core.fix_where if compiled(other["near"]).search(near)), None)
-        return other and _named(other, self.at, in_commands=True)
+        near = _unescaped(near)
+        for other in self.core.fix_where:
+            beside = compiled(other["near"]).search(near)
+            if beside:
+                return _named(other["fix"], self.at, beside, in_commands=True)
+        return None
 
 
 def _ended(sentence):
     return sentence if sentence.endswith((".", "!", "?")) else sentence + "."
 
 
-def _named(text, match, in_commands=False):
-    """The text with the names from the message in place of its placeholders. They come from a node, so they are
+def _named(text, *matches, in_commands=False):
+    """The text with the names from the matches in place of its placeholders. They come from a node, so they are
     escaped; a name that the message lacks becomes the word for it, and so does one that a shell reads as more than a
     name, in a text with commands that a person copies."""
-    given = match.groupdict()
+    given = {name: value for match in matches for name, value in match.groupdict().items()}
 
     def name(found):
         key = found.group(1)
@@ -144,9 +148,13 @@ def _named(text, match, in_commands=False):
     return PLACEHOLDER.sub(name, " ".join(text.split()))
 
 
+def _unescaped(text):
+    return _ESCAPED.sub(lambda found: _PLAIN.get(found.group(1), found.group(1)), text)
+
+
 def nest_of(text):
     """The `Nest` of a message, or None where no row fits."""
-    text = _ESCAPED.sub(lambda found: _PLAIN.get(found.group(1), found.group(1)), text)
+    text = _unescaped(text)
     # What fails while a failure is cleaned up follows from it.
     before = _CLEANED_UP.search(text)
     return (_nest_of(text[:before.start()]) if before else None) or _nest_of(text)
@@ -207,6 +215,9 @@ def _first_of_its_tool(core, cores):
 
 
 def _outer(agents, core=None):
-    """(row, match) of the gravest agent around the error, of equal ones the outermost; () without one."""
-    return max((each for each in agents if each is not core), default=(), key=lambda each: (
-        not each[0].normal, SEVERITIES.index(each[0].severity or SEVERITIES[0]), -each[1].start()))
+    """(row, match) of the gravest agent around the error, of equal ones the outermost; () without one. The more general
+    rows that the error names are no agents around it."""
+    general = core[0].also if core else ()
+    return max((each for each in agents if each is not core and each[0].id not in general), default=(),
+               key=lambda each: (
+                   not each[0].normal, SEVERITIES.index(each[0].severity or SEVERITIES[0]), -each[1].start()))

@@ -30,6 +30,8 @@ _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _PATH = r"(/[\w./@+:-]{1,300})"
 _SHOWN = re.compile(r"(?:sudo (?:-\S+ )*)?(?:(?:cat|less|more) {0}\Z|cat ?<<.{{0,100}}?(?:tee (?:-a )?|>>? ?){0}\Z"
                     r"|(?:cat ?>>? ?|tee (?:-a )?){0} ?<<)".format(_PATH))
+# What a shell prints of a program that a signal ended.
+_CRASHED = re.compile(r"(?:Segmentation fault|Aborted|Bus error|Illegal instruction)(?: \(core dumped\))?\s*\Z")
 _RELEASE = re.compile(r"uname -r\Z")
 
 
@@ -42,6 +44,11 @@ def command_of(line):
     """The command behind the prompt of a border, or an empty text for a fence."""
     found = _COMMAND.match(line)
     return line[found.end():].strip() if found else ""
+
+
+def is_crash(line):
+    """Whether a line is all that a shell prints of a command that crashed; only its prompt has the command."""
+    return bool(_CRASHED.match(line))
 
 
 def file_of(command):

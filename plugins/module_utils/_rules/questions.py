@@ -17,6 +17,7 @@ from .loops import ask_loops
 from .observation import Tally, place_of
 from .others.drops import ask_drops, ask_policy
 from .others.foreign import ask_foreign
+from .others.host_input import ask_input
 from .others.hostports import ask_hostports
 from .others.leftovers import ask_backends, ask_other_mode, in_use
 from .others.masquerade import ask_masquerade
@@ -52,6 +53,7 @@ def ask(rule_sets, setting_by, services=None, used=None):
 def _observations(rule_sets, setting_by, services, used):
     for rule_set in rule_sets:
         yield from ask_drops(rule_set, setting_by(rule_set), services)
+        yield from ask_input(rule_set, setting_by(rule_set), services)
         for question in _OF_ANY + (_OF_USED if in_use(rule_set, rule_sets, used) else ()):
             yield from question(rule_set, setting_by(rule_set))
     yield from ask_presence(rule_sets, setting_by)

@@ -36,11 +36,17 @@ def cron_table(look, path, _mode, _when):
         reason = _passed_over(look, path, "cron")
         if reason:
             return False, reason
-    return _daemon(look, "cron")
+    return _cron(look)
 
 
 def crontab(look, path, _mode, _when):
-    return (False, "it is a backup file of an editor") if _LEFT_OVER.match(_name(path)) else _daemon(look, "cron")
+    return (False, "it is a backup file of an editor") if _LEFT_OVER.match(_name(path)) else _cron(look)
+
+
+def _cron(look):
+    """Nearly every node with a table of cron runs cron, and people collect the table without the daemon."""
+    found = _daemon(look, "cron")
+    return (True, "it is a table of cron") if found[0] is None and look.node["place"] == BUNDLE else found
 
 
 def anacron_table(look, _path, _mode, _when):
@@ -211,11 +217,10 @@ def _daemon(look, name):
 
 
 def _installed(look, name, answer=None):
-    """`answer` where a program of `name` is installed. A bundle rarely contains the program, so its unit counts."""
-    bundle = look.node["place"] == BUNDLE
-    if any(look.host.find_binary(program) for program in _NAMES.get(name, (name,))) or bundle and _units(look, name):
+    """`answer` where a program of `name` is installed, which its unit shows as well."""
+    if any(look.host.find_binary(program) for program in _NAMES.get(name, (name,))) or _units(look, name):
         return answer or (True, "%s is installed" % name)
-    if bundle:
+    if look.node["place"] == BUNDLE:
         return None, "whether %s runs is not known: the bundle has neither its unit nor its program" % name
     return False, "%s is not installed" % name
 

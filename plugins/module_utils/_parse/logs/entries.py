@@ -5,7 +5,7 @@
 
 from typing import NamedTuple
 
-from ..prompts import is_border
+from ..prompts import command_of, is_border, is_crash
 from .line import CONTINUED, ENDED, LONGEST, is_rule, parse_line
 
 # Limit of lines of one entry; the longest entry of an agent on a real node had nine.
@@ -29,12 +29,15 @@ def parse_entries(lines):
     that begin with a TAB, then ` >` and further keys (klog keyvalues.go; is_of_value()). A line that begins no message
     belongs to the entry before it (continues()). Lines of different programs in a journal are not joined.
     """
-    parts, opened, last, when = {}, {}, [], None
+    parts, opened, last, when, command = {}, {}, [], None, ""
     for line in lines:
         if line is None or is_border(line):
             yield from _ended(last)
-            last, when = [], None
+            last, when, command = [], None, command_of(line) if line else ""
             continue
+        if command and is_crash(line):
+            line = "%s: %s" % (command, line)
+        command = ""
         found = parse_line(line)
         if found.writer in parts:
             text = (parts.pop(found.writer).text + found.text)[:LONGEST]

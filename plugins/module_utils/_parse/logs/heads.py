@@ -17,6 +17,10 @@ STAMP = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)([T ])(\d\d:\d\d:\d\d(?:[.,]\d{1
 # logrus on a terminal (text_formatter.go, printColored): a time, or seconds since the start of the program.
 _LOGRUS = re.compile(r"(?:TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)"
                      r"\[(\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d)|\d{1,9})\]")
+# CoreDNS and node-cache, and logrus without a time: a level alone.
+_LEVEL = re.compile(r"\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] |level=[a-z]{4,7} msg=")
+# Events as kubectl describe and kubectl get print them.
+_EVENT = re.compile(r"\s{0,8}(?:\d\w{1,12}\s{2,12})?(?:Normal|Warning)\s{2,20}[A-Z]\w{2,40}\s{1,40}\S")
 _KEYS = re.compile(r"\b(?:time|ts|timestamp|t)=(?:\"([^\"]{10,40})\"|(\d{4}-\d\d-\d\dT[\d:.,]{8,20}\S{0,6}))")
 # What a collector puts before a line: names, with at most a few marks between them.
 _NAMES = re.compile(r"(?:[\w./:@()=\[\]-]{0,253}[ \t|>]{1,3}){0,5}(?:[\w./@()=\[\]-]{1,253}:)?\Z")
@@ -85,7 +89,7 @@ def own_time(text):
     found = STAMP.search(text, 0, _REACH)
     if found and _is_prefix(text, found.start()):
         return stamp(found), 0
-    return None, 0
+    return ("" if _LEVEL.match(text) or _EVENT.match(text) else None), 0
 
 
 def stamp(found):

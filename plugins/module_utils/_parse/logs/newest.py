@@ -5,6 +5,7 @@
 
 import collections
 
+from ..prompts import is_border, is_crash
 from .candidates import WORDS
 from .entries import continues, is_of_value, MOST_LINES
 from .line import ENDED, is_rule, LONGEST, parse_line
@@ -95,7 +96,7 @@ class _Search:
                 text, end = _message(data, _head_of(data, start, done))
                 text, done = (text, end) if end > start else _message(data, start)
                 if not is_rule(text):
-                    found.append(text)
+                    found.append(_prompt_of(data, start) + text if is_crash(text) else text)
         return found
 
     def _starts(self, data, begin, most):
@@ -176,6 +177,13 @@ def _message(data, start):
         if is_value and found.text.startswith(ENDED):
             break
     return "\n".join(lines), stop + 1
+
+
+def _prompt_of(data, start):
+    """The line before the one at `start` with its end, if it is a prompt; an empty text otherwise."""
+    before = data.rfind(b"\n", 0, max(start - 1, 0)) + 1
+    line = _line(data, before, start)
+    return line if before < start and is_border(line) else ""
 
 
 def _parsed(data, start):

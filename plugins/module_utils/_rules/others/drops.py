@@ -62,20 +62,33 @@ def ask_drops(rule_set, setting, services=None):
 
 
 def ask_policy(rule_set, setting):
-    """dropped_by_policy: packets that the policy of FORWARD dropped, where only a part of table filter is known: a rule
-    for pod traffic may exist."""
+    """forward_drop where only a part of table filter is known, and that part shows that no rule accepts pod traffic;
+    otherwise dropped_by_policy: packets that the policy of FORWARD dropped, while a rule for pod traffic may exist."""
     table = table_of(rule_set, "filter")
     forward = table.chains.get("FORWARD") if table is not None else None
-    if forward is not None and forward.policy == "DROP" and forward.packets and chains_of(rule_set, "filter") is None:
+    if forward is None or forward.policy != "DROP" or not forward.packets or chains_of(rule_set, "filter") is not None:
+        return
+    if _is_whole(table, forward) and not accepts_pods(table, forward.rules):
+        yield from _policy(rule_set, table)
+    else:
         yield observe("dropped_by_policy", rule_set, "filter", "FORWARD", ":FORWARD DROP", 1,
                       "policy DROP of FORWARD has dropped %d packet%s; whether a rule accepts pod traffic is not "
                       "known, because only a part of table filter was read" % (
                           forward.packets, "" if forward.packets == 1 else "s"))
 
 
+def _is_whole(table, forward):
+    """Whether all rules of FORWARD were read, because rules of a chain after it were, and the chains that they lead to
+    accept no pod traffic, whatever is in them."""
+    after = list(table.chains)[list(table.chains).index("FORWARD") + 1:]
+    return any(table.chains[name].rules for name in after) and all(
+        rule.target in VERDICTS or owner_of(rule.target or "", "filter") in ("kube_proxy", "kubelet", "docker") for rule in forward.rules)
+
+
 def _dropped(rule_set):
-    """forward_drop of a dump without any chain of Kubernetes, as after iptables -F, whose policy dropped packets."""
-    table = table_of(rule_set, "filter") if rule_set.source != "live" and rule_set.family != "ipv6" else None
+    """forward_drop of a dump whose policy dropped packets: one without any chain of Kubernetes, as after iptables -F, or
+    one of IPv6 without Services, whose pods people ask about."""
+    table = table_of(rule_set, "filter") if rule_set.source != "live" else None
     forward = table.chains.get("FORWARD") if table is not None and chains_of(rule_set, "filter") is not None else None
     return _policy(rule_set, table) if forward is not None and forward.packets else ()
 
@@ -85,7 +98,14 @@ def _serves(rule_set, setting, services):
     checked."""
     if rule_set.family == "ipv6":
         return carries_services(rule_set) or any(service.family == "ipv6" for service in services or ())
-    return has_proxy(rule_set) or setting.mode is not None
+    return has_proxy(rule_set) or setting.mode is not None or _leads_to_proxy(rule_set)
+
+
+def _leads_to_proxy(rule_set):
+    """True if FORWARD jumps to a chain of kube-proxy: people paste that chain alone."""
+    table = table_of(rule_set, "filter")
+    return table is not None and any(owner_of(rule.target or "", "filter") == "kube_proxy"
+                                     for rule in _rules(table, "FORWARD"))
 
 
 def _early(rule_set):
@@ -178,7 +198,7 @@ def _refusing_all(rule_set, table, setting):
         rules = _rules(table, chain)
         index, count = _bare(chain, rules, setting)
         known = count and (chain != "FORWARD" or chains_of(rule_set, "filter") is not None
-                           or not _leads_on(table, rules[:index]))
+                           or not _leads_on(table, rules[:index]) or accepts_pods(table, rules[index:]))
         why = _why(table, chain, rules, index) if known else None
         if why:
             yield observe("unexpected_drop", rule_set, "filter", chain, rules[index].text, count, why)
@@ -208,8 +228,11 @@ def _leads_on(table, rules):
 def _why(table, chain, rules, index):
     """Why a rule that refuses all packets is unexpected, or None."""
     if chain == "FORWARD":
-        return (None if accepts_pods(table, rules[:index])
-                else "refuses all forwarded packets, and no rule before it accepts pod traffic")
+        if accepts_pods(table, rules[:index]):
+            return None
+        return "refuses all forwarded packets, and %s" % (
+            "the rules that accept pod traffic stand behind it" if accepts_pods(table, rules[index:])
+            else "no rule before it accepts pod traffic")
     # The last rule of a host's firewall is its default; a rule after it would have no effect.
     return "refuses all packets, so the rules after it have no effect" if index < len(rules) - 1 else None
 
@@ -271,6 +294,7 @@ def _policy(rule_set, table):
 def _setter(table):
     """Which program sets the policy of FORWARD, as far as the chains of the table show."""
     owners = {owner_of(chain, "filter") for chain in table.chains}
+    owners |= {owner_of(rule.target or "", "filter") for rule in _rules(table, "FORWARD")}
     names = [name for owner, name in _SETTERS if owner in owners]
     if not names:
         return "no chain of Docker, ufw or firewalld, which set this policy, is in the table"

@@ -59,8 +59,9 @@ def faults_of_pattern(name):
     if not found or re.search(row.pattern, ""):
         yield "is not found in its example, or in an empty text"
         return
+    beside = {group for other in row.fix_where for group in re.compile(other["near"]).groupindex}
     yield from ("%s is no group that the example fills" % group for text in texts_of(row) for group in names_in(text)
-                if not found.groupdict().get(group) and row.of_agent is False)
+                if not found.groupdict().get(group) and row.of_agent is False and group not in beside)
     nested = row.example[found.end():].lstrip('"<\\\n\t ')
     if row.nests and (not nested or nested.startswith(("err=", "error=", ":"))):
         yield "the nested error does not begin where the pattern ends: %r" % nested[:40]

@@ -1,0 +1,79 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Packets of pods and Services that table filter refuses as packets to the node itself. PRIVATE to the collection.
+
+A pod reaches the API server and kubelet of its own node through INPUT, and so does each packet to a Service in ipvs
+mode, because the virtual addresses are addresses of the node (kernel net/netfilter/ipvs/ip_vs_core.c, NF_INET_LOCAL_IN).
+"""
+
+from ..addresses import within
+from ..observation import observe
+from ..rules import is_limit, plain_value, port_ranges, states, uses
+from ..services.services import list_services
+from ..tables import chains_of, table_of
+from ..targets import REFUSALS
+from .owners import OTHER, owner_of
+
+_API_SERVER = "default/kubernetes:"
+_ICMP = ("icmp", "icmpv6", "ipv6-icmp", "1", "58")
+# An accepted range of so many ports is meant for NodePorts, 30000 to 32767 by default.
+_MANY_PORTS = 1000
+# Endpoints that are asked for; all pods of a cluster have addresses of a few networks.
+_MOST_ENDPOINTS = 1000
+
+
+def ask_input(rule_set, setting, services=None):
+    """unexpected_drop of a rule that refuses what pods send to this node, and of the policy of INPUT in ipvs mode."""
+    table = table_of(rule_set, "filter")
+    if table is None or "INPUT" not in table.chains:
+        return
+    services = list_services(rule_set) if services is None else services
+    for chain, rules in _unlimited(table):
+        for index, rule in enumerate(rules):
+            address = _refused_pod(rules[:index], rule, services or ())
+            if address:
+                yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1,
+                              "refuses packets of pods, as of %s, to this node and its API server" % address)
+    policy = table.chains["INPUT"].policy
+    if setting.mode == "ipvs" and policy == "DROP" and chains_of(rule_set, "filter") is not None and not any(
+            _accepts_more(rule) for chain in table.chains.values() for rule in chain.rules):
+        yield observe("unexpected_drop", rule_set, "filter", "INPUT", ":INPUT DROP", 1,
+                      "in ipvs mode packets to Services are packets to the node, and no rule of INPUT accepts them")
+
+
+def _unlimited(table):
+    """[(name, rules)] of INPUT and the chains of unknown owners that it jumps to with all packets."""
+    rules = table.chains["INPUT"].rules
+    names = [rule.target for rule in rules if not rule.has_match and rule.target in table.chains
+             and owner_of(rule.target, "filter") == OTHER]
+    return [("INPUT", rules)] + [(name, table.chains[name].rules) for name in dict.fromkeys(names)]
+
+
+def _refused_pod(before, rule, services):
+    """The address of an endpoint whose packets a rule refuses whatever they are, or None."""
+    source = plain_value(rule, "-s")
+    if (rule.target not in REFUSALS or source is None or plain_value(rule, "-i") or "-d" in rule.options
+            or "-p" in rule.options or port_ranges(rule) is not None or is_limit(rule) or uses(rule, "mark")
+            or states(rule) and "NEW" not in states(rule)):
+        return None
+    addresses = dict.fromkeys(endpoint[0] for service in services if not service.name.startswith(_API_SERVER)
+                              for endpoint in service.endpoints or ())
+    return next((address for address in list(addresses)[:_MOST_ENDPOINTS] if within(address, source)
+                 and not any(_passes(earlier, address) for earlier in before)), None)
+
+
+def _passes(rule, address):
+    """Whether a rule lets all packets of an address pass."""
+    source = plain_value(rule, "-s")
+    return (rule.target in ("ACCEPT", "RETURN") and not rule.matches and not set(rule.options) - {"-s"}
+            and (source is None or bool(within(address, source))))
+
+
+def _accepts_more(rule):
+    """Whether a rule accepts more than replies, loopback, ICMP and single ports."""
+    limited, ports = states(rule), port_ranges(rule)
+    if (rule.target != "ACCEPT" or rule.chain in ("KUBE-FORWARD", "FORWARD", "OUTPUT") or plain_value(rule, "-i") == "lo"
+            or limited and "NEW" not in limited or plain_value(rule, "-p") in _ICMP):
+        return False
+    return ports is None or any(last - first >= _MANY_PORTS for first, last in ports)
