@@ -17,6 +17,8 @@ _TEXT_LIMIT = 8 * 1024 * 1024
 _HEAD, _PARTS_LIMIT, _DEPTH = 64 * 1024, 2000, 12
 # Colours, frames of tables, entities of HTML and blanks of web pages.
 _MARKS = (b"\x1b", b"[0m", b"&quot;", b"&lt;", b"&gt;", b"&#39;", b"&#34;", b"\xe2\x94", b"\xe2\x95", b"\xc2\xa0")
+# A block that is indented as a whole, maybe below one line that is not.
+_INDENTED = re.compile(rb"[ \t\n]|[#$][^\n]{0,200}\r?\n[ \t]+(?:#|\*|:|-A)")
 _BOM = b"\xef\xbb\xbf"
 # Files whose content is code or configuration, in which these marks may have a meaning.
 _CODE = (".sh", ".py", ".conf", ".service", ".timer", ".socket", ".path", ".html", ".rules", ".key", ".pem")
@@ -53,10 +55,16 @@ def plain(item):
         item = dataclasses.replace(item, data=_bytes("\n".join(lines)))
     if b'"stdout' in item.data and len(item.data) <= _TEXT_LIMIT and _OF_TASK.search(_text(item.data)):
         item = dataclasses.replace(item, data=_bytes(_of_tasks(_text(item.data))))
-    if item.data.startswith((b" ", b"\t", b"\n")) and len(item.data) <= _TEXT_LIMIT:
+    if len(item.data) <= _TEXT_LIMIT and _INDENTED.match(item.data):
         # A block of code of Markdown.
-        item = dataclasses.replace(item, data=_bytes(textwrap.dedent(_text(item.data))))
+        item = dataclasses.replace(item, data=_bytes(_dedented(_text(item.data))))
     return item
+
+
+def _dedented(text):
+    """The text without the blanks that all its lines have, but for a heading or a prompt before them."""
+    first, _end, rest = text.partition("\n")
+    return textwrap.dedent(text) if first[:1] in " \t" or not first else first + "\n" + textwrap.dedent(rest)
 
 
 def _of_tasks(text):

@@ -29,6 +29,9 @@ _NETLINK = "nf_conntrack_netlink"
 _OPTION = re.compile(r"\bhashsize=(\d{1,9})\b")
 # Parts that the section holds only on request.
 NOT_REQUESTED = {"window_seconds": 0, "top": False, "kernel_log": False}
+_OF_INTERFACE = "net/ipv4/conf/%s/rp_filter"
+# Names of network cards (systemd.net-naming-scheme(7), and the kernel's own).
+_CARD = re.compile(r"(?:eth|en[opsx])\w{1,12}\Z")
 
 
 def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, options=None):
@@ -64,7 +67,7 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, opt
     section["limit_when_loaded"] = keys.fresh_limit if live and section["collected"]["table"] == ABSENT else None
     section.update(sysctls=keys.rows, missing_keys=keys.missing, unread=keys.unread[:UNREAD_LIMIT],
                    hashsize=setting.hashsize, kube_proxy=setting.described,
-                   rp_filter=_rp_filter(host) if live else None, rp_filter_at_boot=keys.rp_filters())
+                   rp_filter=_rp_filter(host, bundle) if live else None, rp_filter_at_boot=keys.rp_filters())
     section["timeouts"] = {row["key"]: row["now"] for row in keys.rows
                            if row["key"] in TIMEOUTS and isinstance(row["now"], int)}
     section["size"] = need_of(section)
@@ -148,14 +151,22 @@ def _hashsize(host, live, rows, collected):
             "option_by": where if option else None}
 
 
-def _rp_filter(host):
+def _rp_filter(host, bundle):
     """rp_filter of the interface of the default route: the kernel uses the higher value of the interface's own and that
     of `all` (Documentation ip-sysctl)."""
     # The kernel lists routes to the same network by their metrics, the lowest first (net/ipv4/fib_trie.c
     # fib_find_alias()).
     routes = parse_proc_net_route(host.read_text("/proc/net/route").text)
     name = next((route.interface for route in routes if route.network is None), None)
+    name = _one_of_all(host) if name is None and bundle else name
     every = read_key(host, "net/ipv4/conf/all/rp_filter")[1]
-    own = read_key(host, "net/ipv4/conf/%s/rp_filter" % name)[1] if name and "/" not in name else None
+    own = read_key(host, _OF_INTERFACE % name)[1] if name and "/" not in name else None
     known = isinstance(every, int) and isinstance(own, int)
     return {"interface": name, "all": every, "own": own, "effective": max(every, own) if known else None}
+
+
+def _one_of_all(host):
+    """A network card of a bundle without routes, where the filters of all cards are the same, or None."""
+    cards = sorted(filter(_CARD.match, host.list_dir("/proc/sys/net/ipv4/conf")[1]))
+    same = len({read_key(host, _OF_INTERFACE % name)[1] for name in cards}) == 1
+    return cards[0] if same else None

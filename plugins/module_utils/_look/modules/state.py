@@ -190,6 +190,10 @@ def _missing(kernel, name, running):
     if not kernel.collected:
         if value == "n":
             return Verdict(name, ABSENT, "config_off", setting)
+        needed = running and running.loaded and _depends_on(name)
+        if needed and name not in running.loaded and running.loaded.get(needed) == "Live":
+            return Verdict(name, UNKNOWN, "not_loaded", "it is not loaded, and not built in, because %s is a module"
+                           % needed)
         return Verdict(name, UNKNOWN, "no_tree", "; ".join(part for part in (setting, kernel.index_cause) if part))
     if kernel.index == "no_tree":
         cause = "tree_gone" if kernel.running else "no_tree"
@@ -210,6 +214,13 @@ def _missing(kernel, name, running):
         return Verdict(name, UNKNOWN, "no_evidence",
                        "not in modules.dep, and modules.builtin of %s is %s" % (kernel.release, kernel.builtin_status))
     return Verdict(name, ABSENT, "not_in_index", "neither in modules.dep nor in modules.builtin of %s" % kernel.release)
+
+
+def _depends_on(name):
+    """A module without which this one cannot be, or None."""
+    return _module_data.DEPENDS_ON.get(name) or next(
+        (needed for prefix, needed in sorted(_module_data.DEPENDS_ON.items()) if prefix.endswith("_")
+         and name.startswith(prefix)), None)
 
 
 def _package(kernel, name, system):

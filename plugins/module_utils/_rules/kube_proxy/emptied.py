@@ -60,8 +60,8 @@ def _of_services(rule_set, setting):
         yield observe("emptied_chain", rule_set, "nat", external[0], "", len(external),
                       "the chains for external traffic to a Service are empty")
     for portal in PORTALS if setting.mode == "iptables" else ():
-        # KUBE-NODEPORTS is empty without a NodePort. KUBE-SERVICES may be empty with nodePortAddresses and without a
-        # Service.
+        # KUBE-NODEPORTS is empty without a NodePort. KUBE-SERVICES of IPv6 may be empty with nodePortAddresses and
+        # without a Service; of IPv4 it has at least default/kubernetes, but where all Services are of IPv6.
         if portal in table.chains and not counts.get(portal):
             targets = table.targets(endpoints=False)
             lost = [chain for chain in table.chains
@@ -69,3 +69,8 @@ def _of_services(rule_set, setting):
             if lost:
                 yield observe("emptied_chain", rule_set, "nat", portal, "", 1,
                               "%s; %d chains of Services are reached only through it" % (_GONE, len(lost)))
+            elif portal == "KUBE-SERVICES" and rule_set.family == "ipv4" and not any(
+                    chain.startswith(_BEHIND[portal]) for chain in table.chains):
+                yield observe("emptied_chain", rule_set, "nat", portal, "", 1,
+                              "it is empty and no Service has a chain, although default/kubernetes always exists: "
+                              "kube-proxy has finished no sync")
