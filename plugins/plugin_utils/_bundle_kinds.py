@@ -36,7 +36,7 @@ _SYSTEM = re.compile(
     r"|nftables\.conf|ethertypes)"
     r"|proc/(?:modules|cmdline|meminfo|stat|uptime|version|config\.gz|sys/.+|net/.+)|sys/(?:module|kernel/slab/nf_"
     r"conntrack)/.+"
-    r"|boot/(?:config-.+|loader/.+|grub2?/.+)|(?:usr/)?lib/modules/.+"
+    r"|run/flannel/subnet\.env|boot/(?:config-.+|loader/.+|grub2?/.+)|(?:usr/)?lib/modules/.+"
     r"|(?:usr/|usr/local/)?lib/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd/system|os-release).*"
     r"|run/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd)/.+|usr/local/s?bin/.+|(?:usr/)?s?bin/(?:ip6?tables|"
     r"xtables|arptables|ebtables)[^/]*"
@@ -125,6 +125,7 @@ _LOG_LINE = re.compile(
 _CODE = ("system", "script", "unit", "kernel_config", "modprobe_conf", "sysctl_conf", "modules_load")
 # What people grep of the metrics of kube-proxy, which its port alone tells from those of kubelet.
 _PORT_OF_METRICS, _METRIC = ":10249/", re.compile(r"^rest_client_requests_total\{", re.MULTILINE)
+_MODE = re.compile(r"\A\s*(?:iptables|ipvs|nftables)\s*\Z")
 _ANSWERS = ("kube_proxy", "kube_proxy_metrics", "kube_proxy_healthz")
 # Files in which a comment may look like a prompt.
 _WHOLE_KINDS = ("system", "script", "unit")
@@ -191,8 +192,8 @@ def taken(item):
     found, logged, has_rules = [], False, False
     for command, part in [("", item)] if parts is None else parts:
         kind, path = (kind, path) if part is item else kind_of(part)
-        if kind is None and _PORT_OF_METRICS in command and _METRIC.search(_head(part.data)):
-            kind = "kube_proxy_metrics"
+        if kind is None and _PORT_OF_METRICS in command:
+            kind = _kind_of_answer(_head(part.data))
         part_is_log = is_log(log if part is item else dataclasses.replace(part, path=item.path))
         logged = logged or part_is_log
         has_rules = has_rules or kind == "rules"
@@ -207,6 +208,11 @@ def taken(item):
     if not logged and (not rules and kinds <= {"kernel_log", "rules"} if parts is None else kinds.isdisjoint(_CODE)):
         logged = _may_be_log(item) and not _NO_PASTE.search(item.path) and _has_cause(log.data)
     return found, log if logged else None
+
+
+def _kind_of_answer(head):
+    """The kind of an answer of kube-proxy that its port alone shows, or None."""
+    return "kube_proxy_metrics" if _METRIC.search(head) else "kube_proxy_mode" if _MODE.match(head) else None
 
 
 def _without_files(item, found):

@@ -247,6 +247,10 @@ class _Tree:
         """The answer of /metrics of kube-proxy."""
         self.put(_names.BUNDLE_ANSWERS + "/metrics", _bundle_texts.metrics(_text(item)))
 
+    def take_kube_proxy_mode(self, item, _path):
+        """The answer of /proxyMode of kube-proxy."""
+        self.put(_names.BUNDLE_ANSWERS + "/proxy_mode", _text(item).strip() + "\n")
+
     def take_kube_proxy_healthz(self, item, _path):
         """The answer of /healthz of kube-proxy; /livez has the same form."""
         name = "livez" if "livez" in item.path.rsplit("/", 1)[-1] else "healthz"
