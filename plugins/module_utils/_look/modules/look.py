@@ -100,7 +100,9 @@ class Look:
         return row
 
     def _verdict(self, kernel, name):
-        return modules_state.resolve(kernel, name, self.running if kernel.running else None, self.system)
+        # A bundle without the list of loaded modules says nothing of them, and its tree says what can be loaded.
+        asked = kernel.running and (self.collected["proc_modules"] != UNCOLLECTED or not kernel.collected)
+        return modules_state.resolve(kernel, name, self.running if asked else None, self.system)
 
     def _needs_no_load(self, name):
         kernel = self.by_release.get(self.judged)

@@ -194,6 +194,8 @@ def _missing(kernel, name, running):
         if needed and name not in running.loaded and running.loaded.get(needed) == "Live":
             return Verdict(name, UNKNOWN, "not_loaded", "it is not loaded, and not built in, because %s is a module"
                            % needed)
+        if running and running.loaded and name not in running.loaded:
+            return Verdict(name, UNKNOWN, "not_listed", "it is not loaded; %s" % kernel.index_cause)
         return Verdict(name, UNKNOWN, "no_tree", "; ".join(part for part in (setting, kernel.index_cause) if part))
     if kernel.index == "no_tree":
         cause = "tree_gone" if kernel.running else "no_tree"
