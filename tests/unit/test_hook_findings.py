@@ -185,3 +185,10 @@ def test_whether_a_program_runs_a_script_is_not_known_of_a_bundle_without_it(tmp
     if program == "cloud-init":
         unit = hook_nodes.service("cloud-init.service", "ExecStart=/bin/true")
         assert [row["status"] for row in of_bundle(unit)] == ["fail", "pass"]
+
+
+def test_a_table_of_cron_in_a_bundle_counts(tmp_path):
+    manifest = {"etc/cron.d/fw": "* * * * * root /usr/local/sbin/fw\n", "usr/local/sbin/fw": FLUSH}
+    with _bundle.opened(node_tree.unpack(manifest, tmp_path)) as tree:
+        found, = whole_nodes.judged(BundleHost(tree["root"]), [whole_nodes.CHECKS["HOOK001"]], "bundle")
+    assert found["status"] == "fail" and "it is a table of cron" in found["reason"]

@@ -82,12 +82,13 @@ def _is_whole(table, forward):
     accept no pod traffic, whatever is in them."""
     after = list(table.chains)[list(table.chains).index("FORWARD") + 1:]
     return any(table.chains[name].rules for name in after) and all(
-        rule.target in VERDICTS or owner_of(rule.target or "", "filter") in ("kube_proxy", "kubelet", "docker") for rule in forward.rules)
+        rule.target in VERDICTS or owner_of(rule.target or "", "filter") in ("kube_proxy", "kubelet", "docker")
+        for rule in forward.rules)
 
 
 def _dropped(rule_set):
-    """forward_drop of a dump whose policy dropped packets: one without any chain of Kubernetes, as after iptables -F, or
-    one of IPv6 without Services, whose pods people ask about."""
+    """forward_drop of a dump whose policy dropped packets: one without any chain of Kubernetes, as after iptables -F,
+    or one of IPv6 without Services, whose pods people ask about."""
     table = table_of(rule_set, "filter") if rule_set.source != "live" else None
     forward = table.chains.get("FORWARD") if table is not None and chains_of(rule_set, "filter") is not None else None
     return _policy(rule_set, table) if forward is not None and forward.packets else ()

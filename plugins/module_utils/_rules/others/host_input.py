@@ -4,7 +4,8 @@
 """Packets of pods and Services that table filter refuses as packets to the node itself. PRIVATE to the collection.
 
 A pod reaches the API server and kubelet of its own node through INPUT, and so does each packet to a Service in ipvs
-mode, because the virtual addresses are addresses of the node (kernel net/netfilter/ipvs/ip_vs_core.c, NF_INET_LOCAL_IN).
+mode, because the virtual addresses are addresses of the node (kernel net/netfilter/ipvs/ip_vs_core.c,
+NF_INET_LOCAL_IN).
 """
 
 from ..addresses import within
@@ -73,7 +74,7 @@ def _passes(rule, address):
 def _accepts_more(rule):
     """Whether a rule accepts more than replies, loopback, ICMP and single ports."""
     limited, ports = states(rule), port_ranges(rule)
-    if (rule.target != "ACCEPT" or rule.chain in ("KUBE-FORWARD", "FORWARD", "OUTPUT") or plain_value(rule, "-i") == "lo"
-            or limited and "NEW" not in limited or plain_value(rule, "-p") in _ICMP):
+    if (rule.target != "ACCEPT" or rule.chain in ("KUBE-FORWARD", "FORWARD", "OUTPUT")
+            or plain_value(rule, "-i") == "lo" or limited and "NEW" not in limited or plain_value(rule, "-p") in _ICMP):
         return False
     return ports is None or any(last - first >= _MANY_PORTS for first, last in ports)

@@ -24,7 +24,7 @@ def lines(finding):
 
 def test_values_of_the_row_and_of_the_paths():
     module, = findings("KMOD003", {"nf_conntrack": "loadable"})
-    assert lines(module)[:2] == ["state: loadable", "release: 6.1.0-49-amd64"]
+    assert {"state: loadable", "release: 6.1.0-49-amd64"} <= set(lines(module))
     assert "node_host.place: live" in lines(module)
     table, = findings("CTRACK001", node_conntrack={"used_percent": 91.6, "count": 120000, "max": 131072})
     assert {"node_conntrack.used_percent: 91.6", "node_conntrack.count: 120000"} <= set(lines(table))
