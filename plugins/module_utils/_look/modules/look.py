@@ -100,7 +100,7 @@ class Look:
         return row
 
     def _verdict(self, kernel, name):
-        # A bundle without the list of loaded modules says nothing of them, and its tree says what can be loaded.
+        # Without the list of loaded modules the tree of a bundle shows what can be loaded.
         asked = kernel.running and (self.collected["proc_modules"] != UNCOLLECTED or not kernel.collected)
         return modules_state.resolve(kernel, name, self.running if asked else None, self.system)
 

@@ -20,7 +20,8 @@ WORDS = (
     "nsupported", "undefined", "exited, status", "roken", "be processed", "only valid", "location failure",
     "section size", "dumped core", "Oops: ", "nitialized iptables", "nitialized protocol", "ut of memory: Kill",
     "RPF check", "firewall-cmd", "OUT=cni0 ", "OUT=flannel", "OUT=cali", "OUT=cilium", "OUT=weave", "IN=cni0 ",
-    "IN=cali", "IN=cilium", "IN=lxc", "RIP: 0010:", "pc : ", "ore dumped", "panic: ", "Exiting due to", "already bound", "is different",
+    "IN=cali", "IN=cilium", "IN=lxc", "RIP: 0010:", "pc : ", "ore dumped", "panic: ", "Exiting due to",
+    "already bound", "is different",
 )
 
 
