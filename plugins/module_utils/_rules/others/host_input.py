@@ -8,7 +8,9 @@ mode, because the virtual addresses are addresses of the node (kernel net/netfil
 NF_INET_LOCAL_IN).
 """
 
-from ..addresses import within
+import bisect
+
+from ..addresses import number_of, range_of, within
 from ..observation import observe
 from ..rules import is_limit, plain_value, port_ranges, states, uses
 from ..services.services import list_services
@@ -20,8 +22,6 @@ _API_SERVER = "default/kubernetes:"
 _ICMP = ("icmp", "icmpv6", "ipv6-icmp", "1", "58")
 # An accepted range of so many ports is meant for NodePorts, 30000 to 32767 by default.
 _MANY_PORTS = 1000
-# Endpoints that are asked for; all pods of a cluster have addresses of a few networks.
-_MOST_ENDPOINTS = 1000
 
 
 def ask_input(rule_set, setting, services=None):
@@ -29,13 +29,17 @@ def ask_input(rule_set, setting, services=None):
     table = table_of(rule_set, "filter")
     if table is None or "INPUT" not in table.chains:
         return
-    services = list_services(rule_set) if services is None else services
+    pods = None
     for chain, rules in _unlimited(table):
         for index, rule in enumerate(rules):
-            address = _refused_pod(rules[:index], rule, services or ())
-            if address:
+            source = _refused_source(rule)
+            if source is not None and pods is None:
+                pods = _addresses_of_pods(list_services(rule_set) if services is None else services)
+            refused = _first_within(pods, source) if source is not None else None
+            if refused and not any(_passes(earlier, refused) for earlier in rules[:index]):
                 yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1,
-                              "refuses packets of pods, as of %s, to this node and its API server" % address)
+                              "refuses packets of pods, as of %s, to this node and its API server" % refused)
+                break
     policy = table.chains["INPUT"].policy
     if setting.mode == "ipvs" and policy == "DROP" and chains_of(rule_set, "filter") is not None and not any(
             _accepts_more(rule) for chain in table.chains.values() for rule in chain.rules):
@@ -51,17 +55,30 @@ def _unlimited(table):
     return [("INPUT", rules)] + [(name, table.chains[name].rules) for name in dict.fromkeys(names)]
 
 
-def _refused_pod(before, rule, services):
-    """The address of an endpoint whose packets a rule refuses whatever they are, or None."""
-    source = plain_value(rule, "-s")
-    if (rule.target not in REFUSALS or source is None or plain_value(rule, "-i") or "-d" in rule.options
-            or "-p" in rule.options or port_ranges(rule) is not None or is_limit(rule) or uses(rule, "mark")
-            or states(rule) and "NEW" not in states(rule)):
+def _refused_source(rule):
+    """The network whose packets a rule refuses whatever they are, or None."""
+    limited = states(rule)
+    if (rule.target not in REFUSALS or plain_value(rule, "-i") or "-d" in rule.options or "-p" in rule.options
+            or port_ranges(rule) is not None or is_limit(rule) or uses(rule, "mark")
+            or limited and "NEW" not in limited):
         return None
-    addresses = dict.fromkeys(endpoint[0] for service in services if not service.name.startswith(_API_SERVER)
-                              for endpoint in service.endpoints or ())
-    return next((address for address in list(addresses)[:_MOST_ENDPOINTS] if within(address, source)
-                 and not any(_passes(earlier, address) for earlier in before)), None)
+    return plain_value(rule, "-s")
+
+
+def _addresses_of_pods(services):
+    """[(number, address)] of endpoints, sorted; those of the API server are nodes."""
+    found = {endpoint[0] for service in services or () if not service.name.startswith(_API_SERVER)
+             for endpoint in service.endpoints or ()}
+    return sorted((number_of(address), address) for address in found if number_of(address) is not None)
+
+
+def _first_within(pods, network):
+    """The first of these addresses in a network, or None. A list of banned clients may have thousands of networks."""
+    found = range_of(network)
+    if found is None:
+        return None
+    at = bisect.bisect_left(pods, (found[0], ""))
+    return pods[at][1] if at < len(pods) and pods[at][0] <= found[1] else None
 
 
 def _passes(rule, address):
