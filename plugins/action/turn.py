@@ -171,21 +171,21 @@ class ActionModule(LookingAction):
         seconds = max(self._settings["restart_timeout"], waiting.least_seconds)
         until = time.monotonic() + seconds
         while True:
-            answer = self._answer(waiting.module, max(1, until - time.monotonic()))
+            answer = self._answer(waiting.section, max(1, until - time.monotonic()))
             if answer.get("unreachable"):
                 return _LOST
-            section = sections_of(answer)[0].get(waiting.section)
+            section = sections_of(answer)[0].get("node_" + waiting.section)
             if section and waiting.is_ready(section):
                 return None
             if time.monotonic() >= until:
                 return waiting.overdue % seconds
             time.sleep(PAUSE_SECONDS)
 
-    def _answer(self, module, seconds):
-        """What a module that only looks answers within `seconds`, or {}: the next look comes soon."""
+    def _answer(self, section, seconds):
+        """What a look at one section answers within `seconds`, or {}: the next look comes soon."""
         try:
-            return self.call(self._variables, seconds, module_name=module,
-                             module_args={"place": self._place["place"]})
+            return self.call(self._variables, seconds, module_name="kubenode.netfilter.node_facts",
+                             module_args={"place": self._place["place"], "gather_subset": [section]})
         except Unanswered:
             return {}
         except AnsibleConnectionFailure:

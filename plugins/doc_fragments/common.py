@@ -6,6 +6,26 @@
 
 class ModuleDocFragment:
 
+    # Modules that people may rely on.
+    PUBLIC = r"""
+attributes:
+  action_group:
+    support: full
+    description: C(module_defaults) of the group sets options once for all its modules that a play uses.
+    membership: [kubenode.netfilter.all]
+"""
+
+    # Modules that only the collection itself calls.
+    INTERNAL = r"""
+notes:
+  - Internal to the collection. It may change or go in any release, so do not call it in a play of your own.
+attributes:
+  action_group:
+    support: full
+    description: C(module_defaults) of the group sets options once for all its modules that a play uses.
+    membership: [kubenode.netfilter.internal]
+"""
+
     # Modules that only look.
     LOOKS = r"""
 attributes:

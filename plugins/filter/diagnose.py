@@ -20,7 +20,7 @@ description:
 options:
   _input:
     description:
-      - A text, a list of lines with the oldest first, or RV(kubenode.netfilter.log_facts#module:lines).
+      - A text, a list of lines with the oldest first, or RV(kubenode.netfilter.log_info#module:lines).
     type: raw
     required: true
 author:

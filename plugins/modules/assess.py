@@ -21,6 +21,8 @@ description:
   - Nothing is changed, in check mode or out of it.
 author:
   - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.public
 attributes:
   action:
     description: Runs on the controller and calls a module on the node.

@@ -18,6 +18,7 @@ description:
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
+  - kubenode.netfilter.common.internal
   - kubenode.netfilter.common.controller
 options:
   files:

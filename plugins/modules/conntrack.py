@@ -19,7 +19,7 @@ description:
     for the limit. It has no effect where nf_conntrack is built into the kernel; there C(sysctl.d) sets the buckets, and
     C(nf_conntrack.hashsize) on the command line does so from the start.
   - Each value is read again after it was set. Its value after the next boot and after kube-proxy's next start is
-    predicted as in M(kubenode.netfilter.conntrack_facts).
+    predicted as in RV(kubenode.netfilter.node_facts#module:ansible_facts.node_conntrack).
   - Files and values are tested before the first is written, so a read-only C(/etc) or C(/proc/sys) leaves everything as
     it was.
   - Keys that an earlier run wrote stay in the file until O(state=absent).
@@ -33,6 +33,7 @@ description:
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
+  - kubenode.netfilter.common.public
   - kubenode.netfilter.common.changes
   - kubenode.netfilter.common.tree
 attributes:
@@ -126,7 +127,7 @@ options:
     type: str
     default: zz-kubenode-netfilter.conf
 seealso:
-  - module: kubenode.netfilter.conntrack_facts
+  - module: kubenode.netfilter.node_facts
   - plugin: kubenode.netfilter.conntrack_size
     plugin_type: filter
 """

@@ -26,6 +26,8 @@ description:
   - Nothing is changed on an immutable host; its findings report that.
 author:
   - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.public
 options:
   up_to:
     description:

@@ -9,8 +9,8 @@ module: flush_hooks
 short_description: Remove hooks that flush the firewall from a node, reversibly
 version_added: 0.1.0
 description:
-  - Looks for hooks as M(kubenode.netfilter.flush_hooks_facts) does and makes the smallest change that removes the
-    danger of each.
+  - Looks for hooks as the section V(flush_hooks) of M(kubenode.netfilter.node_facts) does and makes the smallest
+    change that removes the danger of each.
   - Of an administrator's script, or of a line in a table of cron and the like, only the one command is removed. Where
     the command cannot simply be removed, C(:) replaces it. A restore of saved rules at boot stays and gets
     C(--noflush). The result must read the same but for that command, and on a live node the script's own shell must
@@ -33,6 +33,7 @@ description:
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
+  - kubenode.netfilter.common.public
   - kubenode.netfilter.common.changes
   - kubenode.netfilter.common.tree
 options:
@@ -88,7 +89,7 @@ notes:
   - The scripts of Azure Linux and Photon no longer run, so their other commands, such as writing sysctls, are not run
     either.
 seealso:
-  - module: kubenode.netfilter.flush_hooks_facts
+  - module: kubenode.netfilter.node_facts
 """
 
 EXAMPLES = r"""
@@ -118,7 +119,8 @@ hooks:
     command: {description: 'The command, secrets masked; null where none exists.', type: str, returned: always,
               sample: systemctl restart iptables}
     kind:
-      description: 'Kind of the file, as in M(kubenode.netfilter.flush_hooks_facts), or V(saved_rules).'
+      description: Kind of the file, V(saved_rules) or as in
+        RV(kubenode.netfilter.node_facts#module:ansible_facts.node_flush_hooks.hooks[].kind).
       type: str
       returned: always
       sample: script

@@ -25,6 +25,7 @@ description:
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
+  - kubenode.netfilter.common.public
   - kubenode.netfilter.common.changes
   - kubenode.netfilter.common.tree
 attributes:
@@ -60,7 +61,7 @@ notes:
   - C(arptables) and C(ebtables) stay as they are where the system has them of one backend only.
 seealso:
   - module: kubenode.netfilter.iptables_leftovers
-  - module: kubenode.netfilter.iptables_backend_facts
+  - module: kubenode.netfilter.node_facts
   - module: kubenode.netfilter.iptables_chain_audit
 """
 

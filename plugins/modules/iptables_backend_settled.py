@@ -15,6 +15,8 @@ description:
   - Fails with the missing conditions where that takes longer than O(timeout) seconds. Nothing is changed.
 author:
   - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.internal
 options:
   backend:
     description:

@@ -11,6 +11,8 @@ version_added: 0.1.0
 description:
   - Reads the whole rule set once, both families and both iptables backends, and kube-proxy's nftables tables, and
     returns missing, damaged, repeated, left over and obstructing rules, each with its chain.
+  - This is a facts module, although its name ends in C(_audit). It returns the section C(iptables_chains) below
+    C(ansible_facts), as M(kubenode.netfilter.node_facts) does, and changes nothing.
   - It leaves no trace. No xtables lock is taken, so it neither waits for a writer nor makes one wait; no module is
     loaded and no table is created. The C(nft) variant of C(iptables-save) is run where nf_tables is in memory, the
     C(legacy) one where legacy tables exist.
@@ -20,6 +22,7 @@ description:
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
+  - kubenode.netfilter.common.public
   - kubenode.netfilter.common.looks
   - kubenode.netfilter.common.tree
 options:
@@ -72,7 +75,6 @@ options:
     default: 20
 seealso:
   - module: kubenode.netfilter.node_facts
-  - module: kubenode.netfilter.iptables_backend_facts
   - module: kubenode.netfilter.xtables_lock_facts
 """
 

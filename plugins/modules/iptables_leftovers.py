@@ -23,6 +23,7 @@ description:
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
+  - kubenode.netfilter.common.internal
   - kubenode.netfilter.common.changes
   - kubenode.netfilter.common.tree
 attributes:
@@ -64,7 +65,7 @@ notes:
   - Rules are listed, and containers looked into, by root only, and in a V(live) place only.
 seealso:
   - module: kubenode.netfilter.iptables_backend
-  - module: kubenode.netfilter.iptables_backend_facts
+  - module: kubenode.netfilter.node_facts
   - module: kubenode.netfilter.iptables_chain_audit
 """
 

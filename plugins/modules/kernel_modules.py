@@ -22,6 +22,7 @@ description:
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
+  - kubenode.netfilter.common.public
   - kubenode.netfilter.common.changes
   - kubenode.netfilter.common.tree
 options:

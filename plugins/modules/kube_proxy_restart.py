@@ -20,6 +20,7 @@ description:
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
+  - kubenode.netfilter.common.internal
   - kubenode.netfilter.common.changes
   - kubenode.netfilter.common.tree
 attributes:
@@ -31,7 +32,7 @@ attributes:
 notes:
   - Only root may restart kube-proxy, and in a V(live) place only.
 seealso:
-  - module: kubenode.netfilter.kube_proxy_facts
+  - module: kubenode.netfilter.node_facts
   - module: kubenode.netfilter.kubelet_restart
 """
 

@@ -13,9 +13,11 @@ description:
   - A restart of kubelet makes it create its iptables chains again. Pods keep running.
 author:
   - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.internal
 options:
   unit:
-    description: The unit, as RV(kubenode.netfilter.kubelet_facts#module:ansible_facts.node_kubelet.unit) names it.
+    description: The unit, as RV(kubenode.netfilter.node_facts#module:ansible_facts.node_kubelet.unit) names it.
     type: str
     required: true
 attributes:
@@ -38,7 +40,7 @@ attributes:
     support: none
     details: A restart is a change each time.
 seealso:
-  - module: kubenode.netfilter.kubelet_facts
+  - module: kubenode.netfilter.node_facts
 """
 
 EXAMPLES = r"""

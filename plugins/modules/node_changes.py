@@ -19,6 +19,7 @@ description:
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
+  - kubenode.netfilter.common.internal
   - kubenode.netfilter.common.changes
 attributes:
   diff_mode:

@@ -15,6 +15,8 @@ description:
     variable of this collection, the host is refused.
 author:
   - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.internal
 options:
   node:
     description: Name of the node in the cluster.

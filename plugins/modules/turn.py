@@ -18,6 +18,8 @@ description:
   - Works with the variables of the role that makes the change, and with those of C(node_assess).
 author:
   - kubenode.netfilter contributors (@kubenode)
+extends_documentation_fragment:
+  - kubenode.netfilter.common.internal
 options:
   change:
     description:
@@ -104,7 +106,7 @@ backend:
   type: str
   sample: nft
 before:
-  description: The section RV(kubenode.netfilter.iptables_backend_facts#module:ansible_facts.node_iptables_backend) from
+  description: The section RV(kubenode.netfilter.node_facts#module:ansible_facts.node_iptables_backend) from
     before the reboot, for M(kubenode.netfilter.iptables_backend_settled).
   returned: where O(change=migrate) begins
   type: dict

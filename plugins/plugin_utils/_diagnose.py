@@ -18,11 +18,11 @@ from ._render.text import escaped
 _NEAR = 3
 _MOST_SOURCE = 400
 _MOST_PODS = 5
-_ROW = "needs a text, a list of lines, or the lines of log_facts (dictionaries with source and text)"
+_ROW = "needs a text, a list of lines, or the lines of log_info (dictionaries with source and text)"
 
 
 def diagnose(logs, own_ports=None):
-    """Findings for a text, a list of lines (oldest first), or rows of log_facts (newest first). `own_ports` are the
+    """Findings for a text, a list of lines (oldest first), or rows of log_info (newest first). `own_ports` are the
     ports of kube-proxy on that node, None if they are not known. Raises BadInput."""
     return [{key: value for key, value in row.items() if key not in ("last_of", "undated", "repeats", "lasts")}
             for row in found_in(logs, own_ports)]

@@ -16,8 +16,8 @@ from resolve import payload
 
 sys.path.insert(0, str(TOP / ".build"))
 
-FACTS = "log_facts"
-FACTS_MODULE = "kubenode.netfilter.log_facts"
+FACTS = "log_info"
+FACTS_MODULE = "kubenode.netfilter.log_info"
 GREP = "grep -E"
 SIZE = {False: 100 << 20, True: 4 << 20}
 ROUNDS = {False: 7, True: 1}

@@ -4,7 +4,7 @@
 """Runs the collectors of the collection on the node of this process and prints the sections as one line of JSON.
 
     look.py SECTION...             these sections, in one look
-    look.py --window SECONDS       the sections that need two readings, as their own modules return them
+    look.py --window SECONDS       the sections that need two readings
 
 Each look is a separate process, like a module of Ansible, so a look cannot use cached data of an earlier one. It needs
 only the standard library, because a node has no other packages.
@@ -19,8 +19,6 @@ sys.path[:0] = [str(HERE.parents[1] / ".build")]
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look import node as look_at_node
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look import tree
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_facts import (
-    collect_kube_proxy_facts)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import collect_xtables_lock
 
 
@@ -28,8 +26,8 @@ def sections(arguments, root="/", place="live", **options):
     host, node = tree.open_tree(root, place)
     if arguments[0] == "--window":
         seconds = int(arguments[1])
-        return {"node_kube_proxy": collect_kube_proxy_facts(host, node, seconds),
-                "node_xtables_lock": collect_xtables_lock(host, node, window_seconds=seconds)}
+        return dict(look_at_node.collect_from(host, node, ["kube_proxy"], window_seconds=seconds),
+                    node_xtables_lock=collect_xtables_lock(host, node, window_seconds=seconds))
     return look_at_node.collect_from(host, node, arguments, **options)
 
 

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """All sections of one node in one look. PRIVATE to the collection."""
 
+from .. import _errors
 from .backends.iptables_backend import collect_iptables_backend
 from .host.host import collect_host
 from .ipvs.ipvs import collect_ipvs
@@ -25,7 +26,27 @@ def _collect_conntrack(look):
     from .conntrack.conntrack import collect_conntrack
     modules = look.section("kernel_modules") if "kernel_modules" in look.requested else None
     return collect_conntrack(look.host, look.node, look.section("kube_proxy"),
-                             lambda: look.section("kubelet")["version"], modules)
+                             lambda: look.section("kubelet")["version"], modules,
+                             {name: look.options[name] for name in ("window_seconds", "top", "kernel_log")})
+
+
+def _collect_kube_proxy(look):
+    """Where only other sections need it, there is neither a second reading nor the comparison with the rules."""
+    if "kube_proxy" not in look.requested:
+        return collect_kube_proxy(look.host, look.node)
+    paths = {source: look.options[source + "_src"] for source in ("metrics", "healthz")
+             if look.options[source + "_src"]}
+    if paths:
+        from .kube.kube_proxy_files import fill_from_files
+        # The node of the files is not the host that reads them.
+        section = dict(collect_kube_proxy(look.host, dict(look.node, place="image")), running=None)
+        fill_from_files(look.host, section, paths)
+        return section
+    section = collect_kube_proxy(look.host, look.node, look.options["window_seconds"])
+    if section["pid"]:
+        from .kube.kube_proxy_rules import compare_with_kernel
+        compare_with_kernel(look.host, look.node, section)
+    return section
 
 
 def _collect_logs(look):
@@ -45,25 +66,29 @@ COLLECTORS = {
     "conntrack": _collect_conntrack,
     "ipvs": lambda look: collect_ipvs(look.host, look.node, look.section("kube_proxy")),
     "kubelet": lambda look: collect_kubelet(look.host, look.node),
-    "kube_proxy": lambda look: collect_kube_proxy(look.host, look.node),
+    "kube_proxy": _collect_kube_proxy,
     "cni": lambda look: collect_cni(look.host, look.node),
     "logs": _collect_logs,
 }
 SECTIONS = tuple(sorted(COLLECTORS))
 # Logs are no state: a single call reads them on request, and the policy of a node (read_logs) asks for them.
 UNASKED = tuple(section for section in SECTIONS if section != "logs")
+# Options of the sections conntrack and kube_proxy, which a look has only on request.
+NOT_REQUESTED = {"window_seconds": 0, "top": False, "kernel_log": False, "metrics_src": None, "healthz_src": None}
+WINDOW_SECONDS_MAX = 300
 
 
 class _Look:
     """One look at a node. A section that other sections need is collected once, even if it was not requested itself."""
 
-    def __init__(self, host, node, sections, modules, kernel, hook_directories):
+    def __init__(self, host, node, sections, modules, kernel, hook_directories, options):
         self.host = host
         self.node = node
         self.requested = sections
         self.modules = modules
         self.kernel = kernel
         self.hook_directories = hook_directories
+        self.options = options
         self._done = {}
 
     def section(self, name):
@@ -72,16 +97,30 @@ class _Look:
         return self._done[name]
 
 
-def collect_from(host, node, sections, modules=None, kernel=None, hook_directories=None):
-    """`{"node_<section>": evidence}` for the sections asked for; `node` is what open_tree() returned. Raises
-    BadInput."""
+def collect_from(host, node, sections, modules=None, kernel=None, hook_directories=None, **options):
+    """`{"node_<section>": evidence}` for the sections asked for; `node` is what open_tree() returned, `options`
+    overrides NOT_REQUESTED. Raises BadInput."""
+    options = dict(NOT_REQUESTED, **options)
+    _refuse_wrong(options, sections)
     if "conntrack" in sections and node["place"] == "live":
         # The counters may grow in the time that the other sections take.
         from .conntrack.now import first_counters
         first_counters(host)
-    look = _Look(host, node, sections, modules, kernel, hook_directories)
-    if "kube_proxy" in sections and look.section("kube_proxy")["pid"]:
+    look = _Look(host, node, sections, modules, kernel, hook_directories, options)
+    if "kube_proxy" in sections:
         # Its metrics are read before the rules of the other sections, so that a write in between is noticed.
-        from .kube.kube_proxy_rules import compare_with_kernel
-        compare_with_kernel(host, node, look.section("kube_proxy"))
+        look.section("kube_proxy")
     return {"node_" + section: look.section(section) for section in sections}
+
+
+def _refuse_wrong(options, sections):
+    if not 0 <= options["window_seconds"] <= WINDOW_SECONDS_MAX:
+        raise _errors.BadInput("window_seconds is %d; give 0 (no window) to %d"
+                               % (options["window_seconds"], WINDOW_SECONDS_MAX))
+    if not options["metrics_src"] and not options["healthz_src"]:
+        return
+    if options["window_seconds"]:
+        raise _errors.BadInput("window_seconds reads the node twice, but files do not change; leave out one of them")
+    if list(sections) != ["kube_proxy"]:
+        raise _errors.BadInput("metrics_src and healthz_src are files of one kube-proxy, and the other sections are of "
+                               "this node; give gather_subset [kube_proxy]")

@@ -31,7 +31,6 @@ class Turn(NamedTuple):
 class Restart(NamedTuple):
     """How to wait until a restarted program has written its rules."""
 
-    module: str
     section: str
     is_ready: Callable[[dict], bool]
     least_seconds: int
@@ -55,11 +54,11 @@ def _has_synced(kube_proxy):
 RESTARTS = {
     # Without a journal a kubelet is judged when it has run for a minute.
     RESTART_KUBELET: Restart(
-        "kubenode.netfilter.kubelet_facts", "node_kubelet", _has_chains, 75,
+        "kubelet", _has_chains, 75,
         "kubelet has not set up its chains within %d seconds after its restart"),
     # A kube-proxy whose metrics cannot be read counts as started after two minutes.
     RESTART_KUBE_PROXY: Restart(
-        "kubenode.netfilter.kube_proxy_facts", "node_kube_proxy", _has_synced, 150,
+        "kube_proxy", _has_synced, 150,
         "kube-proxy has not written its rules within %d seconds after its restart"),
 }
 TURNS = {

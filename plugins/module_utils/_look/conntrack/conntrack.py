@@ -10,7 +10,6 @@ from ..._conntrack import kube_proxy as proxy
 from ..._conntrack.predict import number
 from ..._conntrack.keys import KEYS, MODULES, TIMEOUTS
 from ..._conntrack.need import need_of
-from ..._errors import BadInput
 from ..._host.host import ABSENT, OK
 from ..._names import UNCOLLECTED
 from ..._parse.kernel.kernel_cmdline import parse_kernel_cmdline
@@ -22,7 +21,6 @@ from ..modules.modprobe_conf import ModprobeConf
 from .keys import Keys, Setting
 from .now import entry_bytes, first_counters, growth, lost, memory_of, percent, read_counters, read_key, read_table
 
-WINDOW_SECONDS_MAX = 300
 UNREAD_LIMIT = 20
 HASHSIZE = "/sys/module/nf_conntrack/parameters/hashsize"
 _NETLINK = "nf_conntrack_netlink"
@@ -38,12 +36,9 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, opt
     """The evidence dict.
 
     `kube_proxy` is the section node_kube_proxy; `kubelet_version()` is called where the version of kube-proxy is not
-    known; `modules` is the section node_kernel_modules or None; `options` overrides NOT_REQUESTED. Raises BadInput.
+    known; `modules` is the section node_kernel_modules or None; `options` overrides NOT_REQUESTED.
     """
     options = dict(NOT_REQUESTED, **(options or {}))
-    if not 0 <= options["window_seconds"] <= WINDOW_SECONDS_MAX:
-        raise BadInput("window_seconds is %d; give 0 (no window) to %d"
-                       % (options["window_seconds"], WINDOW_SECONDS_MAX))
     live = node["place"] in WITH_KERNEL
     if node["place"] == LIVE:
         first_counters(host)

@@ -74,7 +74,7 @@ def evil_answers(folder, changed=()):
     kubelet = dict(poison, ansible_facts=dict(poison["ansible_facts"], node_kubelet=healthy([])["node_kubelet"]))
     together = {"changed": True, "results": [{"module": name, "changed": True, "failed": False,
                                               "result": json.dumps(looked)} for name in changed]}
-    return {"*": looked, "kubelet_facts": kubelet, "node_changes": dict(looked, **together)}
+    return {"*": looked, "kubelet": kubelet, "node_changes": dict(looked, **together)}
 
 
 def run(folder, play, node, *arguments, good=None, **variables):
@@ -118,7 +118,7 @@ SAFE = ("kernel_modules", "conntrack")
 
 @pytest.mark.parametrize("arguments, fix, changed, asked", [
     (["--check"], "safe", SAFE, CALLED),
-    ([], "disruptive", SAFE + ("flush_hooks", "iptables_backend"), CALLED | {"systemd_service", "kubelet_facts"}),
+    ([], "disruptive", SAFE + ("flush_hooks", "iptables_backend"), CALLED | {"systemd_service", "kubelet"}),
 ], ids=["check mode", "disruptive"])
 def test_no_answer_sets_anything(tmp_path, arguments, fix, changed, asked):
     node = HostileNode(tmp_path / "node", evil_answers(tmp_path, changed))

@@ -131,8 +131,7 @@ def test_a_kubelet_that_no_unit_runs_is_left_with_the_manual_step(run):
 def test_a_restart_is_verified_once_the_program_has_had_its_time(run, change, before):
     node = Node(before, ValueError("half an answer"), {}, {})
     result = run(node, change, "verify", arguments={"result": {"changed": True}})
-    facts_module = "kubelet_facts" if change == KUBELET else "kube_proxy_facts"
-    assert not result.get("failed") and node.names() == [facts_module] * 3 + ["node_facts"]
+    assert not result.get("failed") and node.names() == ["node_facts"] * 4
 
 
 @pytest.mark.parametrize("change, answers, words", [

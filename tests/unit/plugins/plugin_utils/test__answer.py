@@ -48,13 +48,13 @@ def test_only_documented_keys_pass(module):
 def test_facts_of_a_section_that_fits():
     facts = healthy([])
     result = _answer.documented_part({"changed": False, "ansible_facts": dict(facts, preflight_fix="disruptive")},
-                                     "kubelet_facts")
-    assert result == {"changed": False, "ansible_facts": {"node_kubelet": facts["node_kubelet"]}}
+                                     "xtables_lock_facts")
+    assert result == {"changed": False, "ansible_facts": {"node_xtables_lock": facts["node_xtables_lock"]}}
 
 
 @cases
 def test_an_answer_that_does_not_fit_fails(answer, words):
-    result = _answer.documented_part(answer, "kubelet_facts")
+    result = _answer.documented_part(answer, "node_facts")
     assert result["failed"] and words in result["msg"]
 
 

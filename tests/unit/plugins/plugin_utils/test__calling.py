@@ -48,7 +48,7 @@ def test_a_limit_of_time_is_in_force_in_each_call_and_not_after_it():
 
 
 @pytest.mark.parametrize("name, arguments, seconds", [
-    ("conntrack", {"window_seconds": "x"}, 600), ("conntrack_facts", {"window_seconds": "300"}, 900),
+    ("conntrack", {"window_seconds": "x"}, 600), ("node_facts", {"window_seconds": "300"}, 1200),
     ("xtables_lock_facts", {"window_seconds": 10 ** 9}, 600), ("iptables_backend", None, 900),
     ("node_changes", {}, 600),
     ("node_changes", {"changes": [{"module": "conntrack"}, {"module": "iptables_backend", "options": {}}, 7]}, 900),

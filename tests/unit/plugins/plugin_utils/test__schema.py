@@ -35,7 +35,7 @@ def test_sections():
 
 
 def test_a_section_is_the_same_by_its_own_module():
-    own = _schema.documented("conntrack_facts")["ansible_facts"].contains["node_conntrack"]
-    assert own.contains == _schema.sections()["node_conntrack"].contains
+    own = _schema.documented("xtables_lock_facts")["ansible_facts"].contains["node_xtables_lock"]
+    assert own.contains == _schema.sections()["node_xtables_lock"].contains
     row = _schema.sections()["node_conntrack"].contains["sysctls"].element.contains
     assert (row["key"].type, row["now"].type, row["late"].type) == ("str", "raw", "bool")

@@ -12,8 +12,7 @@ from kube_proxy_captures import replay
 from node_manifests import DEBIAN, process
 from node_tree import link
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube import kube_proxy_process
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_facts import (
-    collect_kube_proxy_facts)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.node import collect_from
 
 SMALL = "iptables-mode/kube-proxy-1.36.3/nft/small"
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
@@ -62,7 +61,7 @@ def look(tmp_path, state=None, rules="", routes=("", "", ""), server=None, age=9
             "proc/500/fd/3": link("socket:[11]"), "proc/500/status": "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n",
             "proc/500/cgroup": "0::/kubepods.slice/kube-proxy.scope\n", "etc/hosts": "10.77.0.1 api.example.org\n",
             "proc/500/net/tcp": HEAD + (LINE % state if state else "")})
-        return collect_kube_proxy_facts(host, LIVE)
+        return collect_from(host, LIVE, ["kube_proxy"])["node_kube_proxy"]
 
 
 def test_a_connection_is_read_once(tmp_path):

@@ -10,15 +10,17 @@ import loopback
 from fake_tools import LIVE, LOADED, tools, unpacked
 from kube_proxy_captures import replay
 from node_manifests import DEBIAN, process
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_facts import (
-    collect_kube_proxy_facts)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.node import collect_from
 
 FLUSH = ("failures/flush-nat/kube-proxy-1.36.3-iptables-nft", "2-flushed")
 BEFORE = (FLUSH[0], "1-before")
 
 
-def look(tmp_path, answers, rules, collect=collect_kube_proxy_facts):
+def kube_proxy_of(host, **options):
+    return collect_from(host, LIVE, ["kube_proxy"], **options)["node_kube_proxy"]
+
+
+def look(tmp_path, answers, rules):
     files = {"usr/sbin/" + name: data.decode("utf-8")
              for name, data in kube_captures.packed()[rules[0]][rules[1]].items()}
     print_them = tools('cat "${0%/*}/${name%%-*}-save-c.txt"')
@@ -27,7 +29,7 @@ def look(tmp_path, answers, rules, collect=collect_kube_proxy_facts):
         proxy = process(500, "kube-proxy",
                         ("kube-proxy", "--metrics-bind-address=" + place, "--healthz-bind-address=" + place))
         host = unpacked(tmp_path, DEBIAN, LOADED, print_them, files, proxy)
-        return collect(host, LIVE), server.asked
+        return kube_proxy_of(host), server.asked
 
 
 def states(section):
@@ -113,28 +115,23 @@ def test_numbers_of_ipvs_mode_are_not_compared(tmp_path):
     assert (section["rules"], section["rules_because"]) == ([], "kube-proxy 1.36.3 counts no rules in ipvs mode")
 
 
-def test_node_facts_compares_as_well(tmp_path):
-    found = look(tmp_path, replay(*FLUSH), FLUSH, lambda host, node: collect_from(host, node, ["kube_proxy"]))[0]
-    assert states(found["node_kube_proxy"])["ipv4/nat"] == "fewer"
-
-
 def test_files_of_a_bundle(tmp_path):
     answers = replay("restore-hangs/kube-proxy-1.36.3-iptables-nft", "2-70s-hanging")
     paths = {}
     for source in ("metrics", "healthz"):
-        paths[source] = str(tmp_path / source)
+        paths[source + "_src"] = str(tmp_path / source)
         (tmp_path / source).write_bytes(answers["/" + source][0])
     host = unpacked(tmp_path / "tree", DEBIAN)
     host.root = "/"
-    section = collect_kube_proxy_facts(host, LIVE, 0, paths)
+    section = kube_proxy_of(host, **paths)
     assert (section["running"], section["version"], section["pid"]) == (None, "1.36.3", None)
     assert [(row["family"], row["waiting"]) for row in section["sync"]] == [("ipv4", True), ("ipv6", False)]
     assert 60 < section["sync"][0]["waiting_seconds"] < 80
     assert section["health"]["healthz_code"] == 503 and section["health"]["unhealthy_families"] == ["ipv4"]
     # Without the time of the node waiting_seconds is not known.
-    section = collect_kube_proxy_facts(host, LIVE, 0, {"metrics": paths["metrics"]})
+    section = kube_proxy_of(host, metrics_src=paths["metrics_src"])
     assert (section["sync"][0]["waiting"], section["sync"][0]["waiting_seconds"]) == (True, None)
     # A body alone, as kubectl get --raw saves it.
     body = (tmp_path / "healthz").read_bytes().partition(b"\r\n\r\n")[2]
     (tmp_path / "healthz").write_bytes(body)
-    assert collect_kube_proxy_facts(host, LIVE, 0, paths)["health"]["healthz_code"] == 503
+    assert kube_proxy_of(host, **paths)["health"]["healthz_code"] == 503

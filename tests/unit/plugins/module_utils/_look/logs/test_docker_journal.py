@@ -55,7 +55,7 @@ def journal(root, status="ok"):
 def test_lines_of_agents_are_found_with_the_name_of_their_container(tmp_path):
     host = journal(tmp_path)
     found = log_lines.collect_lines(host)
-    # A user may name a container like an agent, which log_facts reads below /var/log/pods as well.
+    # A user may name a container like an agent, which log_info reads below /var/log/pods as well.
     assert [(row["source"], row["text"] + "\n") for row in found["lines"]] == [
         ("journal:calico-node", FELIX), ("journal:kube-proxy", LINE % (2, 2, "it failed")),
         ("journal:kube-proxy", RESTORE), ("journal:kube-proxy", LINE % (0, 0, "first failed"))]

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Action of log_facts: the node returns lines, the controller finds their causes."""
+"""Action of log_info: the node returns lines, the controller finds their causes."""
 
 from ..plugin_utils import _answer, _diagnose
 from ..plugin_utils._calling import CallingAction

@@ -2,10 +2,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Module kubenode.netfilter.log_facts."""
+"""Module kubenode.netfilter.log_info."""
 
 DOCUMENTATION = r"""
-module: log_facts
+module: log_info
 short_description: Find the causes of errors in the logs of a Kubernetes node or of a support bundle
 version_added: 0.1.0
 description:
@@ -23,6 +23,7 @@ description:
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
+  - kubenode.netfilter.common.public
   - kubenode.netfilter.common.tree
 attributes:
   check_mode:
@@ -49,7 +50,7 @@ seealso:
 
 EXAMPLES = r"""
 - name: Find causes in the logs of a node
-  kubenode.netfilter.log_facts:
+  kubenode.netfilter.log_info:
   become: true
   register: logs
 
@@ -59,7 +60,7 @@ EXAMPLES = r"""
   loop: "{{ logs.findings }}"
 
 - name: Find causes in a log of a support bundle
-  kubenode.netfilter.log_facts:
+  kubenode.netfilter.log_info:
     src: [/srv/bundle/kube-proxy.log]
   delegate_to: localhost
 """

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The action log_facts, run as a user runs it for a file of a support bundle."""
+"""The action log_info, run as a user runs it for a file of a support bundle."""
 
 import json
 import os
@@ -14,9 +14,9 @@ LOCK_HELD = TOP / "tests" / "fixtures" / "logs" / "lock-held-1.36.txt"
 
 
 def adhoc(folder, arguments):
-    """(exit code, result) of `ansible localhost -m kubenode.netfilter.log_facts`."""
+    """(exit code, result) of `ansible localhost -m kubenode.netfilter.log_info`."""
     done = subprocess.run(
-        [sys.executable, "-m", "ansible", "adhoc", "localhost", "-m", "kubenode.netfilter.log_facts", "-a",
+        [sys.executable, "-m", "ansible", "adhoc", "localhost", "-m", "kubenode.netfilter.log_info", "-a",
          json.dumps(arguments), "-t", str(folder / "answers"), "-e",
          "ansible_python_interpreter=" + sys.executable],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
