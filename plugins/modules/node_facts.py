@@ -10,6 +10,7 @@ short_description: Collect evidence about a Kubernetes node's netfilter in one c
 version_added: 0.1.0
 description:
   - Returns each requested section as C(ansible_facts.node_<section>), from one look at the node.
+  - O(gather_subset) can be a single section; the options for sections name theirs, and the examples show each.
   - The sections C(kernel_modules), C(iptables_chains) and C(xtables_lock) also have modules of their own, with further
     options.
   - Nothing is changed, loaded or locked, and no program of a container is run.
@@ -533,8 +534,8 @@ ansible_facts:
           logrotate, hooks of apt and dnf, the firewall services of distributions with their settings, saved rule sets,
           and O(hook_directories).
         - Comments, printed texts, here-documents that are only written, functions that are never called and flushes of
-          a program's own chains are no hooks. Scripts in languages other than shells and nft are not read; the ones with
-          a word of the firewall are named.
+          a program's own chains are no hooks. Scripts in languages other than shells and nft are not read; the ones
+          with a word of the firewall are named.
         - Files are read, and C(systemctl show) is run once on a live node. No script is run.
       returned: when C(flush_hooks) is asked for
       type: dict
