@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Action of kubenode.netfilter.fix: mend what the findings of this run allow, and look again."""
+"""Action of kubenode.netfilter.fix: look, mend what the findings of this run allow, and look again."""
 
 import dataclasses
 
@@ -10,14 +10,14 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _answer, _kept, _play, _policy, _run, _select, _selection
 from ..plugin_utils._calling import Unanswered
-from ..plugin_utils._fix import calls, iptables_backend, outcomes, results, turns
+from ..plugin_utils._fix import calls, iptables_backend, migration, outcomes, restarts, results
 from ..plugin_utils._fix.results import Done
-from ..plugin_utils._fix.subjects import NAMES, SUBJECTS
-from ..plugin_utils._looking import LookingAction, options_of_look, sections_of
+from ..plugin_utils._fix.subjects import DISRUPTIVE, NAMES, RESTARTS, SUBJECTS
+from ..plugin_utils._looking import LookingAction, is_shown_later, options_of_look, sections_of
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
 
-_BACKEND, _HOOKS, _KUBE_PROXY = "iptables_backend", "flush_hooks", "kube_proxy"
+_BACKEND = "iptables_backend"
 
 
 class ActionModule(LookingAction):
@@ -25,67 +25,83 @@ class ActionModule(LookingAction):
 
     _supports_async = False
     OPTIONS = {
-        "subjects": {"type": "list", "elements": "str", "choices": list(NAMES)},
+        "subjects": {"type": "list", "elements": "str", "choices": [
+            *NAMES, *(subject.name for subject in RESTARTS)]},
         "up_to": {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]},
         "state": {"type": "str", "choices": ["present", "absent"]},
         "failure": {"type": "str", "choices": ["fail", "warn"]},
+        "timeout": {"type": "int"},
     }
 
     def work(self, arguments, task_vars):
-        if arguments.get("subjects") == []:
-            raise BadInput("subjects is empty; name at least one, or leave it out for all")
         self._variables, self._up_to = task_vars, arguments.get("up_to")
+        self._refuse_many(arguments)
         self._facts, self._exported = dict(_kept.unpacked(task_vars.get("ansible_facts") or {})), {}
-        if self._up_to == "none":
-            return self._skipped("up_to: none")
-        undoes = arguments.get("state") == "absent"
-        failure = arguments.get("failure") or ("warn" if task_vars.get("__node_gate_follows") else "fail")
-        if self._up_to and not undoes and self._is_in_order(arguments.get("subjects") or NAMES):
-            return self._skipped("nothing to fix")
+        undoes, failure = arguments.get("state") == "absent", arguments.get("failure") or "fail"
+        chosen = self._chosen(arguments.get("subjects") or NAMES)
+        if self._up_to and not undoes and self._is_in_order(chosen):
+            return results.skipped("nothing to fix")
         self.read_policy(task_vars)
         self._place = self.place(task_vars)
-        chosen = self._chosen(arguments.get("subjects") or NAMES)
-        settings = {subject.name: self._settings(subject) for subject in chosen}
+        settings = {subject.name: self._settings(subject, arguments) for subject in chosen}
         if undoes:
             return self._undone(chosen, settings)
         self._look_first(chosen)
         summary = _run.summary_of(self._facts)
         if not summary or not summary["reached"]:
-            return (self._result([], [], failure)
-                    if self._exported else self._skipped("the node was not assessed"))
-        if self._up_to and not self._fixable(None):
-            return self._skipped("nothing to fix") if not self._exported else self._result([], [], failure)
-        alone, batch = _play.runs_once(self._task), _play.hosts_of(task_vars)[1]
-        if alone and len(batch) > 1:
-            raise BadInput("run_once would fix one of %d hosts; leave it out where a host has something to fix"
-                           % len(batch))
+            return (self._result([], None, failure)
+                    if self._exported else results.skipped("the node was not assessed"))
+        if self._up_to and not self._has_work(chosen, settings):
+            return results.skipped("nothing to fix") if not self._exported else self._result([], None, failure)
         if summary["immutable"]:
             return self._left(chosen)
         done = self._rounds(chosen, settings)
-        return self._result(done, self._turns(chosen, settings, done), failure)
+        return self._result(done, self._migration(chosen, settings, done), failure)
 
-    def _skipped(self, reason):
-        return dict(results.skipped(reason), for_all=_play.runs_once(self._task))
+    def _refuse_many(self, arguments):
+        """Refuses to fix one host in the name of others, and what disrupts on more than one host and subject."""
+        subjects, batch = arguments.get("subjects"), _play.hosts_of(self._variables)[1]
+        if subjects == []:
+            raise BadInput("subjects is empty; name at least one, or leave it out for all")
+        if _play.runs_once(self._task) and len(batch) > 1:
+            raise BadInput("run_once would fix one of %d hosts; leave it out" % len(batch))
+        if self._up_to != "disruptive":
+            named = sorted(set(subjects or ()).difference(NAMES))
+            if named:
+                raise BadInput("%s is restarted with up_to: disruptive only, as the playbook repair does" % named[0])
+            return
+        if arguments.get("state") == "absent" or len(subjects or ()) != 1 or subjects[0] not in DISRUPTIVE:
+            raise BadInput("up_to: disruptive needs exactly one of the subjects %s" % ", ".join(DISRUPTIVE))
+        if len(batch) > 1:
+            raise BadInput("up_to: disruptive changes one node after the other; set serial: 1 in the play, or run the "
+                           "playbook kubenode.netfilter.repair")
 
-    def _is_in_order(self, names):
-        """Whether this run has judged all that `names` mend, which checked the variables too, and found nothing to
+    def _is_in_order(self, chosen):
+        """Whether this run has judged all that `chosen` mend, which checked the variables too, and found nothing to
         fix: most hosts of a fleet, on most days."""
         summary = _run.summary_of(self._facts)
-        judged = {section for subject in self._chosen(names) for section in subject.judged}
-        return bool(summary and summary["reached"] and not self._fixable(None)
-                    and all(_select.assessed(self._facts, section) for section in judged))
+        judged = {section for subject in chosen for section in subject.judged}
+        return bool(summary and (self._up_to == "none" or summary["reached"] and not self._fixable(None)
+                                 and all(_select.assessed(self._facts, section) for section in judged)))
 
     def _chosen(self, names):
-        """The subjects of these names; of a run with --tags of some roles, those of these roles."""
+        """The subjects of these names; of a run with --tags of some roles, those of these roles, and of a run with
+        --tags of report and gate alone, none."""
+        chosen = [subject for subject in (*SUBJECTS, *RESTARTS) if subject.name in names]
         tags = set(plain(self._variables.get("ansible_run_tags") or ["all"]))
-        named = [subject for subject in SUBJECTS if subject.role in tags]
+        if self._up_to == "none":
+            return []
         # Without up_to a role runs in a user's play, whose tags select tasks and not subjects.
-        within = named if self._up_to and named and not tags & {"all", "fix", "tagged"} else SUBJECTS
-        return [subject for subject in within if subject.name in names]
+        if not self._up_to or self._up_to == "disruptive" or tags & {"all", "fix", "tagged"}:
+            return chosen
+        named = [subject for subject in chosen if subject.role in tags]
+        return named if named or tags <= _policy.PLAYBOOK_TAGS else chosen
 
-    def _settings(self, subject):
+    def _settings(self, subject, arguments):
         """The variables of a subject's role. Without up_to, harden_iptables_backend_target is also the backend to judge
         by."""
+        if subject in RESTARTS:
+            return {} if arguments.get("timeout") is None else {"timeout": arguments["timeout"]}
         settings = _policy.role_settings(subject.role, self._variables, self._templated)
         if subject.name == _BACKEND:
             if settings["target"] == "auto":
@@ -95,22 +111,41 @@ class ActionModule(LookingAction):
                                                                              iptables_backend=settings["target"]))
         return dict(settings, hook_directories=self._policy.values["hook_directories"])
 
+    def _has_work(self, chosen, settings):
+        if self._up_to == "disruptive":
+            return any(subject.work(self._facts, settings[subject.name], self._up_to).options for subject in chosen)
+        return bool(chosen and self._fixable(None))
+
     def _fixable(self, role):
         place = _run.summary_of(self._facts)["place"]
         return _select.fixable(_run.findings_of(self._facts) or [], self._up_to or "disruptive", role, place)
 
     def _look_first(self, chosen):
-        """Judges the sections that this run has not judged, of the sections in node_assess_sections."""
+        """Assesses a host that this run has not assessed; of one that it has, judges the sections of `chosen` that it
+        has not judged, within the sections in node_assess_sections."""
         within, summary = self._place["sections"], _run.summary_of(self._facts)
-        if summary and not summary["reached"]:
+        if not summary:
+            self._assess()
+            return
+        if not summary["reached"]:
             return
         sections = {section for subject in chosen for section in subject.judged
                     if not _select.assessed(self._facts, section)}
         # What node_assess_checks and node_assess_skip leave out as a whole has nothing to be judged.
-        sections = sorted(section for section in sections if (not within or section in within) and (
-            not summary or self._checks([section])))
+        sections = sorted(section for section in sections if (not within or section in within)
+                          and self._checks([section]))
         if sections:
             self._look_at(sections)
+
+    def _assess(self):
+        if self._place["bundle"] is not None:
+            raise BadInput("node_assess_bundle is set, but a bundle cannot be fixed; judge it with the playbook "
+                           "kubenode.netfilter.bundle")
+        if self._variables.get("__node_policy_playbook"):
+            self.refuse_wrong_baseline(self._variables)
+        # An empty root is the node itself and an empty kernel the running one.
+        arguments = {name: value for name, value in self._place.items() if value or name not in ("root", "kernel")}
+        self._export(self.assessed(arguments, self._variables)[0])
 
     def _checks(self, sections):
         return _selection.chosen_checks(sections, self._place["checks"], self._place["skip"], self._policy.checks)
@@ -165,8 +200,9 @@ class ActionModule(LookingAction):
         return sorted(section for section in set(sections) if _select.assessed(self._facts, section))
 
     def _judged_result(self, subject, settings, findings, result):
-        if subject.name == _BACKEND and turns.of_backend(self._facts, settings, result):
-            return Done(subject, result, [], [])  # Its turn decides the outcome of the findings.
+        if (subject.name == _BACKEND and self._up_to == "disruptive"
+                and migration.due(self._facts, settings["target"], result)):
+            return Done(subject, result, [], [])  # The migration decides the outcome of the findings.
         return Done(subject, result, findings, subject.refusals(result, findings))
 
     def _called(self, state, work, stale=()):
@@ -174,10 +210,10 @@ class ActionModule(LookingAction):
         `stale` afterwards or None). All is one call: the connection and the start of Python cost more than most
         changes."""
         tree = {"root": self._place["root"]} if self._place["root"] else {}
-        given = [(subject.name, dict(options, state=state, place=self._place["place"], **tree))
-                 for subject, options in work]
+        given = [(subject.module, dict(options, place=self._place["place"], **(
+            {} if subject in RESTARTS else dict(tree, state=state)))) for subject, options in work]
         names, looked = [name for name, _options in given], None
-        if len(given) > 1 or (given and stale):
+        if restarts.MODULE not in names and (len(given) > 1 or (given and stale)):
             look = self._look_options(stale) if stale else None
             answer = self._answer(calls.MODULE, calls.arguments_of(given, look))
             answers = calls.answers_of(answer, names)
@@ -230,48 +266,44 @@ class ActionModule(LookingAction):
                     for row in _run.findings_of(self._facts)]
         self._export(results.with_findings(self._facts, findings))
         self.tell(reason, self._variables)
-        return dict(results.of_task([], [], self._returned()), msg=escaped(reason))
+        return dict(results.of_task([], None, self._returned()), msg=escaped(reason))
 
-    def _turns(self, chosen, settings, done):
-        due, names = [], [subject.name for subject in chosen]
-        if not _run.summary_of(self._facts)["reached"]:
-            return due
-        if _BACKEND in names and self._up_to in (None, "disruptive") and (not self._up_to
-                                                                          or self._fixable(iptables_backend.ROLE)):
-            result = next((each.result for each in done if each.subject.name == _BACKEND), None)
-            due += turns.of_backend(self._facts, settings[_BACKEND], result)
-        if _HOOKS in names and (settings[_HOOKS]["restart_kubelet"]
-                                if self._up_to is None else self._up_to == "disruptive"):
-            due += turns.of_restart(self._facts, turns.RESTART_KUBELET)
-        if _KUBE_PROXY in names and settings[_KUBE_PROXY]["restart"] and self._up_to in (None, "disruptive"):
-            due += turns.of_restart(self._facts, turns.RESTART_KUBE_PROXY)
-        return due
+    def _migration(self, chosen, settings, done):
+        """The migration that is due, for the playbook repair; otherwise None."""
+        if self._up_to != "disruptive" or not _run.summary_of(self._facts)["reached"]:
+            return None
+        result = next((each.result for each in done if each.subject.name == _BACKEND), None)
+        return migration.due(self._facts, settings[_BACKEND]["target"], result) if result else None
 
     def _undone(self, chosen, settings):
         """Puts back what the modules changed, in the opposite order."""
-        done, due = [], []
-        work = [(subject, subject.undo(settings[subject.name])) for subject in reversed(chosen) if subject.undo]
-        for (subject, _options), result in zip(work, self._called("absent", work)[0]):
-            if result.get("live_rules") and settings[subject.name]["migrate"]:
-                due.append(turns.MIGRATE)
-            migrates = subject.name == _BACKEND and due
-            done.append(Done(subject, result, [], [] if migrates else subject.refusals(result, [])))
-        return self._result(done, due, "fail")
+        work = [(subject, subject.undo(settings[subject.name])) for subject in reversed(chosen)]
+        done = [Done(subject, result, [], subject.refusals(result, []))
+                for (subject, _options), result in zip(work, self._called("absent", work)[0])]
+        return self._result(done, None, "fail")
 
     def _result(self, done, due, failure):
-        """The result of the task, which fails where a change failed and no gate follows."""
+        """The result of the task, which fails where a change failed or a restart is not proved, unless `failure` is
+        warn."""
         result = results.of_task(done, due, self._returned())
         changes = [change for each in done for change in each.subject.changes(each.result) if each.result["changed"]]
+        check_mode = self._task.check_mode
+        if due and check_mode:
+            changes.append("migrate to the backend %s, with a reboot" % due["backend"])
         if changes:
-            self.tell("%s: %s" % ("would change" if self._task.check_mode else "changed",
-                                  ", ".join(dict.fromkeys(changes))), self._variables)
+            self.tell("%s: %s" % ("would change" if check_mode else "changed", ", ".join(dict.fromkeys(changes))),
+                      self._variables)
         reasons = results.reasons_to_fail(done, _run.summary_of(self._facts),
                                           plain(self._variables.get("inventory_hostname")))
+        if not check_mode and not reasons:
+            reasons = [restarts.UNPROVED[each.subject.name] for each in done if each.subject in RESTARTS
+                       and not restarts.is_proved(self._facts, each.subject.name)]
         result["failures"] = [escaped(reason) for reason in reasons]
         if reasons:
             result["msg"] = "; ".join(result["failures"])
-            if failure == "warn":
-                self.tell(result["msg"], self._variables)
-            else:
+            if failure == "fail":
                 result["failed"] = True
+            elif done or not (self._variables.get("__node_policy_playbook") and is_shown_later(self._variables)):
+                # A host that was not reached at all is shown by the report and the gate of the playbook.
+                self.tell(result["msg"], self._variables)
         return result

@@ -6,7 +6,7 @@
 import os
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _batch, _catalogue, _finding, _play, _policy, _store, _values, _verdict
+from ..plugin_utils import _catalogue, _finding, _play, _policy, _store, _values, _verdict
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import READ_ONE_BY_ONE, escaped
@@ -33,15 +33,15 @@ class ActionModule(Action):
         options = dict(_policy.role_settings("node_gate", task_vars, templating(self._templar)),
                        **{name: value for name, value in arguments.items() if value is not None})
         _values.refuse_wrong_value("node_gate_classes", options["classes"], "classes")
-        host, for_all = plain(task_vars.get("inventory_hostname")), _play.runs_once(self._task)
-        if for_all:
-            _refuse_to_pass_over(_play.hosts_of(task_vars)[1], task_vars)
+        host, batch = plain(task_vars.get("inventory_hostname")), _play.hosts_of(task_vars)[1]
+        if _play.runs_once(self._task) and len(batch) > 1:
+            raise BadInput("run_once would judge one of %d hosts; leave it out" % len(batch))
         levels, counts = _verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"],
                                           options["unreached"], options["waived"], options["classes"])
         blocked = bool(levels["fail"].findings or levels["fail"].reason)
         sentence = _verdict.not_fit(levels["fail"],
                                     _report_of(options.get("folder"), host)) if blocked else _verdict.fit(counts)
-        result = {"changed": False, "blocked": blocked, "for_all": for_all,
+        result = {"changed": False, "blocked": blocked,
                   "blocking": [escaped(text) for text in _verdict.sentences(levels["fail"])],
                   "msg": "" if options["mode"] == "never" else escaped(sentence)}
         if blocked and options["mode"] == "fail":
@@ -57,18 +57,6 @@ class ActionModule(Action):
                 result["warnings"] = ["%s: %s" % (escaped(host), text)
                                       for text in [result["msg"]] * blocked + result["warned"]]
         return result
-
-
-def _refuse_to_pass_over(batch, task_vars):
-    """One host answers for others only where all of them pass."""
-    if len(batch) > 1 and not all(map(_batch.passes, _facts_of(batch, task_vars))):
-        raise BadInput("run_once would judge one of %d hosts; leave it out, or give it what the filter "
-                       "kubenode.netfilter.nothing_blocks answers" % len(batch))
-
-
-def _facts_of(hosts, task_vars):
-    variables_of = _batch.raw_variables(task_vars["hostvars"])
-    return [variables_of(host).get("ansible_facts") for host in hosts]
 
 
 def _report_of(folder, host):

@@ -5,8 +5,8 @@
 
 import time
 
-from ..plugin_utils._fix import migration
-from ..plugin_utils._fix.leftovers import BACKENDS
+from ..plugin_utils import _catalogue, _finding
+from ..plugin_utils._fix import migration, outcomes
 from ..plugin_utils._looking import LookingAction
 from ..plugin_utils._render.text import escaped
 
@@ -19,7 +19,7 @@ class ActionModule(LookingAction):
     """Looks and judges until nothing is missing."""
 
     OPTIONS = {
-        "backend": {"type": "str", "choices": list(BACKENDS)},
+        "backend": {"type": "str", "choices": list(migration.BACKENDS)},
         "before": {"type": "dict"},
         "timeout": {"type": "int"},
     }
@@ -29,15 +29,29 @@ class ActionModule(LookingAction):
         if self._task.check_mode:
             return {"changed": False, "missing": []}
         known = task_vars.get("ansible_facts") or {}
-        until = time.monotonic() + arguments.get("timeout", 300)
+        timeout = arguments.get("timeout")
+        until = time.monotonic() + (300 if timeout is None else timeout)
         while True:
             facts = self.look_again(_SECTIONS, task_vars, known, every_check=True)
             missing = [escaped(text)
                        for text in migration.missing(facts, arguments.get("backend"), arguments.get("before"))]
-            result = {"changed": False, "missing": missing,
-                      "ansible_facts": self.facts_of_task(facts, task_vars, self.place(task_vars)["evidence"])}
-            if not missing:
-                return result
-            if time.monotonic() >= until:
-                return dict(result, failed=True, msg="after the reboot: %s" % "; ".join(missing))
+            if not missing or time.monotonic() >= until:
+                return self._ended(facts, missing, task_vars)
             time.sleep(PAUSE_SECONDS)
+
+    def _ended(self, facts, missing, task_vars):
+        """The result, with the failed attempt in the findings. The task itself does not fail, because Ansible drops the
+        findings of a task that fails."""
+        if missing:
+            reason = "after the reboot: %s" % "; ".join(missing)
+            facts["node_assess_findings"] = [
+                outcomes.failed(row, [reason]) if self._is_of_backend(row) else row
+                for row in facts["node_assess_findings"]]
+        return {"changed": False, "missing": missing,
+                "ansible_facts": self.facts_of_task(facts, task_vars, self.place(task_vars)["evidence"])}
+
+    @staticmethod
+    def _is_of_backend(row):
+        check = _catalogue.catalogue().get(row["check"])
+        return (row["status"] in (_finding.FAIL, _finding.UNKNOWN) and check is not None
+                and check.fix.get("part") in ("backend", migration.PART))

@@ -25,7 +25,7 @@ class ActionModule(CallingAction):
     }
 
     def work(self, arguments, task_vars):
-        _values.refuse_wrong_value("harden_iptables_backend_kubectl", arguments["kubectl"], label="kubectl")
+        _values.refuse_wrong_value("repair_kubectl", arguments["kubectl"], label="kubectl")
         doubt = escaped(_cordon.cordon_doubt(self._answer(arguments, task_vars), arguments["node"]))
         return {"changed": False, "cordoned": not doubt, "doubt": doubt}
 

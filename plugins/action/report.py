@@ -11,7 +11,7 @@ from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _earlier, _fleet, _inventory, _play, _store, _summary, _values
+from ..plugin_utils import _earlier, _fleet, _inventory, _play, _policy, _store, _summary, _values
 from ..plugin_utils._action import Action
 from ..plugin_utils._plain import plain
 from ..plugin_utils._pseudonyms import Pseudonyms
@@ -19,6 +19,7 @@ from ..plugin_utils._render.files import FORMATS, LIMIT, TELL_CHANGES, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.tables import DETAILS, render_batch, render_tables
 from ..plugin_utils._render.text import sentence
+from ..plugin_utils._templating import templating
 
 # The name of the custom statistics of a run.
 STATS = "kubenode_netfilter"
@@ -48,7 +49,7 @@ class ActionModule(Action):
 
     _requires_connection = False
     OPTIONS = {
-        "folder": {"type": "str", "required": True},
+        "folder": {"type": "str"},
         "formats": {"type": "list", "elements": "str", "choices": list(FORMATS)},
         "evidence": {"type": "bool"},
         "details": {"type": "str", "choices": list(DETAILS)},
@@ -59,8 +60,11 @@ class ActionModule(Action):
     }
 
     def work(self, arguments, task_vars):
+        arguments = dict(_policy.role_settings("node_report", task_vars, templating(self._templar)),
+                         **{name: value for name, value in arguments.items() if value is not None})
         keep = 10 if arguments.get("keep") is None else arguments["keep"]
         _values.refuse_wrong_value("node_report_keep", keep, label="keep")
+        _values.refuse_wrong_value("node_report_folder", arguments["folder"], label="report: folder")
         once = _play.runs_once(self._task)
         names, batch, alive = _play.hosts_of(task_vars)
         reports = _fleet.reports_of(names, task_vars["hostvars"], arguments.get("evidence", False),

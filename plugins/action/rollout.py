@@ -11,6 +11,7 @@ from ..plugin_utils._plain import plain
 from ..plugin_utils._render.files import FORMATS, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.text import escaped, some
+from ..plugin_utils._templating import templating
 
 # The name of the custom statistics of a rollout, and how many hosts they name.
 STATS = "kubenode_netfilter_rollout"
@@ -32,6 +33,11 @@ class ActionModule(Action):
     }
 
     def work(self, arguments, task_vars):
+        templated = templating(self._templar)
+        of_report = _policy.role_settings("node_report", task_vars, templated)
+        of_gate = _policy.role_settings("node_gate", task_vars, templated)
+        arguments = dict(dict(of_report, max_hosts=of_gate["max_hosts"]),
+                         **{name: value for name, value in arguments.items() if value is not None})
         limit = _rollout.checked_limit("max_hosts", arguments.get("max_hosts"))
         given = arguments.get("max_fail_percentage")
         # A limit of the play alone leaves its batches without one.

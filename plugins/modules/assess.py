@@ -14,8 +14,7 @@ description:
   - Unknown names of policy variables, wrong types and bad expressions fail the task before anything connects, and so do
     wrong values of the other variables of the collection's roles.
   - A node that is unreachable, has no Python, does not answer in time or makes the module fail gets findings that are
-    V(unknown), with the reason, and a warning is printed where no report and no gate of a playbook of the collection
-    follows. It fails the task only with O(unreachable=fail).
+    V(unknown), with the reason, and a warning is printed. It fails the task only with O(unreachable=fail).
   - An option that a task leaves out is that of role C(node_assess), such as the variable C(node_assess_root) of the
     host for O(root).
   - Nothing is changed, in check mode or out of it.
@@ -106,9 +105,10 @@ options:
     type: bool
     default: false
   unreachable:
-    description: The result for a host without evidence. V(warn) prints a warning, V(fail) fails the host.
+    description: The result for a host without evidence. V(warn) prints a warning, V(fail) fails the host, V(ignore)
+      leaves it to the report or the gate that follows.
     type: str
-    choices: [warn, fail]
+    choices: [warn, fail, ignore]
     default: warn
 seealso:
   - module: kubenode.netfilter.node_facts

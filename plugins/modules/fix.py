@@ -6,10 +6,12 @@
 
 DOCUMENTATION = r"""
 module: fix
-short_description: Fix what the findings of this run allow, and look again
+short_description: Look at a node, fix what its findings allow, and look again
 version_added: 0.1.0
 description:
-  - Decides on the controller, from the findings of M(kubenode.netfilter.assess), which options
+  - Assesses a host that this run has not assessed, as M(kubenode.netfilter.assess) does with the variables of role
+    C(node_assess). Of a host that it has assessed, it judges the sections that are still missing.
+  - Decides on the controller, from the findings, which options
     M(kubenode.netfilter.kernel_modules), M(kubenode.netfilter.conntrack), M(kubenode.netfilter.flush_hooks) and
     M(kubenode.netfilter.iptables_backend) get, and calls the ones that have something to do, in this order, over one
     connection.
@@ -20,9 +22,9 @@ description:
   - Options of the modules come from the variables of the roles, such as C(harden_conntrack_max), and from
     C(node_assess_root), C(node_assess_place) and the other variables of role C(node_assess). Wrong values are refused
     before anything connects.
-  - Sections that this run has not assessed are assessed first, within the sections that C(node_assess_sections) names.
-  - Does not restart, reboot or work on one node after the other. RV(turns) lists such changes; the roles make them.
-  - Skips a host with nothing to fix without a connection.
+  - Nothing is restarted or rebooted, except by O(up_to=disruptive), with which the playbook C(repair) works on one node
+    after the other.
+  - An assessed host with nothing to fix is skipped without a connection.
   - Nothing is changed on an immutable host; its findings report that.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -31,18 +33,22 @@ extends_documentation_fragment:
 options:
   up_to:
     description:
-      - The furthest class of change. A class includes those before it. V(guarded) also lifts lines of modprobe.d that
-        block a needed module, and comments out conflicting sysctl lines; in an image it includes V(disruptive).
+      - The furthest class of change. A class includes those before it; V(none) only looks. V(guarded) also lifts lines
+        of modprobe.d that block a needed module, and comments out conflicting sysctl lines. In an image, where no
+        program runs, it also switches the iptables programs.
+      - V(disruptive) is for the playbook C(repair). It needs a batch of one host, as with C(serial=1), and exactly one of
+        the O(subjects) V(kubelet), V(kube_proxy) and V(iptables_backend).
       - Without it the variables of the roles alone decide, as in a play of your own that includes a role.
     type: str
     choices: [none, safe, guarded, disruptive]
   subjects:
     description:
-      - What to work on. By default everything; an empty list is refused. Of V(kube_proxy) only the restart is decided,
-        which is one of RV(turns).
+      - What to work on. By default the first four; an empty list is refused.
+      - V(kubelet) and V(kube_proxy) are restarted by M(kubenode.netfilter.service_restart), where a check asks for it. A
+        look afterwards proves the result.
     type: list
     elements: str
-    choices: [kernel_modules, conntrack, flush_hooks, iptables_backend, kube_proxy]
+    choices: [kernel_modules, conntrack, flush_hooks, iptables_backend, kubelet, kube_proxy]
   state:
     description: V(absent) puts back what these modules changed, in the opposite order, independent of findings.
     type: str
@@ -50,12 +56,15 @@ options:
     default: present
   failure:
     description:
-      - What happens to a host where a change failed, where the programs could not be switched, or that was lost.
-        V(fail) fails the host, and Ansible drops its findings of this task; V(warn) prints the reason, so that a report
-        and a gate can follow. With O(state=absent) a failure always fails the host.
-      - The default is V(fail), and V(warn) in the playbooks of the collection, where report and gate follow.
+      - What happens to a host where a change failed, where the programs could not be switched or restarted, or that was
+        lost. V(fail) fails the host, and Ansible drops its findings of this task; V(warn) prints the reason, so that a
+        report and a gate can follow. With O(state=absent) a failure always fails the host.
     type: str
     choices: [fail, warn]
+    default: fail
+  timeout:
+    description: Seconds to wait for the rules after a restart, as O(kubenode.netfilter.service_restart#module:timeout).
+    type: int
 attributes:
   action:
     description: Runs on the controller and calls modules on the node.
@@ -76,13 +85,11 @@ attributes:
 seealso:
   - module: kubenode.netfilter.assess
   - module: kubenode.netfilter.gate
+  - module: kubenode.netfilter.service_restart
 """
 
 EXAMPLES = r"""
-- name: Look at the node and judge it
-  kubenode.netfilter.assess:
-
-- name: Make the safe fixes
+- name: Look at the node and make the safe fixes
   kubenode.netfilter.fix:
     up_to: safe
 
@@ -109,19 +116,23 @@ subjects:
       returned: always
       sample: [load nf_conntrack, /etc/modules-load.d/kubenode-netfilter.conf]
     reasons: {description: Why findings stay., type: list, elements: str, returned: always, sample: []}
-turns:
-  description:
-    - Changes that the roles make on one node after the other, V(clean_leftovers), V(migrate) (with a reboot),
-      V(restart_kubelet) and V(restart_kube_proxy).
+migration:
+  description: The migration through a reboot that the node needs, with O(up_to=disruptive); null where it needs none.
   returned: always
-  type: list
-  elements: str
-  sample: []
-for_all:
-  description: Whether this is the result of all hosts of the batch, since the task ran once and had nothing to fix.
-  returned: always
-  type: bool
-  sample: false
+  type: dict
+  sample: null
+  contains:
+    backend:
+      description: The backend to migrate to, V(nft) or V(legacy).
+      type: str
+      returned: always
+      sample: nft
+    before:
+      description: The section RV(kubenode.netfilter.iptables_backend_facts#module:ansible_facts.node_iptables_backend)
+        from before the reboot.
+      type: dict
+      returned: always
+      sample: {backend: legacy}
 failures:
   description: Why the host fails, or with O(failure=warn) would fail.
   returned: always

@@ -13,8 +13,7 @@ description:
     connection.
   - A host that this run has not assessed, or could not look at, does not pass unless O(unreached) allows it. The same is
     true of a host whose answer lacks a part, or has a value that no module of this collection returns.
-  - With C(run_once) the task is refused unless the filter P(kubenode.netfilter.nothing_blocks#filter) is true of all
-    hosts of the batch.
+  - With C(run_once) the task is refused, unless the batch is a single host.
   - An option that a task leaves out is that of role C(node_gate), such as the variable C(node_gate_mode) of the host
     for O(mode).
 author:
@@ -67,8 +66,6 @@ options:
 seealso:
   - module: kubenode.netfilter.assess
   - module: kubenode.netfilter.rollout
-  - plugin: kubenode.netfilter.nothing_blocks
-    plugin_type: filter
 """
 
 EXAMPLES = r"""
@@ -90,11 +87,6 @@ blocking:
   type: list
   elements: str
   sample: ["KMOD001 (high) xt_comment: not available for kernel 6.12.107"]
-for_all:
-  description: Whether this is the verdict on all hosts of the batch, since the task ran once.
-  returned: always
-  type: bool
-  sample: false
 msg:
   description: The result and its reason in one sentence, the same on every ansible-core; empty if O(mode) is V(never).
   returned: always

@@ -12,7 +12,8 @@ description:
   - Looks every ten seconds, and ends when the iptables programs use the backend, kubelet and kube-proxy have their
     chains in it, every jump of kube-proxy's mode and version exists, and the other backend holds no rules of
     Kubernetes.
-  - Fails with the missing conditions where that takes longer than O(timeout) seconds. Nothing is changed.
+  - Ends with the missing conditions in RV(missing) where that takes longer than O(timeout) seconds. Nothing is changed.
+  - Internal to the playbook C(repair).
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:

@@ -13,6 +13,7 @@ description:
   - The task does not fail where the API server does not answer; RV(doubt) has the reason.
   - The command comes from the inventory, the play or the command line. Where a fact of the host has the name of a
     variable of this collection, the host is refused.
+  - Internal to the playbook C(repair).
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:

@@ -24,6 +24,8 @@ description:
     V(oneline), or derives from V(default). Any other callback, such as V(ansible.posix.json) or V(ansible.posix.jsonl),
     stays parseable, and RV(text) holds the tables.
   - Writes in check mode too, as a report changes no host.
+  - An option that a task leaves out is that of role C(node_report), such as the variable C(node_report_folder) of the
+    host for O(folder).
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -36,7 +38,6 @@ options:
       - It is refused where it is a symbolic link, belongs to another user, or is writable by other users and holds more
         than reports. One that holds only reports is made writable by its owner alone.
     type: str
-    required: true
   formats:
     description:
       - Formats of the report; an empty list writes and prints nothing. Each format but V(terminal) also writes

@@ -19,6 +19,8 @@ description:
   - Put it into the C(always) section of a block around the gate. There it also runs if every host of the batch is
     blocked. End the play after that block. Only hosts that passed run the tasks there. If no host passed, Ansible ends
     the play.
+  - An option that a task leaves out is that of role C(node_report) or C(node_gate), such as the variable
+    C(node_gate_max_hosts) of the host for O(max_hosts).
 author:
   - kubenode.netfilter contributors (@kubenode)
 extends_documentation_fragment:
@@ -37,13 +39,11 @@ options:
   folder:
     description: Folder of the report on the controller.
     type: str
-    default: kubenode-netfilter-report
   formats:
     description: The formats of the report. Nothing is written where V(terminal) alone is one of them.
     type: list
     elements: str
     choices: [json, terminal, csv, html, junit, markdown, prometheus, sarif]
-    default: [json, terminal]
   baseline:
     description: As O(kubenode.netfilter.report#module:baseline).
     type: str

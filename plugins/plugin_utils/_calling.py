@@ -21,8 +21,9 @@ from ._plain import plain
 # (60 seconds each) and switches four groups of programs (60 seconds each).
 MOST_SECONDS = 600
 _LONGER = {"iptables_backend": 900}
-# No module of the collection watches a node for longer; node_facts may watch two sections, one after the other.
-_LONGEST_WINDOW = 300
+# {option: how long a module may watch a node with it at most, and by default}; `timeout` is that of service_restart, and
+# node_facts may watch two sections, one after the other.
+_WATCHES = {"window_seconds": (300, 0), "timeout": (86400, 180)}
 _WINDOWS = {"node_facts": 2}
 CLEANUP_SECONDS = 30
 # ansible-core splits an answer into lines, and does so more than once: each list of the lines of 8 MB of empty objects
@@ -58,7 +59,7 @@ class CallingAction(Action):
     def cleanup(self, force=False):
         """Without pipelining a module leaves a folder, which Ansible removes after the work. Where the node is lost by
         then, the result of the work stands: ansible-core 2.19 and later would take the task for unreachable in its
-        place, and the rescue of a turn would not run."""
+        place."""
         with contextlib.suppress(AnsibleError), _bounded(self._connection, CLEANUP_SECONDS):
             super().cleanup(force)
 
@@ -83,9 +84,11 @@ def seconds_of(name, arguments):
         if not isinstance(look, dict):
             return longest
         return longest + look["timeout"] if look.get("timeout") else 0
-    window = str(arguments.get("window_seconds"))
+    option = "timeout" if name == "service_restart" else "window_seconds"
+    most, default = _WATCHES[option]
+    seconds = str(arguments.get(option, default))
     return _LONGER.get(name, MOST_SECONDS) + (
-        _WINDOWS.get(name, 1) * min(int(window), _LONGEST_WINDOW) if window.isdecimal() and len(window) < 9 else 0)
+        _WINDOWS.get(name, 1) * min(int(seconds), most) if seconds.isdecimal() and len(seconds) < 9 else default)
 
 
 @contextlib.contextmanager

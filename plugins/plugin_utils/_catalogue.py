@@ -21,15 +21,16 @@ FIX_CLASSES = ("safe", "guarded", "disruptive")
 _ID = re.compile(r"^[A-Z]+\d{3}$")
 # {key of fix: whether it must be there}; a fix with a role needs its class and part, too.
 _FIX_KEYS = {"role": True, "part": False, "class": False, "manual": True, "safety": True}
-# {part: role}: the parts of the roles, as `fix` of an entry names them. A check without a role may name a part, too:
+# {part: role}: the parts of the roles, as `fix` of an entry names them. In the place of a role stands `repair`, the
+# playbook that restarts; no role does. A check without a role may name a part, too:
 # `lower_limit` is done only if the role is asked for it, and checks that name `migrated` must hold before a migration
 # between the backends counts as done.
 PARTS = {
     "modules": "harden_kernel_modules", "modules_load_d": "harden_kernel_modules",
     "limit": "harden_conntrack", "lower_limit": "harden_conntrack",
     "switches": "harden_conntrack", "modules_at_boot": "harden_conntrack", "conflicts": "harden_conntrack",
-    "hooks": "harden_flush_hooks", "kubelet_restart": "harden_flush_hooks", "backend": "harden_iptables_backend",
-    "migrated": "harden_iptables_backend", "kube_proxy_restart": "harden_kube_proxy",
+    "hooks": "harden_flush_hooks", "backend": "harden_iptables_backend", "migrated": "harden_iptables_backend",
+    "kubelet_restart": "repair", "kube_proxy_restart": "repair",
 }
 
 

@@ -7,11 +7,8 @@ import json
 from collections.abc import Mapping
 
 from ..module_utils._errors import BadInput
-from ._fix.leftovers import part_of
+from ._fix.migration import part_of
 
-UNCONFIRMED = ("whether the node %s is cordoned is not known: set harden_iptables_backend_kubectl_host, or set "
-               "harden_iptables_backend_cordoned after you have cordoned it")
-UNANSWERED = "the API server could not be asked for the node %s"
 
 
 def cordon_doubt(result, node):

@@ -185,7 +185,9 @@ def _remediation(check, row, evidence):
                     host.get("immutable_by") or "by detection", manual))
     if check.fix["role"]:
         # The manual may be a command: the sentence about the role must not become its arguments when it is copied.
-        return "%s; or role %s (%s)." % (manual.rstrip("."), check.fix["role"], _class_of(check, host))
+        classed = _class_of(check, host)
+        by = "playbook repair" if classed == "disruptive" else "role %s" % check.fix["role"]
+        return "%s; or %s (%s)." % (manual.rstrip("."), by, classed)
     return manual
 
 

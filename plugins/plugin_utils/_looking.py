@@ -4,12 +4,14 @@
 """Shared code of the actions that collect evidence from a node and judge it. PRIVATE to the collection."""
 
 import contextlib
+import gc
+import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from . import _assess, _evidence, _kept, _play, _policy, _run, _select, _selection, _store
+from . import _assess, _bundle, _evidence, _kept, _play, _policy, _run, _schema, _select, _selection, _store
 from ._calling import CallingAction, Unanswered
 from ._evaluate import one_line
 from ._plain import plain
@@ -19,6 +21,31 @@ from ._templating import templating
 NODE_MODULE = "kubenode.netfilter.node_facts"
 TIMEOUT_SECONDS = 180
 MESSAGE_LIMIT = 300
+# Pause between two looks at a kube-proxy that has just started.
+SETTLE_PAUSE = 5
+
+# A strategy imports this file in the parent process and forks the workers afterwards: these files are read once for a
+# run and not once for each host. A mistake in them is reported where they are used.
+with contextlib.suppress(BadInput, OSError):
+    _policy.read_all()
+    _schema.sections()
+    _schema.documented("assess")
+# A worker that collects garbage touches every object of its parent, and so copies the pages that both shared. These
+# objects stay to the end of the run anyway (documentation of gc.freeze).
+gc.freeze()
+
+# With --tags of these alone, a playbook looks, and neither reports nor gates; with --skip-tags of the other two it does
+# neither.
+_ONLY_ASSESS = frozenset(("assess", "node_assess"))
+_REPORT, _GATE = frozenset(("report", "node_report")), frozenset(("gate", "node_gate"))
+
+
+def is_shown_later(task_vars):
+    """Whether the tags of the run leave a report or a gate behind this task, which shows a host that was not
+    assessed."""
+    chosen = set(plain(task_vars.get("ansible_run_tags") or ["all"]))
+    skipped = set(plain(task_vars.get("ansible_skip_tags") or []))
+    return not chosen <= _ONLY_ASSESS and not (skipped & _REPORT and skipped & _GATE)
 
 
 class LookingAction(CallingAction):
@@ -55,6 +82,28 @@ class LookingAction(CallingAction):
             return {}, {}, "the module could not be run: %s" % _short(error)
         return sections_of(answer, module_arguments["gather_subset"])
 
+    def assessed(self, arguments, task_vars):
+        """(the facts of the host, why it was not reached or None) after a whole look, as the action assess makes it;
+        `arguments` are options of assess."""
+        arguments = dict(arguments, sections=_select.judged_again(arguments.get("sections"),
+                                                                  task_vars.get("ansible_facts") or {}))
+        checks = _selection.chosen_checks(arguments["sections"], arguments.get("checks"), arguments.get("skip"),
+                                          self._policy.checks)
+        with _bundle.opened(arguments.get("bundle"), self._policy.values) as tree:
+            looked = self._settled(dict(arguments, **tree), checks, task_vars)
+        return self.judged(looked, checks, self._policy, task_vars, task_vars.get("ansible_facts"),
+                           with_evidence=arguments.get("evidence", False)), looked[2]
+
+    def _settled(self, arguments, checks, task_vars):
+        """What `look` returns, again while kube-proxy or kubelet is starting and `settle` seconds are not over."""
+        until = time.monotonic() + arguments.get("settle", 0)
+        while True:
+            found = self.look(arguments, checks, self._policy, task_vars)
+            left = until - time.monotonic()
+            if left <= 0 or not _is_starting(found[0]):
+                return found
+            time.sleep(min(left, SETTLE_PAUSE))
+
     def judged(self, looked, checks, policy, task_vars, known, attempts=(), with_evidence=False):
         """The facts of the host, from what `look` returned; `known` are its facts so far, `with_evidence` keeps all
         sections."""
@@ -66,6 +115,11 @@ class LookingAction(CallingAction):
         return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_conntrack(task_vars),
                                 problems, self._keeps_all(with_evidence, task_vars),
                                 _run.part_of(known, "node_assess_numbers") if before else None)
+
+    def refuse_wrong_baseline(self, task_vars):
+        """Refuses, before anything connects, a baseline of the report that is no host of the play."""
+        report = _policy.role_settings("node_report", task_vars, self._templated, self._policy.checks)
+        _play.refuse_stranger("node_report_baseline", report["baseline"], task_vars)
 
     def place(self, task_vars):
         """The settings of node_assess for a host, by option."""
@@ -106,6 +160,18 @@ class LookingAction(CallingAction):
             return _store.earlier_conntrack(templating(self._templar)("node_report_folder", folder),
                                             plain(task_vars.get("inventory_hostname")))
         return {}
+
+
+def _is_starting(evidence):
+    """Whether kube-proxy or kubelet has not had the time to write its rules: missing ones may still come."""
+    families = ((evidence.get("node_kubelet") or {}).get("initialisation") or {}).get("families") or ()
+    proxy = evidence.get("node_kube_proxy") or {}
+    # The chains name this reason also for a kube-proxy whose syncs all fail, which nothing is gained by waiting for.
+    fails = any(row["never_synced"] and (row["restore_failures"] or row["nftables_failures"])
+                for row in proxy.get("sync") or ())
+    return bool((evidence.get("node_iptables_chains") or {}).get("starting") and not fails
+                or proxy.get("starting")
+                or any(row["state"] == "starting" for row in families))
 
 
 def options_of_look(arguments, checks, policy):

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 
 from ..module_utils._errors import BadInput
 from ._options import checked, unknown_name
+from ._values import refuse_wrong_value
 
 _SUBJECTS = {"type": "list", "elements": "str",
              "choices": ["kernel_modules", "conntrack", "flush_hooks", "iptables_backend"]}
-_FIX = {"type": "str", "choices": ["none", "safe", "guarded", "disruptive"]}
-# Prefix of the variables of a playbook -> the variables that it takes. bake.yml sets preflight_fix from bake_fix, so
-# the variables of bake.yml are checked first.
+_FIX = {"type": "str", "choices": ["none", "safe", "guarded"]}
+_DISRUPTIVE = ("preflight_fix is 'disruptive', but preflight restarts and reboots nothing; run the playbook "
+               "kubenode.netfilter.repair, which does it on one node after the other")
+# Prefix of the variables of a playbook -> the variables that it takes.
 PLAYBOOKS = {
     "bake_": {"bake_fix": _FIX, "bake_hosts": {"type": "raw"}, "bake_subjects": _SUBJECTS},
     "bundle_": {"bundle": {"type": "raw"}},
@@ -22,8 +24,12 @@ PLAYBOOKS = {
                  "compare_nodes": {"type": "list", "elements": "str"}},
     "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"},
                    "preflight_max_fail_percentage": {"type": "raw"}, "preflight_serial": {"type": "raw"},
-                   # Nothing is restarted in an image, and a restart is not undone.
-                   "preflight_subjects": dict(_SUBJECTS, choices=[*_SUBJECTS["choices"], "kube_proxy"])},
+                   "preflight_subjects": _SUBJECTS},
+    "repair_": {"repair_cordoned": {"type": "bool"}, "repair_hosts": {"type": "raw"},
+                "repair_kubectl": {"type": "list", "elements": "str"}, "repair_kubectl_host": {"type": "str"},
+                "repair_node_name": {"type": "str"}, "repair_reboot_timeout": {"type": "int"},
+                "repair_restart_timeout": {"type": "int"}, "repair_settle_timeout": {"type": "int"},
+                "repair_subjects": dict(_SUBJECTS, choices=["kubelet", "kube_proxy", "iptables_backend"])},
     "undo_": {"undo_hosts": {"type": "raw"}, "undo_subjects": _SUBJECTS},
 }
 
@@ -44,5 +50,10 @@ def refuse_wrong_variables(variables: Mapping, templated: Callable[[str, object]
                 raise unknown_name("The variable", name, options, prefix=prefix)
     for options in PLAYBOOKS.values():
         for name in sorted(set(options).intersection(names)):
-            if checked(name, templated(name, variables[name]), options[name]) == []:
+            value = templated(name, variables[name])
+            if name == "preflight_fix" and value == "disruptive":
+                raise BadInput(_DISRUPTIVE)
+            value = checked(name, value, options[name])
+            if value == []:
                 raise BadInput("%s is empty; name at least one, or leave it out for all" % name)
+            refuse_wrong_value(name, value)

@@ -29,10 +29,12 @@ PREFIX = "node_policy_"
 EXPORTED = ("node_assess_cni_files", "node_assess_conntrack", "node_assess_digest", "node_assess_findings",
             "node_assess_hooks", "node_assess_kept", "node_assess_modules", "node_assess_numbers",
             "node_assess_required_modules", "node_assess_summary", "node_assess_sysctls", "node_assess_user_checks")
+# The tags of the playbooks with which nothing is changed.
+PLAYBOOK_TAGS = frozenset(("assess", "node_assess", "report", "node_report", "gate", "node_gate"))
 # Variables that limit the checks that run.
 SELECTIONS = ("node_assess_checks", "node_assess_skip")
 # How variable names of the collection begin; most other names begin differently.
-_OURS = ("node", "harden", "preflight", "bake", "undo")
+_OURS = ("node", "harden", "preflight", "bake", "repair", "undo")
 _BOUNDS = ("kubernetes_since", "kubernetes_before", "kernel_since", "kernel_before", "iptables_since",
            "iptables_before")
 _VERSION = re.compile(r"^\d+(\.\d+)*\Z")

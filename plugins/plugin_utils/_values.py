@@ -21,11 +21,9 @@ DAY_SECONDS = 86400
 _BOUNDS = {  # variable -> least, most, unit
     "node_assess_settle": (0, DAY_SECONDS, "seconds"),
     "node_report_keep": (1, 1000, "runs"),
-    "harden_flush_hooks_restart_timeout": (0, DAY_SECONDS, "seconds"),
-    "harden_kube_proxy_restart_timeout": (0, DAY_SECONDS, "seconds"),
-    "harden_iptables_backend_reboot_timeout": (1, DAY_SECONDS, "seconds"),
-    "harden_iptables_backend_settle_timeout": (0, DAY_SECONDS, "seconds"),
-    "harden_iptables_backend_rollback_seconds": (10, 3600, "seconds"),
+    "repair_restart_timeout": (0, DAY_SECONDS, "seconds"),
+    "repair_reboot_timeout": (1, DAY_SECONDS, "seconds"),
+    "repair_settle_timeout": (0, DAY_SECONDS, "seconds"),
     "harden_conntrack_peak": (0, MOST, "connections"),
     "node_policy_max_offenders": (0, 10000, "subjects"),
     "node_policy_max_rules": (0, MOST, "rules"),
@@ -85,6 +83,15 @@ def _refuse_no_command(name, values):
                        "its own, such as [kubectl, --kubeconfig, /etc/kubernetes/admin.conf]" % (name, values[0]))
 
 
+def _refuse_no_sizes(name, value):
+    _rollout.checked_serial(value, name)
+
+
+def _refuse_no_percentage(name, value):
+    if value != "":
+        _rollout.checked_percentage(value, name)
+
+
 def _refuse_no_class(name, value):
     if not value:
         raise BadInput("%s is empty, so no finding with a fix would block; name safe, guarded or disruptive, or set "
@@ -136,8 +143,10 @@ _CHECKS = {
     "harden_conntrack_max": _refuse_size,
     "harden_conntrack_buckets": _refuse_size,
     "harden_conntrack_timeouts": _refuse_timeouts,
-    "harden_iptables_backend_kubectl": _refuse_no_command,
-    "harden_iptables_backend_node_name": _refuse_empty,
+    "preflight_max_fail_percentage": _refuse_no_percentage,
+    "preflight_serial": _refuse_no_sizes,
+    "repair_kubectl": _refuse_no_command,
+    "repair_node_name": _refuse_empty,
 }
 _SELECTIONS = {
     "node_assess_sections": _selection.refuse_unknown_sections,

@@ -59,7 +59,10 @@ def with_blanks(text):
 def render_fix(fix):
     kind = " (%s)" % fix["class"] if fix.get("class") else ""
     if fix["role"]:
-        yield "- **Fix**%s: role `kubenode.netfilter.%s`" % (kind, fix["role"])
+        role = "role `kubenode.netfilter.%s`" % fix["role"]
+        if fix["class"] == "disruptive":
+            role = "playbook `kubenode.netfilter.repair`" + ("" if fix["role"] == "repair" else "; in an image, " + role)
+        yield filled("- **Fix**%s: %s" % (kind, role), "  ")
     if fix["manual"]:
         yield filled("- **By hand**%s: %s" % ("" if fix["role"] else kind, with_blanks(fix["manual"])), "  ")
     if fix["safety"]:

@@ -6,7 +6,7 @@ collection."""
 
 from .. import _run
 from .._select import fixable
-from .leftovers import BACKENDS
+from .migration import BACKENDS
 from .work import NOTHING, REFUSED, Refusal, Work, of_message
 
 ROLE = "harden_iptables_backend"

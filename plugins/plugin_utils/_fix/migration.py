@@ -1,16 +1,45 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a migration between the backends of iptables is done. PRIVATE to the collection."""
+"""Whether a migration between the backends of iptables is due, and whether it is done. PRIVATE to the collection."""
 
 from collections.abc import Mapping
 
 from .. import _catalogue, _finding, _run
-from .leftovers import FAMILIES, holds, part_of, rows_of
 
+BACKENDS = ("nft", "legacy")
+FAMILIES = ("ipv4", "ipv6")
+# Chains of kubelet and kube-proxy without rules; others take the backend they are in for that of the node.
+_MARKS = ("hint", "kubelet_canary", "proxy_canary")
 # Checks whose fix names this part must pass: the rules lead to the chains of kube-proxy, and kube-proxy and kubelet
 # have set up theirs.
-_PART = "migrated"
+PART = "migrated"
+
+
+def due(facts, target, result):
+    """The migration that a node needs, `{"backend", "before"}`, or None: the backend to migrate to, and the section
+    node_iptables_backend from before it. `result` is that of the module iptables_backend for this `target`."""
+    if result.get("unreachable") or _run.summary_of(facts)["place"] != "live":
+        return None
+    section = _run.section_of(facts, "node_iptables_backend") or {}
+    # The programs may be right already and the rules elsewhere, where they were switched under a kubelet that ran.
+    misplaced = families_elsewhere(section, target) and not result.get("failed") and not result.get("refused")
+    if not result.get("live_rules") and not misplaced:
+        return None
+    return {"backend": result.get("backend") or target, "before": section}
+
+
+def families_elsewhere(section, target):
+    """The families with chains of kubelet and kube-proxy in another backend than `target`, or than the one that `auto`
+    stands for."""
+    found = []
+    for family in FAMILIES:
+        used = part_of(section, "kubelet_backend").get(family)
+        here = target if target in BACKENDS else used if used in BACKENDS else section.get("backend")
+        if here in BACKENDS and any(row["family"] == family and row["backend"] != here and _holds(row)
+                                    for row in _rows_of(section)):
+            found.append(family)
+    return found
 
 
 def missing(facts, target, before):
@@ -47,8 +76,8 @@ def _chains(section, target, before):
 
 def _rules(section, target):
     return ["%s chains of Kubernetes %s the %s backend" % (
-        _title(row["family"]), "are in" if holds(row) else "may be in", row["backend"])
-        for row in rows_of(section) if row["backend"] != target and (holds(row) or not row["readable"])]
+        _title(row["family"]), "are in" if _holds(row) else "may be in", row["backend"])
+        for row in _rows_of(section) if row["backend"] != target and (_holds(row) or not row["readable"])]
 
 
 def _checks(facts):
@@ -56,7 +85,7 @@ def _checks(facts):
     return ["%s is %s: %s" % (row["check"], row["status"],
                               " ".join(part for part in (row["subject"], row["observed"], row["reason"]) if part))
             for row in _run.findings_of(facts) or [] if row["status"] in (_finding.FAIL, _finding.UNKNOWN)
-            and row["check"] in checks and checks[row["check"]].fix.get("part") == _PART]
+            and row["check"] in checks and checks[row["check"]].fix.get("part") == PART]
 
 
 def _title(family):
@@ -67,3 +96,19 @@ def _where(backend):
     return {None: "an unknown backend", "none": "no backend", "both": "both backends",
             "mixed": "different backends"}.get(
                 backend, "the %s backend" % backend)
+
+
+def _rows_of(section):
+    """The rule sets of the section node_iptables_backend, one for each family and backend."""
+    return [row for row in section.get("sets") or [] if row["backend"] in BACKENDS]
+
+
+def _holds(row):
+    """Whether a rule set holds chains of kubelet or kube-proxy."""
+    return bool(row["kube_rules"]) or any(row[mark] for mark in _MARKS)
+
+
+def part_of(known, key):
+    """The dictionary `known[key]`; {} if it is missing or is not a dictionary."""
+    part = known.get(key) if isinstance(known, Mapping) else None
+    return part if isinstance(part, Mapping) else {}

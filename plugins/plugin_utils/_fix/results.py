@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from .. import _finding
 from .._render.text import escaped
+from .subjects import DISRUPTIVE
 from .work import FAILED, Refusal
 
 IMMUTABLE = ("Nothing is changed on this immutable host (%s); build the changes into its image or its configuration.")
-_BACKEND = "iptables_backend"
 
 
 class Done(NamedTuple):
@@ -24,8 +24,7 @@ class Done(NamedTuple):
 
 def skipped(reason: str) -> dict:
     """The result of a task that contacts no node."""
-    return {"changed": False, "skipped": True, "skip_reason": reason, "subjects": [], "turns": [], "for_all": False,
-            "failures": []}
+    return {"changed": False, "skipped": True, "skip_reason": reason, "subjects": [], "migration": None, "failures": []}
 
 
 def touched(done):
@@ -45,10 +44,10 @@ def with_findings(facts: dict, findings: list[dict]) -> dict:
             "node_assess_summary": dict(facts["node_assess_summary"], **_finding.summarise(findings))}
 
 
-def of_task(done, due, facts):
-    """The result, a dict: one row for each module that was called, and the turns that are due."""
+def of_task(done, migration, facts):
+    """The result, a dict: one row for each module that was called, and the migration that is due."""
     result = {"changed": any(each.result["changed"] for each in done), "subjects": [_row(each) for each in done],
-              "turns": due, "for_all": False, "failures": []}
+              "migration": migration, "failures": []}
     diffs = [diff for each in done for diff in each.result.get("diff") or []]
     warnings = [warning for each in done for warning in each.result.get("warnings") or []]
     result.update({name: value for name, value in (("diff", diffs), ("warnings", warnings), ("ansible_facts", facts))
@@ -64,9 +63,10 @@ def _row(done):
 
 
 def reasons_to_fail(done: list, summary: dict | None, host: str) -> list[str]:
-    """Reasons why the task fails for a host: a change failed, programs could not be switched, or the host was lost."""
+    """Reasons why the task fails for a host: a change failed, programs could not be switched or restarted, or the host
+    was lost."""
     reasons = [refusal.reason for each in done for refusal in each.refusals if refusal.outcome == FAILED
-               or each.subject.name == _BACKEND]
+               or each.subject.name in DISRUPTIVE]
     reasons += [each.result.get("msg") or "the change failed" for each in done if each.result.get("failed")
                 or each.result.get("unreachable")]
     if summary and not summary["reached"]:

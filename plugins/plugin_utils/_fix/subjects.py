@@ -5,14 +5,14 @@
 
 from typing import Callable, NamedTuple, Optional
 
-from . import changes, conntrack, flush_hooks, iptables_backend, kernel_modules, kube_proxy
+from . import changes, conntrack, flush_hooks, iptables_backend, kernel_modules, restarts
 
 
 class Subject(NamedTuple):
-    """One subject is one module of the same name and one role.
+    """One subject is one role and one module, of the same name; a restart has no role and is not undone.
 
     `judged` are the sections that must have been judged before anything is decided, `stale` those whose findings a
-    change makes stale. A subject that is restarted only has no module; the functions that read its results are None.
+    change makes stale.
     """
 
     name: str
@@ -21,21 +21,28 @@ class Subject(NamedTuple):
     stale: tuple[str, ...]
     work: Callable
     undo: Optional[Callable]
-    refusals: Optional[Callable]
-    changes: Optional[Callable]
+    refusals: Callable
+    changes: Callable
+    module: str
 
 
 def _subject(name, file, judged, changes_of):
-    return Subject(name, file.ROLE, judged, file.STALE, file.work, file.undo, file.refusals, changes_of)
+    return Subject(name, file.ROLE, judged, file.STALE, file.work, file.undo, file.refusals, changes_of, name)
 
 
-# Sysctls of connection tracking exist when its modules are loaded. Hooks are removed before anything restarts or
-# reboots, and the programs are switched before kubelet restarts, which writes with the programs it finds.
+def _restart(name, judged):
+    return Subject(name, restarts.ROLE, judged, restarts.STALE[name], restarts.work_on(name), None, restarts.refusals,
+                   restarts.changes, restarts.MODULE)
+
+
+# Sysctls of connection tracking exist when its modules are loaded.
 SUBJECTS = (
     _subject("kernel_modules", kernel_modules, ("KMOD",), changes.of_modules),
     _subject("conntrack", conntrack, ("CTRACK",), changes.of_settings),
     _subject("flush_hooks", flush_hooks, ("HOOK",), changes.of_files),
     _subject("iptables_backend", iptables_backend, ("BACKEND", "CHAIN"), changes.of_groups),
-    _subject("kube_proxy", kube_proxy, ("KPROXY",), None),
 )
 NAMES = tuple(subject.name for subject in SUBJECTS)
+RESTARTS = (_restart(restarts.KUBELET, ("HOOK",)), _restart(restarts.KUBE_PROXY, ("KPROXY",)))
+# What only the playbook repair does, one subject and one node at a time.
+DISRUPTIVE = tuple(subject.name for subject in RESTARTS) + ("iptables_backend",)

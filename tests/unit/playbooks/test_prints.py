@@ -90,28 +90,10 @@ def test_more_than_five_hosts_are_folded_and_only_hosts_that_differ_have_a_table
     assert len(re.findall(r"^(?:bad|good)\d ", tasks(done)[1][1], re.M)) == 7, done.stdout
 
 
-def in_task(done, task):
-    """The hosts that a task names, in the order in which it prints them."""
-    return re.findall(r"^\w+: \[(\w+)\]", dict(tasks(done)).get(task, ""), re.M)
-
-
-def test_where_no_host_has_anything_to_fix_one_says_so_for_all(tmp_path):
-    healthy = fleets.Fleet(tmp_path, "good1", "good2", "good3").run("preflight", "--check", preflight_fix="guarded")
-    assert in_task(healthy, "Fix") == in_task(healthy, "Take turns") == ["good1"], healthy.stdout
-    assert len(re.findall(r"^good\d .* changed=0 .* failed=0", healthy.stdout, re.M)) == 3, healthy.stdout
-    assert in_task(healthy, tasks(healthy)[-3][0]) == ["good1"], "one gate for all"
-
-
-def test_where_no_host_has_a_turn_one_says_so_for_all(tmp_path):
-    mixed = fleets.Fleet(tmp_path, "bad1", "good1", "good2").run("preflight", "--check", preflight_fix="guarded")
-    assert sorted(in_task(mixed, "Fix")) == ["bad1", "good1", "good2"], mixed.stdout
-    assert in_task(mixed, "Take turns") == ["bad1"], mixed.stdout
-
-
 def test_a_gate_that_has_something_to_say_of_one_host_is_for_each(tmp_path):
     done = fleets.Fleet(tmp_path, "good1", "good2", "bad1").run("preflight", "--check", preflight_fix="none")
     gate = tasks(done)[[name for name, _text in tasks(done)].index(
-        "kubenode.netfilter.node_gate : Gate | Stop hosts that do not pass")][1]
+        "Gate")][1]
     assert sorted(re.findall(r"^(?:ok|fatal): \[(\w+)\]", gate, re.M)) == ["bad1", "good1", "good2"], done.stdout
     assert done.returncode == 2 and re.search(r"^bad1 .* failed=1 ", done.stdout, re.M), done.stdout
     assert len(re.findall(r"^good\d .* failed=0", done.stdout, re.M)) == 2, done.stdout

@@ -6,6 +6,7 @@
 import copy
 import json
 
+import backend_facts
 import pytest
 from action_runs import FLUSHED, LOST, plugin_of
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
@@ -143,30 +144,27 @@ def test_check_mode_says_what_would_change_and_does_not_look_again(run):
 
 @pytest.mark.parametrize("arguments, known",
                          [
-                             ({"up_to": "disruptive"}, facts()), ({"up_to": "none"}, facts(BROKEN)),
+                             ({"up_to": "guarded"}, facts()), ({"up_to": "none"}, facts(BROKEN)),
                              ({"up_to": "safe"}, facts({"xt_comment": "installed_true"})),
                              ({"up_to": "safe"}, facts(reached=False)), ({}, facts()),
                          ])
 def test_a_host_with_nothing_to_fix_is_not_contacted(run, arguments, known):
     node = Node()
     result = run(node, known, arguments=arguments)
-    assert (node.calls == [] and result["changed"] is False and result["turns"] == [] and not result.get("failed")
+    assert (node.calls == [] and result["changed"] is False and result["migration"] is None and not result.get("failed")
             and run.shown == [])
     assert result.get("skipped") or arguments == {}
 
 
-def test_one_host_with_nothing_to_fix_says_so_for_all_but_does_not_work_for_them(run):
+def test_one_host_does_not_work_for_others(run):
     run.run_once = True
-    batch = {"ansible_play_batch": ["node", "other"]}
-    for known, up_to in ((facts(), "safe"), (facts(BROKEN), "none"), (facts(reached=False), "safe")):
-        assert run(Node(), known, arguments={"up_to": up_to}, **batch)["for_all"] is True
     node = Node()
     with pytest.raises(AnsibleActionFail, match="run_once would fix one of 2 hosts"):
-        run(node, facts(BROKEN), arguments={"up_to": "safe"}, **batch)
+        run(node, facts(BROKEN), arguments={"up_to": "safe"}, ansible_play_batch=["node", "other"])
     assert node.calls == []
     alone = run(Node(kernel_modules=MODULES, node_facts=look()), facts(BROKEN), arguments={"up_to": "safe"},
                 ansible_play_batch=["node"])
-    assert alone["changed"] and alone["for_all"] is False
+    assert alone["changed"]
 
 
 def test_subjects_go_in_the_order_of_dependence_and_share_one_look(run):
@@ -248,26 +246,119 @@ def test_variables_of_the_role_reach_the_module_and_tags_narrow_the_subjects(run
 
 
 @cases
-def test_a_restart_is_due_only_where_the_class_or_a_role_alone_allows_it(run, arguments, due):
-    node = Node(kernel_modules=MODULES, node_facts=look(None, LOST))
-    result = run(node, facts(BROKEN, LOST), arguments=arguments, harden_flush_hooks_restart_kubelet=True)
-    assert result["turns"] == due
-
-
-@pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("arguments, allowed", [({"up_to": "safe"}, False), ({"up_to": "guarded"}, False),
-                                                ({"up_to": "disruptive"}, True), ({}, True),
-                                                ({"up_to": "disruptive", "subjects": ["flush_hooks"]}, False)])
-def test_kube_proxy_is_restarted_only_where_the_class_and_the_user_allow_it(run, arguments, allowed, named):
-    node = Node(kernel_modules=MODULES, node_facts=look(None, FLUSHED))
-    result = run(node, facts(BROKEN, FLUSHED), arguments=arguments, harden_kube_proxy_restart=named)
-    assert result["turns"] == ["restart_kube_proxy"] * (named and allowed)
-
-
-def test_undone_is_nothing_of_a_restart(run):
+def test_nothing_disruptive_is_done_by_the_way(run, arguments, batch, words):
     node = Node()
-    result = run(node, {}, arguments={"state": "absent", "subjects": ["kube_proxy"]}, harden_kube_proxy_restart=True)
-    assert node.calls == [] and result["turns"] == [] and not result.get("failed")
+    with pytest.raises(AnsibleActionFail) as caught:
+        run(node, facts(BROKEN, LOST), arguments=arguments, ansible_play_batch=batch)
+    assert words in str(caught.value) and node.calls == []
+
+
+RESTARTED = {"changed": True, "service": "kubelet", "method": "unit", "unit": "kubelet.service", "pid": 400,
+             "refused": None, "proved_seconds": 7}
+KUBELET = {"subjects": ["kubelet"], "up_to": "disruptive"}
+RESTARTS = [(KUBELET, LOST, RESTARTED), (
+    {"subjects": ["kube_proxy"], "up_to": "disruptive"}, FLUSHED,
+    dict(RESTARTED, service="kube_proxy", method="signal", unit=None))]
+
+
+@pytest.mark.parametrize("arguments, changes, answer", RESTARTS)
+def test_a_restart_is_made_where_a_finding_asks_for_it_and_proved_by_a_look(run, arguments, changes, answer):
+    node = Node(service_restart=answer, node_facts=[look(None, changes), look()])
+    result = run(node, {}, arguments=dict(arguments, timeout=200), node_assess_place="live")
+    assert node.called() == ["node_facts", "service_restart", "node_facts"] and node.together == []
+    assert node.calls[1][1] == {"service": arguments["subjects"][0], "timeout": 200, "place": "live"}
+    assert result["changed"] and result["failures"] == [] and not result.get("failed")
+    assert set(outcomes_of(result).values()) == {("pass", "fixed")}
+    assert run.shown[-1] in ("  node: changed: restart kubelet.service",
+                             "  node: changed: restart kube-proxy (process 400)")
+
+
+@pytest.mark.parametrize("arguments, changes, answer", RESTARTS)
+def test_a_restart_whose_finding_is_gone_is_not_made(run, arguments, changes, answer):
+    node = Node(node_facts=look())
+    result = run(node, {}, arguments=arguments)
+    assert node.called() == ["node_facts"] and not result["changed"] and result["failures"] == []
+    assert run(Node(), facts(None, changes if answer["service"] != "kubelet" else FLUSHED),
+               arguments=KUBELET)["skipped"]
+
+
+@pytest.mark.parametrize("arguments, changes, answer", RESTARTS)
+def test_check_mode_says_what_would_be_restarted(run, arguments, changes, answer):
+    node = Node(service_restart=dict(answer, proved_seconds=None))
+    result = run(node, facts(None, changes), check_mode=True, arguments=arguments)
+    assert node.called() == ["service_restart"] and result["failures"] == []
+    assert {outcome for _status, outcome in outcomes_of(result).values()} == {"would fix"}
+    assert run.shown[-1].startswith("  node: would change: restart kube")
+
+
+@pytest.mark.parametrize("arguments, changes, answer", RESTARTS)
+@pytest.mark.parametrize("what, words", [
+    ("still", "but the look after it does not show"), ("refused", "no systemd unit runs it"),
+    ("failed", "within 180 seconds after its restart"), ("lost", "no route"), ("gone", "was not assessed: unreachable")])
+def test_a_restart_that_is_not_proved_fails_with_the_reason_in_its_finding(run, arguments, changes, answer, what, words):
+    answers = {"still": answer, "gone": answer, "lost": AnsibleConnectionFailure("no route"),
+               "refused": dict(answer, changed=False, method=None, refused="no systemd unit runs it"),
+               "failed": {"changed": True, "failed": True, "msg": "not ready within 180 seconds after its restart"}}
+    after = {"unreachable": True, "msg": "x"} if what == "gone" else look(None, changes)
+    node = Node(service_restart=answers[what], node_facts=after)
+    result = run(node, facts(None, changes), arguments=dict(arguments, failure="warn"))
+    assert words in "; ".join(result["failures"]) and not result.get("failed")
+    assert what == "gone" or {outcome for _status, outcome in outcomes_of(result).values()} <= {"failed", "refused"}
+    node = Node(service_restart=answers[what], node_facts=after)
+    assert run(node, facts(None, changes), arguments=arguments)["failed"]
+
+
+def test_an_unknown_result_of_the_look_proves_no_restart(run):
+    unknown = look(None, {"node_kubelet": {"initialisation": {"families": [
+        dict(LOST["node_kubelet"]["initialisation"]["families"][0], state="unknown")]}}})
+    result = run(Node(service_restart=RESTARTED, node_facts=unknown), facts(None, LOST), arguments=KUBELET)
+    assert result["failed"] and "does not show that its chains are back" in result["msg"]
+
+
+SWITCH = {"changed": False, "backend": "nft", "backend_because": "x", "refused": "34 chains are in legacy", "left": [],
+          "live_rules": True, "reboot_needed": False, "groups": [], "saved": [], "conflicts": [], "files": []}
+SPLIT = {"node_iptables_backend": backend_facts.SPLIT}
+BACKEND = {"subjects": ["iptables_backend"], "up_to": "disruptive"}
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_node_with_rules_in_the_backend_that_it_leaves_is_to_be_migrated(run, check_mode):
+    node = Node(iptables_backend=SWITCH)
+    result = run(node, facts(None, SPLIT), check_mode=check_mode, arguments=BACKEND)
+    assert node.called() == ["iptables_backend"] and result["migration"]["backend"] == "nft" and not result["failures"]
+    assert result["migration"]["before"]["backend"] == "mixed"
+    assert run.shown == ["  node: would change: migrate to the backend nft, with a reboot"] * check_mode
+    other = run(Node(iptables_backend=dict(SWITCH, live_rules=False)), facts(None, SPLIT), arguments=BACKEND)
+    assert other["migration"] is None and other["failures"] == ["34 chains are in legacy"] and other["failed"]
+
+
+def test_a_role_alone_names_what_only_a_migration_mends(run):
+    result = run(Node(iptables_backend=SWITCH), facts(None, SPLIT), arguments={"subjects": ["iptables_backend"]})
+    assert result["migration"] is None and result["failed"] and result["failures"] == ["34 chains are in legacy"]
+
+
+@pytest.mark.parametrize("tags, called", [(["report"], ["node_facts"]), (["gate", "node_report"], ["node_facts"]), (
+    ["mine"], ["node_facts", "kernel_modules", "node_facts"])])
+def test_tags_of_report_and_gate_alone_only_look(run, tags, called):
+    node = Node(node_facts=[look(BROKEN), look()], kernel_modules=MODULES)
+    result = run(node, {}, arguments={"up_to": "safe"}, ansible_run_tags=tags)
+    assert node.called() == called and result["ansible_facts"]["node_assess_summary"]["reached"]
+
+
+def test_without_a_fix_a_host_is_assessed_once_and_a_bundle_is_refused(run):
+    node = Node(node_facts=look(BROKEN))
+    result = run(node, {}, arguments={"up_to": "none"})
+    assert node.called() == ["node_facts"] and result["ansible_facts"]["node_assess_summary"]["fail"]
+    with pytest.raises(AnsibleActionFail, match="a bundle cannot be fixed"):
+        run(node, {}, arguments={"up_to": "safe"}, node_assess_bundle="/srv/bundle")
+
+
+def test_a_host_that_is_not_reached_is_left_to_the_report_of_the_playbook(run):
+    gone = {"unreachable": True, "msg": "gone"}
+    for playbook, shown in ((True, 0), (False, 1)):
+        result = run(Node(node_facts=gone), {}, arguments={"up_to": "safe", "failure": "warn"},
+                     __node_policy_playbook=playbook)
+        assert "was not assessed: unreachable: gone" in result["failures"][0] and len(run.shown) == shown
 
 
 def test_sections_that_are_left_out_cost_no_connection_and_a_lost_host_is_not_tried_again(run):

@@ -44,23 +44,11 @@ def test_what_they_answer():
     assert [row["range"]
             for row in load("overlapping_ranges").overlapping_ranges({"a": ["10.0.0.0/8"],
                                                                       "b": ["10.1.0.0/16"]})] == ["10.1.0.0/16"]
-    assert load("play_hosts").play_hosts("a*", {"all": ["a1"]}) == "a*"
-    assert load("play_serial").play_serial(3) == [3] and load("play_serial").play_serial([1, "10%"]) == [1, "10%"]
-    assert load("play_serial").play_serial(1, check_mode=True) == ["100%"]
-    variables = {"a": {"ansible_facts": facts()}, "b": {"ansible_facts": known}}
-    nothing_to_fix = load("nothing_to_fix").nothing_to_fix
-    assert nothing_to_fix(["a"], variables, "a") is True and nothing_to_fix(["a", "b"], variables, "a") is False
-    turns = {"a": {"fixed": {"turns": []}}, "b": {"fixed": {"turns": ["backend"]}}}
-    no_turns = load("no_turns").no_turns
-    assert no_turns(["a"], turns, "a", "fixed") is True and no_turns(["a", "b"], turns, "a", "fixed") is False
-    nothing_blocks = load("nothing_blocks").nothing_blocks
-    assert nothing_blocks(["a"], variables, "a") is True and nothing_blocks(["a", "b"], variables, "a") is False
 
 
 @pytest.mark.parametrize("name, value, words", [
     ("fixable", [{"status": "fail"}], "a row lacks check or status"), ("fixable", [3], "a row lacks check or status"),
     ("assessed", type("_Lazy", (list,), {})(), "not list"),
-    ("play_serial", "banana", "preflight_serial: 'banana' is not a batch size; give a whole number of at least 1"),
 ])
 def test_what_is_handed_over_is_told_in_plain_words(name, value, words):
     with pytest.raises(AnsibleFilterError, match=words):

@@ -1,17 +1,16 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From findings about backends to the module iptables_backend, and to the turns of a node."""
+"""From findings about backends to the module iptables_backend, and to a migration."""
 
 from backend_facts import SPLIT, facts, row
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _run, _select
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import iptables_backend, leftovers, turns
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import iptables_backend, migration
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED
 
-SETTINGS = dict(_policy.role_settings("harden_iptables_backend", {"harden_iptables_backend_node_name": "n"},
-                                      lambda _name, value: value))
+SETTINGS = _policy.role_settings("harden_iptables_backend", {}, lambda _name, value: value)
 
 
 def checks_to_fix(known, target="auto", up_to=None):
@@ -20,7 +19,7 @@ def checks_to_fix(known, target="auto", up_to=None):
 
 
 def elsewhere(known, target="auto"):
-    return leftovers.families_elsewhere(_run.section_of(known, "node_iptables_backend"), target)
+    return migration.families_elsewhere(_run.section_of(known, "node_iptables_backend"), target)
 
 
 @cases
@@ -50,23 +49,16 @@ def test_chains_elsewhere_are_leftovers():
     assert elsewhere(facts({"sets": sets, "kubelet_backend": used, "backend": "mixed"}), "nft") == ["ipv4"]
 
 
-def test_a_turn_is_to_clean_or_else_to_migrate():
+def test_a_migration_is_due_where_rules_depend_on_the_old_backend():
     left = facts({"sets": [row("nft", kube_rules=171), row("legacy", proxy_canary=True)]})
-    both = dict(SETTINGS, clean_leftovers=True, migrate=True)
-    assert turns.of_backend(left, both, {"changed": False}) == [turns.CLEAN]
-    assert turns.of_backend(left, dict(both, clean_leftovers=False), {"changed": False}) == [turns.MIGRATE]
-    assert turns.of_backend(left, SETTINGS, {"live_rules": True}) == []
-    assert turns.of_backend(facts(), both, {"live_rules": True, "refused": "x"}) == [turns.MIGRATE]
-    assert turns.of_backend(facts(), both, {"changed": True}) == []
-    # Chains in use are no leftovers of the backend that is asked for.
-    legacy = facts({"backend": "legacy", "sets": [row("legacy", kube_rules=171)],
-                    "kubelet_backend": {"ipv4": "legacy", "ipv6": "legacy"}})
-    assert turns.of_backend(legacy, dict(both, target="nft"), {"live_rules": True}) == [turns.MIGRATE]
-    migrates = dict(both, clean_leftovers=False)
-    for result in (None, {"unreachable": True}, {"failed": True, "msg": "x"}, {"refused": "no such backend"}):
-        assert turns.of_backend(left, migrates, result) == []
+    due = migration.due(left, "auto", {"changed": False, "backend": "nft"})
+    assert due["backend"] == "nft" and len(due["before"]["sets"]) == 2
+    assert migration.due(facts(), "nft", {"live_rules": True, "refused": "x"})["backend"] == "nft"
+    assert migration.due(facts(), "nft", {"changed": True}) is None
+    for result in ({"unreachable": True}, {"failed": True, "msg": "x"}, {"refused": "no such backend"}):
+        assert migration.due(left, "auto", result) is None
     image = facts({"sets": [row("legacy", proxy_canary=True)]}, node_host={"place": "image"})
-    assert turns.of_backend(image, both, {"live_rules": True}) == []
+    assert migration.due(image, "nft", {"live_rules": True}) is None
 
 
 def test_a_refusal_is_that_of_every_finding():

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How kube-proxy is restarted, by what started it, and the end of one real process."""
+"""How kubelet and kube-proxy are restarted, by what started them, and the end of one real process."""
 
 import subprocess
 import sys
@@ -13,14 +13,15 @@ from fake_tools import ToolNode, script
 from node_manifests import DEBIAN, merged, process, running
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.kube_proxy.restart import (
-    end, restart, plan_of)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.service.restart import (
+    end, plan_of_kube_proxy, plan_of_kubelet, restart)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import Process
 
 POD = "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podd0a1b2c3_1111_2222_3333_444455556666.slice" \
       "/cri-containerd-%s.scope\n" % ("ab" * 32)
 UNIT = "0::/system.slice/kube-proxy.service\n"
+LIVE = {"place": "live"}
 KUBELET = process(400, "kubelet", ("/usr/bin/kubelet",))
 # As systemd answers; what it is asked to restart is written down.
 SYSTEMCTL = 'case "$1" in show) echo MainPID=%s;; *) echo "$@" >&2; exit %d;; esac'
@@ -35,23 +36,23 @@ def node(folder, cgroup, *manifests, comm="kube-proxy", main=500, code=0, root_u
 
 @cases
 def test_what_started_it_decides(cgroup, manifests, fields, method, unit, words, tmp_path):
-    plan = plan_of(node(tmp_path, cgroup, *manifests, **fields), "live")
+    plan = plan_of_kube_proxy(node(tmp_path, cgroup, *manifests, **fields), LIVE)
     assert (plan.method, plan.unit) == (method, unit)
     assert plan.refused is None if words is None else words in plan.refused, plan.refused
 
 
 def test_nothing_where_none_runs_or_no_node_is(tmp_path):
-    assert plan_of(node(tmp_path, UNIT, comm="bash"), "live").refused == "no kube-proxy runs here"
-    assert "not a live node" in plan_of(node(tmp_path / "image", UNIT), "image").refused
+    assert plan_of_kube_proxy(node(tmp_path, UNIT, comm="bash"), LIVE).refused == "no kube-proxy runs here"
+    assert "not a live node" in plan_of_kube_proxy(node(tmp_path / "image", UNIT), {"place": "image"}).refused
 
 
 def test_its_unit_is_restarted_and_a_failure_has_the_reason_of_systemd(tmp_path):
     host = node(tmp_path, UNIT)
-    restart(host, plan_of(host, "live"))
+    restart(host, plan_of_kube_proxy(host, LIVE))
     assert host.ran[-1] == "/usr/bin/systemctl restart -- kube-proxy.service"
     host = node(tmp_path / "failing", UNIT, code=1)
     with pytest.raises(_errors.ChangeFailed, match="systemctl restart of kube-proxy.service failed: restart --"):
-        restart(host, plan_of(host, "live"))
+        restart(host, plan_of_kube_proxy(host, LIVE))
 
 
 def started(code):

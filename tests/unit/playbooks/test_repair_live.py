@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role really run: real rules in a network of their own, a process named kube-proxy in the cgroup of a pod, and one
+"""The playbook repair really run: real rules in a network of their own, a process named kube-proxy in the cgroup of a pod, and one
 named kubelet that starts it again."""
 
 import json
@@ -21,11 +21,12 @@ OLD = ("iptables-mode/kube-proxy-1.30.5/nft/small", "")
 @pytest.fixture
 def node(tmp_path):
     """A function from a play and a scene to [exit code, output, rules of kube-proxy in nat, how often it was started];
-    all hosts of the play are one flushed node. With one fork they answer in the order of the inventory, and so they
-    take their turns."""
+    all hosts of the play are one flushed node."""
     def played(play, hosts="node,", pipelining=True, **scene):
-        given = {"ansible_python_interpreter": sys.executable, "node_assess_place": "live", "folder": str(tmp_path)}
-        command = [sys.executable, "-m", "ansible", "playbook", str(fleets.PLAYS / play), "-i", hosts, "-c", "local",
+        given = {"ansible_python_interpreter": sys.executable, "node_assess_place": "live", "folder": str(tmp_path),
+                 "repair_subjects": ["kube_proxy"], "node_report_folder": str(tmp_path / "report")}
+        path = fleets.PLAYS / play if play else fleets.TOP / "playbooks/repair.yml"
+        command = [sys.executable, "-m", "ansible", "playbook", str(path), "-i", hosts, "-c", "local",
                    "-e", json.dumps(given)]
         scene = dict({"command": command, "late": False, "place": live_kube_proxy.PLACE, "flushed": ["iptables"],
                       "files": []}, **scene)
@@ -45,29 +46,25 @@ def test_a_flush_is_mended_and_rules_that_do_not_come_back_fail_the_host(node):
     code, output, rules, _started = node("flush_and_restart.yml")
     assert "signal: True, False" in output and "314 rules are back" in output, output
     assert (code, rules) == (2, 0), output
-    assert "does not show that its rules are back; no further node is changed" in " ".join(output.split()), output
+    assert "the look after it does not show that its rules are back" in " ".join(output.split()), output
 
 
 # Without pipelining Ansible removes a folder on the node after the task, when the node is lost already.
 @needs_mounts
 @pytest.mark.parametrize("pipelining", [True, False])
-def test_a_node_that_is_lost_by_its_restart_ends_the_restart_of_others(node, pipelining):
+def test_a_node_that_is_lost_by_its_restart_ends_the_play(node, pipelining):
     code, output, _rules, started = node("restart_on_a_lost_node.yml", "lost,other", pipelining, files=["broken"])
-    assert started == 2, output
-    assert "the restart of kube-proxy of lost failed, so no further node is changed" in " ".join(output.split()), output
-    assert code != 0, output
+    assert started == 2 and code != 0, output
+    assert "the network of this node is gone" in " ".join(output.split()) and ": [other]" not in output, output
 
 
 @needs_mounts
-def test_a_node_that_cannot_be_restarted_is_no_reason_to_leave_others(node):
-    _code, output, _rules, started = node("restart_kube_proxy.yml", "node,other",
-                                          cgroup="0::/user.slice/session-3.scope\n")
-    assert started == 1 and output.count("neither a unit nor a pod runs") >= 2, output
-    assert "no further node is changed" not in " ".join(output.split()), output
+def test_a_node_that_cannot_be_restarted_ends_the_play(node):
+    code, output, _rules, started = node("", "node,other", cgroup="0::/user.slice/session-3.scope\n")
+    assert (code, started) == (2, 1) and "neither a unit nor a pod runs" in output and ": [other]" not in output, output
 
 
 @needs_mounts
 def test_the_second_family_of_an_old_kube_proxy_is_waited_for(node):
-    code, output, rules, started = node("restart_kube_proxy.yml", late=True, place=OLD,
-                                        flushed=["iptables", "ip6tables"])
+    code, output, rules, started = node("", late=True, place=OLD, flushed=["iptables", "ip6tables"])
     assert (code, started) == (0, 2) and rules > 0, output

@@ -1,12 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Restarts kube-proxy through the program that started it. PRIVATE to the collection.
+"""Restarts kubelet and kube-proxy through the program that started them. PRIVATE to the collection.
 
-systemd restarts the unit of kube-proxy. A kube-proxy in a pod gets SIGTERM, which the runtime also sends, and kubelet
-starts it again: pods of a DaemonSet and static pods always have restartPolicy Always. Neither needs the API server or a
-client of the runtime. A Go program ends on SIGTERM even as process 1 of its namespace (runtime/signal_unix.go,
-dieFromSignal).
+systemd restarts the unit of kubelet, whatever else runs in it, and that of kube-proxy. A kube-proxy in a pod gets
+SIGTERM, which the runtime also sends, and kubelet starts it again: pods of a DaemonSet and static pods always have
+restartPolicy Always. Neither needs the API server or a client of the runtime. A Go program ends on SIGTERM even as
+process 1 of its namespace (runtime/signal_unix.go, dieFromSignal).
 """
 
 import collections
@@ -17,15 +17,16 @@ from ..._host.terminate import terminate
 from ..._look.agents import of_this_network
 from ..._look.containers import Containers, who
 from ..._look.kube.kube_proxy_found import find_kube_proxy
-from ..._look.kube.kubelet import PROGRAMS
+from ..._look.kube.kubelet import PROGRAMS, collect_kubelet
 from ..._look.processes import Process, find_processes
 from ..._parse.systemd.cgroup_unit import parse_cgroup_unit
 
 UNIT, SIGNAL = "unit", "signal"
 RESTART_SECONDS, END_SECONDS, _PAUSE = 120, 30, 0.1
 _SHOW_SECONDS = 10
-_NOT_HERE = "this is not a live node, so no kube-proxy runs here"
-_NOT_ROOT = "restarting kube-proxy needs root; run with become"
+_NOT_HERE = "this is not a live node, so no %s runs here"
+_NOT_ROOT = "restarting %s needs root; run with become"
+_NO_UNIT = "no systemd unit runs kubelet here: restart the program that runs process %d"
 _EMBEDDED = "kube-proxy is a part of %s, and its restart restarts that program: %s"
 _OTHER_MAIN = ("kube-proxy is not the main process of %s, whose restart may restart other programs: run systemctl "
                "restart %s")
@@ -33,16 +34,33 @@ _NO_POD = "%s belongs to no pod, so kubelet does not start it again: restart it 
 _NO_KUBELET = "no kubelet runs here, and only kubelet starts %s again: start kubelet first"
 _NO_OWNER = "neither a unit nor a pod runs %s: restart it as it was started"
 
-# `method`: None where `refused` has the reason.
-Plan = collections.namedtuple("Plan", "process method unit refused")
+
+class Plan(collections.namedtuple("Plan", "process method unit refused")):
+    """`method`: None where `refused` has the reason."""
+
+    @property
+    def pid(self):
+        return self.process.pid if self.process else None
 
 
-def plan_of(host, place):
+def plan_of_kubelet(host, node):
+    """The Plan of restarting the unit that is, or contains, the kubelet of this node."""
+    refused = _not_here(host, node, "kubelet")
+    if refused:
+        return Plan(None, None, None, refused)
+    section = collect_kubelet(host, node)
+    if not section["running"]:
+        return Plan(None, None, None, "no kubelet runs here")
+    if section["unit"] is None:
+        return Plan(None, None, None, _NO_UNIT % section["pid"])
+    return Plan(Process(host, section["pid"], "kubelet"), UNIT, section["unit"]["name"], None)
+
+
+def plan_of_kube_proxy(host, node):
     """The Plan of restarting the kube-proxy of this node."""
-    if place != "live":
-        return Plan(None, None, None, _NOT_HERE)
-    if not host.is_root():
-        return Plan(None, None, None, _NOT_ROOT)
+    refused = _not_here(host, node, "kube-proxy")
+    if refused:
+        return Plan(None, None, None, refused)
     found = find_kube_proxy(host)
     process = found.process
     if process is None:
@@ -60,6 +78,12 @@ def plan_of(host, place):
     if not of_this_network(host, find_processes(host, PROGRAMS)[1]):
         return Plan(process, None, None, _NO_KUBELET % name)
     return Plan(process, SIGNAL, None, None)
+
+
+def _not_here(host, node, name):
+    if node["place"] != "live":
+        return _NOT_HERE % name
+    return None if host.is_root() else _NOT_ROOT % name
 
 
 def _of_unit(host, process, unit, name):

@@ -1,0 +1,34 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filter play_hosts, for the playbooks beside it alone: the hosts of a play, checked before any is contacted."""
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _play, _policy, _rollout
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._filtering import telling
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._plain import plain
+
+# The tags in the playbooks, besides the names of the roles.
+_TAGS = ("assess", "fix", "report", "gate")
+
+
+@telling
+def play_hosts(pattern, groups, name, limit=None, tags=()):
+    """The host pattern that the variable `name` holds, unchanged. A pattern that matches no host is refused, because
+    Ansible skips such a play and ends with status 0; `--syntax-check`, which often has no inventory, passes. So is a
+    misspelt tag, with which no task would run."""
+    pattern, groups, limit = plain(pattern), plain(groups), plain(limit)
+    if not isinstance(pattern, (str, list)):
+        raise BadInput("%s must be a host pattern or a list of them, not %s" % (plain(name), type(pattern).__name__))
+    _rollout.check_tags(plain(tags), set(_TAGS).union(_policy.tunable_roles()))
+    if not _play.is_only_parsed():
+        _rollout.check_hosts(plain(name), pattern, _play.matches(pattern, groups, limit),
+                             set(groups).union(*groups.values()), limit)
+    return pattern
+
+
+class FilterModule:
+    """Filters of this file."""
+
+    def filters(self):
+        return {"play_hosts": play_hosts}
