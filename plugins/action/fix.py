@@ -10,7 +10,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _answer, _kept, _play, _policy, _run, _select, _selection
 from ..plugin_utils._calling import Unanswered
-from ..plugin_utils._fix import calls, iptables_backend, migration, outcomes, restarts, results
+from ..plugin_utils._fix import calls, migration, outcomes, restarts, results
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import DISRUPTIVE, NAMES, RESTARTS, SUBJECTS
 from ..plugin_utils._looking import LookingAction, is_shown_later, options_of_look, sections_of

@@ -19,6 +19,10 @@ from one_node import Cluster
 from node import NotDone
 
 
+# Playbooks that mend, with their variables.
+PLAYBOOKS = ("preflight", "repair")
+
+
 class Run:
     """`reports` is the folder for the reports of the collection."""
 
@@ -65,11 +69,12 @@ class Run:
         """(what was printed and done, the reason why it was not done completely)."""
         printed = []
         for mend in mends:
-            if "preflight" in mend:
-                done = self._judge("preflight", "preflight", mend["preflight"])
-                printed.append("preflight with %s: rc %d, %d s" % (
-                    ", ".join("%s=%s" % pair for pair in mend["preflight"].items()), done["status"], done["seconds"]))
-                report = done
+            playbook = next((name for name in PLAYBOOKS if name in mend), None)
+            if playbook:
+                report = self._judge(playbook, playbook, mend[playbook])
+                printed.append("%s with %s: rc %d, %d s" % (
+                    playbook, ", ".join("%s=%s" % pair for pair in mend[playbook].items()), report["status"],
+                    report["seconds"]))
             elif "check" in mend:
                 command = _printed(report, mend)
                 if command is None:

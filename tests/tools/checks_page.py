@@ -61,7 +61,8 @@ def render_fix(fix):
     if fix["role"]:
         role = "role `kubenode.netfilter.%s`" % fix["role"]
         if fix["class"] == "disruptive":
-            role = "playbook `kubenode.netfilter.repair`" + ("" if fix["role"] == "repair" else "; in an image, " + role)
+            image = "" if fix["role"] == "repair" else "; in an image, " + role
+            role = "playbook `kubenode.netfilter.repair`" + image
         yield filled("- **Fix**%s: %s" % (kind, role), "  ")
     if fix["manual"]:
         yield filled("- **By hand**%s: %s" % ("" if fix["role"] else kind, with_blanks(fix["manual"])), "  ")

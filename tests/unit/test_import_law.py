@@ -34,8 +34,8 @@ LAYERS = (
     ("doc_fragments", r"doc_fragments/.*", set()),
 )
 # A collector only reads. Only code that changes a machine may import these files.
-CHANGERS = re.compile(r"module_utils/(_host/(apart|write|detached|feed|lock)|_change/.*)")
-MAY_CHANGE = re.compile(r"module_utils/(_host/(apart|write|detached|feed|lock)|_change/.*)|modules/(?!.*(_facts|_info|_audit)"
+CHANGERS = re.compile(r"module_utils/(_host/(apart|write|lock)|_change/.*)")
+MAY_CHANGE = re.compile(r"module_utils/(_host/(apart|write|lock)|_change/.*)|modules/(?!.*(_facts|_info|_audit)"
                         r"$).*")
 
 # Modules of the standard library that open files or start processes or connections; and the few functions of `os` that

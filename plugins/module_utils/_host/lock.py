@@ -14,7 +14,6 @@ import os
 import stat
 
 from .. import _errors
-from . import detached
 from .caller import why_not_ours
 
 NAME = "kubenode-netfilter.lock"
@@ -67,13 +66,6 @@ def must_be_held(host):
             shown, getattr(taken, "strerror", None) or "this run did not ask for it"))
 
 
-def refuse_busy(host):
-    """Raises Busy where another process holds the lock of a tree. Never takes it, not even for a moment."""
-    shown, real = _paths(host)
-    if _holder(real):
-        raise _busy(real, shown)
-
-
 def _paths(host):
     """The path of the lock in the tree, and on this machine."""
     folder = "/run" if host.is_dir("/run") else "/"
@@ -95,7 +87,7 @@ def _holder(real):
             os.close(handle)
     except (OSError, ValueError):
         return None
-    alive = pid.isdigit() and detached.start_time_of(int(pid)) == started
+    alive = pid.isdigit() and start_time_of(int(pid)) == started
     return "process %s" % pid if alive else None
 
 
@@ -133,7 +125,7 @@ def _refuse_unsound(shown, seen):
 def _write_holder(handle):
     try:
         os.ftruncate(handle, 0)
-        os.write(handle, ("%d %s\n" % (os.getpid(), detached.start_time_of(os.getpid()))).encode("ascii"))
+        os.write(handle, ("%d %s\n" % (os.getpid(), start_time_of(os.getpid()))).encode("ascii"))
     except OSError:
         pass  # The disk is full. The lock is held all the same, by a process that the file does not name.
 
@@ -145,3 +137,13 @@ def _release(real, taken):
         except OSError:
             pass  # The next run takes the file over: it is not locked.
         os.close(taken)
+
+
+def start_time_of(pid):
+    """When a process started, in ticks since boot (man 5 proc); None where it does not exist. It distinguishes
+    processes that had the same pid."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as stream:
+            return stream.read(4096).rpartition(b")")[2].split()[19].decode("ascii")
+    except (OSError, IndexError):
+        return None

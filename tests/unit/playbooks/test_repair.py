@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbook repair, really run on nodes that answer as a test says: one node after the other, and none after the
+"""The playbook repair, really run on nodes that answer as a test wants it: one node after the other, and none after the
 first that is not proved."""
 
 import json

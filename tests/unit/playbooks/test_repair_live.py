@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbook repair really run: real rules in a network of their own, a process named kube-proxy in the cgroup of a pod, and one
-named kubelet that starts it again."""
+"""The playbook repair really run: real rules in a network of their own, a process named kube-proxy in the cgroup of a
+pod, and one named kubelet that starts it again."""
 
 import json
 import os

@@ -14,7 +14,7 @@ from .. import record
 
 FOLDER = record.STATE + "/iptables_backend"
 RECORD = FOLDER + "/record.json"
-SAVED, ROLLBACK = FOLDER + "/saved", FOLDER + "/rollback"
+SAVED = FOLDER + "/saved"
 # 110,000 rules are 12 MB with their counters.
 SAVE_LIMIT = 100 * 1024 * 1024
 _BOOT = "/proc/sys/kernel/random/boot_id"
@@ -76,7 +76,7 @@ class Record(record.Record):
         return [path for path in paths if path not in keep]
 
     def own_folders(self):
-        return self._boots() + [SAVED, ROLLBACK]
+        return self._boots() + [SAVED]
 
     def _boots(self):
         return ["%s/%s" % (SAVED, name) for name in record.settled_names(self._host, SAVED)]
@@ -86,7 +86,7 @@ class Record(record.Record):
                  for path in list(entry["after"]["links"]) + [entry["state_file"]] if path]
         links += [path for change in changes for path in change.paths()]
         # The link itself is replaced, not its target.
-        return set([FOLDER, SAVED, ROLLBACK] + self._boots() + [path.rpartition("/")[0] for path in links])
+        return set([FOLDER, SAVED] + self._boots() + [path.rpartition("/")[0] for path in links])
 
 
 def saves_of(rules, boot_id):

@@ -6,17 +6,13 @@
 import copy
 import json
 
-import backend_facts
 import pytest
-from action_runs import FLUSHED, LOST, plugin_of
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from case_rows import cases
-from healthy import healthy
+from fix_runs import POLICY, Node, facts, look, outcomes_of, runner
 
-from ansible_collections.kubenode.netfilter.plugins.action import fix
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _looking, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess
 
-POLICY = _policy.default_policy()
 BROKEN = {"nf_conntrack": "loadable"}
 MODULES = {"changed": True,
            "files": ["/var/lib/kubenode-netfilter/record", "/etc/modules-load.d/kubenode-netfilter.conf"], "modules": [
@@ -29,69 +25,9 @@ SETTINGS = {"changed": True, "files": [], "advice": None, "unfinished": False,
                  "after_kube_proxy": 1, "persisted": True, "failed": False, "msg": ""}]}
 FORWARD = {"node_conntrack": {"of_keys": {"net.ipv4.ip_forward": {"now": 0}}}}
 
-
-def facts(modules=None, changes=None, sections=None, reached=True):
-    evidence = healthy(POLICY.module_names, modules, changes) if reached else {}
-    return _assess.exported(evidence, POLICY, _assess.chosen_checks(sections), None,
-                            not_reached=None if reached else "unreachable: x")
-
-
-class Node:
-    """What the modules answer, by name: a result, or a list of results for one call after the other; `calls` are
-    (module, arguments), `together` the names of the modules in one call."""
-
-    def __init__(self, **answers):
-        self.answers, self.calls, self.together = answers, [], []
-
-    def __call__(self, module_name, module_args, task_vars):
-        name = module_name.rpartition(".")[2]
-        if name == "node_changes":
-            self.together.append([change["module"] for change in module_args["changes"]])
-            if name in self.answers:
-                return self._answer(name, module_args)
-            given = [(change["module"], change["options"]) for change in module_args["changes"]]
-            answers = [(one, self._answer(one, options)) for one, options in given]
-            answer = {"changed": True,
-                      "results": [{"module": one, "result": json.dumps(result)} for one, result in answers]}
-            if module_args.get("look") and any(result["changed"] or result.get("failed") for _one, result in answers):
-                answer["looked"] = json.dumps(self._answer("node_facts", module_args["look"])["ansible_facts"])
-            return answer
-        return self._answer(name, module_args)
-
-    def _answer(self, name, module_args):
-        self.calls.append((name, module_args))
-        answer = self.answers[name]
-        answer = answer.pop(0) if isinstance(answer, list) else answer
-        if isinstance(answer, Exception):
-            raise answer
-        return copy.deepcopy(answer)
-
-    def called(self):
-        return [name for name, _arguments in self.calls]
-
-
-def look(modules=None, changes=None):
-    return {"changed": False, "ansible_facts": healthy(POLICY.module_names, modules, changes)}
-
-
 @pytest.fixture
 def run(monkeypatch):
-    """Calls the action on a node with facts; `run.shown` are the lines it displays."""
-    shown = []
-    monkeypatch.setattr(_looking.Display, "display", lambda _self, text, *_args, **_others: shown.append(text))
-
-    def call(node, known, check_mode=False, arguments=None, **variables):
-        plugin = plugin_of(fix, arguments, check_mode, call.run_once)
-        monkeypatch.setattr(plugin, "_execute_module", node)
-        return plugin.run(task_vars=dict(variables, inventory_hostname="node", ansible_facts=known))
-
-    call.shown, call.run_once = shown, False
-    return call
-
-
-def outcomes_of(result):
-    return {(row["check"], row["subject"]): (row["status"], row["outcome"])
-            for row in result["ansible_facts"]["node_assess_findings"] if row["outcome"]}
+    return runner(monkeypatch)
 
 
 def test_a_safe_finding_is_fixed_and_looked_at_once(run):
@@ -243,98 +179,6 @@ def test_variables_of_the_role_reach_the_module_and_tags_narrow_the_subjects(run
     sent = node.calls[0][1]
     assert (sent["max"], sent["root"], sent["place"], sent["state"],
             sent["sysctls"]) == (600000, "/mnt", "image", "present", ["net.ipv4.ip_forward"])
-
-
-@cases
-def test_nothing_disruptive_is_done_by_the_way(run, arguments, batch, words):
-    node = Node()
-    with pytest.raises(AnsibleActionFail) as caught:
-        run(node, facts(BROKEN, LOST), arguments=arguments, ansible_play_batch=batch)
-    assert words in str(caught.value) and node.calls == []
-
-
-RESTARTED = {"changed": True, "service": "kubelet", "method": "unit", "unit": "kubelet.service", "pid": 400,
-             "refused": None, "proved_seconds": 7}
-KUBELET = {"subjects": ["kubelet"], "up_to": "disruptive"}
-RESTARTS = [(KUBELET, LOST, RESTARTED), (
-    {"subjects": ["kube_proxy"], "up_to": "disruptive"}, FLUSHED,
-    dict(RESTARTED, service="kube_proxy", method="signal", unit=None))]
-
-
-@pytest.mark.parametrize("arguments, changes, answer", RESTARTS)
-def test_a_restart_is_made_where_a_finding_asks_for_it_and_proved_by_a_look(run, arguments, changes, answer):
-    node = Node(service_restart=answer, node_facts=[look(None, changes), look()])
-    result = run(node, {}, arguments=dict(arguments, timeout=200), node_assess_place="live")
-    assert node.called() == ["node_facts", "service_restart", "node_facts"] and node.together == []
-    assert node.calls[1][1] == {"service": arguments["subjects"][0], "timeout": 200, "place": "live"}
-    assert result["changed"] and result["failures"] == [] and not result.get("failed")
-    assert set(outcomes_of(result).values()) == {("pass", "fixed")}
-    assert run.shown[-1] in ("  node: changed: restart kubelet.service",
-                             "  node: changed: restart kube-proxy (process 400)")
-
-
-@pytest.mark.parametrize("arguments, changes, answer", RESTARTS)
-def test_a_restart_whose_finding_is_gone_is_not_made(run, arguments, changes, answer):
-    node = Node(node_facts=look())
-    result = run(node, {}, arguments=arguments)
-    assert node.called() == ["node_facts"] and not result["changed"] and result["failures"] == []
-    assert run(Node(), facts(None, changes if answer["service"] != "kubelet" else FLUSHED),
-               arguments=KUBELET)["skipped"]
-
-
-@pytest.mark.parametrize("arguments, changes, answer", RESTARTS)
-def test_check_mode_says_what_would_be_restarted(run, arguments, changes, answer):
-    node = Node(service_restart=dict(answer, proved_seconds=None))
-    result = run(node, facts(None, changes), check_mode=True, arguments=arguments)
-    assert node.called() == ["service_restart"] and result["failures"] == []
-    assert {outcome for _status, outcome in outcomes_of(result).values()} == {"would fix"}
-    assert run.shown[-1].startswith("  node: would change: restart kube")
-
-
-@pytest.mark.parametrize("arguments, changes, answer", RESTARTS)
-@pytest.mark.parametrize("what, words", [
-    ("still", "but the look after it does not show"), ("refused", "no systemd unit runs it"),
-    ("failed", "within 180 seconds after its restart"), ("lost", "no route"), ("gone", "was not assessed: unreachable")])
-def test_a_restart_that_is_not_proved_fails_with_the_reason_in_its_finding(run, arguments, changes, answer, what, words):
-    answers = {"still": answer, "gone": answer, "lost": AnsibleConnectionFailure("no route"),
-               "refused": dict(answer, changed=False, method=None, refused="no systemd unit runs it"),
-               "failed": {"changed": True, "failed": True, "msg": "not ready within 180 seconds after its restart"}}
-    after = {"unreachable": True, "msg": "x"} if what == "gone" else look(None, changes)
-    node = Node(service_restart=answers[what], node_facts=after)
-    result = run(node, facts(None, changes), arguments=dict(arguments, failure="warn"))
-    assert words in "; ".join(result["failures"]) and not result.get("failed")
-    assert what == "gone" or {outcome for _status, outcome in outcomes_of(result).values()} <= {"failed", "refused"}
-    node = Node(service_restart=answers[what], node_facts=after)
-    assert run(node, facts(None, changes), arguments=arguments)["failed"]
-
-
-def test_an_unknown_result_of_the_look_proves_no_restart(run):
-    unknown = look(None, {"node_kubelet": {"initialisation": {"families": [
-        dict(LOST["node_kubelet"]["initialisation"]["families"][0], state="unknown")]}}})
-    result = run(Node(service_restart=RESTARTED, node_facts=unknown), facts(None, LOST), arguments=KUBELET)
-    assert result["failed"] and "does not show that its chains are back" in result["msg"]
-
-
-SWITCH = {"changed": False, "backend": "nft", "backend_because": "x", "refused": "34 chains are in legacy", "left": [],
-          "live_rules": True, "reboot_needed": False, "groups": [], "saved": [], "conflicts": [], "files": []}
-SPLIT = {"node_iptables_backend": backend_facts.SPLIT}
-BACKEND = {"subjects": ["iptables_backend"], "up_to": "disruptive"}
-
-
-@pytest.mark.parametrize("check_mode", [True, False])
-def test_a_node_with_rules_in_the_backend_that_it_leaves_is_to_be_migrated(run, check_mode):
-    node = Node(iptables_backend=SWITCH)
-    result = run(node, facts(None, SPLIT), check_mode=check_mode, arguments=BACKEND)
-    assert node.called() == ["iptables_backend"] and result["migration"]["backend"] == "nft" and not result["failures"]
-    assert result["migration"]["before"]["backend"] == "mixed"
-    assert run.shown == ["  node: would change: migrate to the backend nft, with a reboot"] * check_mode
-    other = run(Node(iptables_backend=dict(SWITCH, live_rules=False)), facts(None, SPLIT), arguments=BACKEND)
-    assert other["migration"] is None and other["failures"] == ["34 chains are in legacy"] and other["failed"]
-
-
-def test_a_role_alone_names_what_only_a_migration_mends(run):
-    result = run(Node(iptables_backend=SWITCH), facts(None, SPLIT), arguments={"subjects": ["iptables_backend"]})
-    assert result["migration"] is None and result["failed"] and result["failures"] == ["34 chains are in legacy"]
 
 
 @pytest.mark.parametrize("tags, called", [(["report"], ["node_facts"]), (["gate", "node_report"], ["node_facts"]), (

@@ -42,7 +42,7 @@ def test_a_limit_of_time_is_in_force_in_each_call_and_not_after_it():
     plugin = action(connection)
     plugin.call({})
     plugin.call({}, 100)
-    plugin.call({}, module_name="kubenode.netfilter.iptables_leftovers", module_args={"window_seconds": 300})
+    plugin.call({}, module_name="kubenode.netfilter.iptables_chain_audit", module_args={"window_seconds": 300})
     assert 500 < seen[0] <= 600 and 0 < seen[1] <= 100 and signal.getitimer(signal.ITIMER_REAL)[0] == 0
     assert 800 < seen[2] <= 900
 

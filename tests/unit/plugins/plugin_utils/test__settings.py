@@ -11,7 +11,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy,
 
 
 @pytest.mark.parametrize(
-    "name", [*sorted(_policy.known_names()), "__harden_iptables_backend_answer", "__harden_iptables_backend_failed"])
+    "name", [*sorted(_policy.known_names()), "__repair_cordon", "__repair_backend"])
 def test_a_fact_with_the_name_of_a_variable_of_ours_is_refused(name):
     with pytest.raises(BadInput, match="The facts of this host contain %s, a setting" % name):
         _settings.refuse_facts_as_settings({"ansible_facts": {"distribution": "Debian", name: "x"}})

@@ -21,7 +21,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes
 POD = "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podd0a1b2c3_1111_2222_3333_444455556666.slice" \
       "/cri-containerd-%s.scope\n" % ("ab" * 32)
 UNIT = "0::/system.slice/kube-proxy.service\n"
-LIVE = {"place": "live"}
+LIVE = {"place": "live", "kernel_release": "6.1.0"}
 KUBELET = process(400, "kubelet", ("/usr/bin/kubelet",))
 # As systemd answers; what it is asked to restart is written down.
 SYSTEMCTL = 'case "$1" in show) echo MainPID=%s;; *) echo "$@" >&2; exit %d;; esac'
@@ -39,6 +39,17 @@ def test_what_started_it_decides(cgroup, manifests, fields, method, unit, words,
     plan = plan_of_kube_proxy(node(tmp_path, cgroup, *manifests, **fields), LIVE)
     assert (plan.method, plan.unit) == (method, unit)
     assert plan.refused is None if words is None else words in plan.refused, plan.refused
+
+
+def test_the_unit_of_kubelet_is_restarted(tmp_path):
+    cgroup = {"proc/400/cgroup": "0::/system.slice/kubelet.service\n"}
+    host = node(tmp_path, UNIT, KUBELET, cgroup)
+    plan = plan_of_kubelet(host, LIVE)
+    assert (plan.method, plan.unit, plan.pid, plan.refused) == ("unit", "kubelet.service", 400, None)
+    alone = plan_of_kubelet(node(tmp_path / "alone", UNIT, KUBELET, {"proc/400/cgroup": "0::/\n"}), LIVE)
+    assert alone.method is None and "restart the program that runs process 400" in alone.refused
+    assert plan_of_kubelet(node(tmp_path / "none", UNIT), LIVE).refused == "no kubelet runs here"
+    assert "run with become" in plan_of_kubelet(node(tmp_path / "user", UNIT, root_user=False), LIVE).refused
 
 
 def test_nothing_where_none_runs_or_no_node_is(tmp_path):
