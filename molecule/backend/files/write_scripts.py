@@ -19,7 +19,7 @@ sys.path.insert(0, str(HOOKS))
 import write_script
 
 STAND_INS = ("kubelet", "kubelet.service", "kube-proxy", "kube-proxy.service", "metrics")
-SCRIPTS = ("part-node61", "part-node612", "part-node72", "leave-node61", "leave-node612", "leave-node72")
+SCRIPTS = ("part-node61", "part-node612", "part-node72")
 
 
 def texts():

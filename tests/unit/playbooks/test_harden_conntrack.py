@@ -104,7 +104,7 @@ def test_what_would_be_undone_at_boot_is_said_until_the_file_may_yield(tmp_path)
     assert "comment_out_conflicts: true" in said and "Report |" not in said
     changed, said, failing = node.run(code=2, playbook=fleets.TOP / "playbooks" / "preflight.yml",
                                       node_assess_sections=["CTRACK"])
-    assert "Gate | Stop" in said and "failed=1" in said
+    assert "TASK [Gate]" in said and "failed=1" in said
     reason = failing["CTRACK006"]["reason"]
     assert "The fix was tried and failed: it is 65536 after the next boot (set by /etc/sysctl.d/zzz.conf:1)" in reason
     assert "; comment_out_conflicts: true" in reason

@@ -141,7 +141,7 @@ def migrated(nodes, after=None, **variables):
 def test_only_a_cordoned_node_is_migrated(nodes, kubectl):
     done = migrated(nodes)
     assert done.returncode == 2 and "whether it is cordoned is not known; set repair_kubectl_host" in told(done)
-    assert nodes.calls("node") == [LOOK, ASKING], told(done)
+    assert nodes.calls("node") == [LOOK, ASKING, ASKING], told(done)
     done = nodes.repaired(**kubectl(unschedulable=False))
     assert done.returncode == 2 and "the node node-1 is not cordoned" in told(done), told(done)
     assert nodes.calls("second") == []
@@ -150,11 +150,11 @@ def test_only_a_cordoned_node_is_migrated(nodes, kubectl):
 def test_a_migration_is_proved_by_a_look_and_one_that_is_not_ends_the_play(nodes, kubectl):
     done = migrated(nodes, SPLIT, **kubectl(unschedulable=True))
     assert done.returncode == 2 and "after the reboot: the iptables programs of the node use" in told(done), told(done)
-    assert nodes.calls("node") == [LOOK, ASKING, SWITCHING, LOOK] and nodes.calls("second") == []
+    assert nodes.calls("node") == [LOOK, ASKING, ASKING, SWITCHING, LOOK] and nodes.calls("second") == []
     assert {"failed"} == set(outcomes(nodes, "node").values())
 
 
 def test_a_node_that_is_migrated_is_followed_by_the_next(nodes, kubectl):
     done = migrated(nodes, **kubectl(unschedulable=True))
     assert done.returncode == 0, told(done)
-    assert nodes.calls("node") == nodes.calls("second") == [LOOK, ASKING, SWITCHING, LOOK]
+    assert nodes.calls("node") == nodes.calls("second") == [LOOK, ASKING, ASKING, SWITCHING, LOOK]

@@ -19,8 +19,8 @@ from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (
     _assess, _catalogue, _evidence, _finding, _fleet, _policy, _requirements, _run, _select, _verdict)
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration, outcomes, turns
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects import SUBJECTS
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration, outcomes, restarts
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects import RESTARTS, SUBJECTS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 
@@ -123,9 +123,11 @@ def told(facts):
         work = subject.work(facts, SETTINGS[subject.name], "disruptive")
         outcomes.recorded(work.findings, _run.findings_of(facts) or [], [])
     migration.missing(facts, "nft", facts.get("node_iptables_backend"))
-    for turn in turns.RESTARTS:
-        turns.of_restart(facts, turn)
-        turns.is_done(facts, turn)
+    if _run.summary_of(facts):
+        migration.due(facts, "nft", {"live_rules": True})
+    for subject in RESTARTS:
+        subject.work(facts, {}, "disruptive")
+        restarts.is_proved(facts, subject.name)
     return _verdict.sentences(blocking)
 
 

@@ -13,7 +13,6 @@ from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import rules, tables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import (
     KINDS, PLACES_LIMIT, ROWS_LIMIT, TEXT_LIMIT, Tally, cut, merged, observe, place_of)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.own_chains import MARKS, is_own
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.repair import with_repair
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import since
 
@@ -167,19 +166,3 @@ def test_what_a_live_reading_does_not_print_is_not_there():
             tables.chains_of(texts.read(nat, "nat.txt"), "mangle")) == ({}, None)
     incompatible = texts.read(nat + "# Table `mangle' is incompatible, use 'nft' tool.\n")
     assert tables.chains_of(incompatible, "mangle") is None
-
-
-# Whose chains go, by table and exact name.
-
-@cases
-def test_chains_of_kube_proxy_and_kubelet(table, chain):
-    assert is_own(table, chain)
-
-
-@cases
-def test_look_alikes_stay(table, chain):
-    assert not is_own(table, chain)
-
-
-def test_marks_are_their_own():
-    assert all(is_own("mangle", chain) for chain in MARKS)
