@@ -67,9 +67,10 @@ def test_no_node_is_touched_after_one_that_is_not_repaired(nodes, answer, after,
     assert row["outcome"] in ("failed", "refused") or answer == 7, "the report has the attempt"
 
 
-def test_no_node_is_touched_after_one_that_cannot_be_reached(nodes):
+@pytest.mark.parametrize("arguments", [[], ["--check"]])
+def test_no_node_is_touched_after_one_that_cannot_be_reached(nodes, arguments):
     nodes.gone("first").add("second", LOST, service_restart=RESTARTED)
-    done = nodes.repaired()
+    done = nodes.repaired(*arguments)
     assert done.returncode != 0 and "first was not assessed: unreachable" in told(done), told(done)
     assert nodes.calls("second") == []
 
