@@ -11,7 +11,7 @@ from ._options import close_to
 _SIZE = re.compile(r"([0-9]+)(%?)\Z")
 
 
-def checked_serial(value, name="preflight_serial"):
+def checked_serial(value, name):
     """`value` as a list of batch sizes: whole numbers from 1 on, and percentages such as "10%". Raises BadInput."""
     sizes = value if isinstance(value, list) else [value]
     if not sizes:
@@ -29,7 +29,7 @@ def _checked_size(size, name):
     return text if match.group(2) else number
 
 
-def checked_percentage(value, name="preflight_max_fail_percentage"):
+def checked_percentage(value, name):
     """`value` as a whole number from 0 to 100; "30%" is taken, too. Raises BadInput."""
     match = _SIZE.match("" if isinstance(value, (bool, float)) else str(value).strip())
     if not match or int(match.group(1)) > 100:

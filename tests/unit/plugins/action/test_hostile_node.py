@@ -135,7 +135,7 @@ def test_no_answer_sets_anything(tmp_path, play, arguments, fix, changed, asked)
 
 def test_a_restart_that_a_node_only_claims_is_not_believed(tmp_path):
     node = HostileNode(tmp_path / "node", evil_answers(tmp_path))
-    done = run(tmp_path, REPAIR, node)
+    done = run(tmp_path, REPAIR, node, repair_subjects=["kubelet"])
     assert done.returncode == 2 and "service_restart" in node.asked, done.stdout
     assert "iptables_backend" not in node.asked and "systemd_service" not in node.asked
     assert not (tmp_path / "touched").exists() and not list(tmp_path.glob("evil*"))
@@ -176,6 +176,6 @@ def test_a_node_that_hangs_is_given_up_and_the_others_go_on(tmp_path, module, ar
 def test_a_node_that_hangs_in_its_restart_ends_the_play(tmp_path):
     node = HostileNode(tmp_path / "node", dict(evil_answers(tmp_path), service_restart="hang"))
     good = HostileNode(tmp_path / "good", {"*": {"ansible_facts": healthy(_policy.default_policy().module_names)}})
-    done = run(tmp_path, REPAIR, node, good=good)
+    done = run(tmp_path, REPAIR, node, good=good, repair_subjects=["kubelet"])
     assert done.returncode == 2 and node.asked[-1] == "service_restart" and not good.asked, (node.asked, done.stdout)
     assert "the node did not answer within 780 seconds" in " ".join(done.stdout.split()), done.stdout
