@@ -22,7 +22,8 @@ SIZES = st.lists(st.one_of(st.integers(1, 12), st.integers(1, 100).map("{}%".for
 def test_batches_are_those_of_ansible(serial, count):
     names = ["n%d" % number for number in range(count)]
     executor = mock.Mock(_inventory=mock.Mock(get_hosts=lambda *_args, **_options: list(names)))
-    batches = PlaybookExecutor._get_serialized_batches(executor, mock.Mock(serial=_rollout.checked_serial(serial, "serial")))
+    sizes = _rollout.checked_serial(serial, "serial")
+    batches = PlaybookExecutor._get_serialized_batches(executor, mock.Mock(serial=sizes))
     for number, batch in enumerate(batches):
         later = [name for others in batches[number + 1:] for name in others]
         assert [_rollout.batch_of(names, serial, name) for name in batch] == [(batch, later)] * len(batch)
@@ -42,7 +43,8 @@ def test_when_a_rollout_ends(lost, size, percentage, ends):
     (functools.partial(_rollout.checked_serial, name="preflight_serial"),
      ["banana", 0, -1, "0%", "150%", [], [1, None], True, 1.5, "", "10 %%"],
      "preflight_serial"),
-    (functools.partial(_rollout.checked_percentage, name="preflight_max_fail_percentage"), [-1, 101, "half", None, True],
+    (functools.partial(_rollout.checked_percentage, name="preflight_max_fail_percentage"),
+     [-1, 101, "half", None, True],
      "preflight_max_fail_percentage is .*whole number from 0 to 100"),
     (functools.partial(_rollout.checked_limit, "node_gate_max_hosts"), [-1, "101%", "half", True, False, 1.5, [3], " "],
      "node_gate_max_hosts is .*whole number of hosts from 0 on, or a percentage")])
