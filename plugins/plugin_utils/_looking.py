@@ -36,7 +36,7 @@ gc.freeze()
 
 # With --tags of these alone, a playbook looks, and neither reports nor gates; with --skip-tags of the other two it does
 # neither.
-_ONLY_ASSESS = frozenset(("assess", "node_assess"))
+_ONLY_ASSESS = frozenset(("assess", "node_assess", "node_assess_look"))
 _REPORT, _GATE = frozenset(("report", "node_report")), frozenset(("gate", "node_gate"))
 
 
