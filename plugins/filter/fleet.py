@@ -44,9 +44,6 @@ _value:
     - C(compared) are Services and endpoints; null where fewer than two nodes are known. C(most) is the digest of most
       nodes or of the baseline, C(differs) are nodes with another one, C(moving) such nodes that were read before or
       after the others, C(count) and C(counts) how many Services or endpoints they have.
-    - C(which) lists the Services in which nodes of C(differs) do, by address and port. Those of C(services) are
-      C(missing), C(extra) or C(served) (with endpoints on one side alone), those of C(endpoints) have other
-      C(endpoints). It is not C(complete) where more than some 20 Services differ.
   type: dict
   sample:
     checks:
@@ -56,8 +53,7 @@ _value:
       - {by: kernel module ip_vs, usual: loaded, nodes: 4, others: {web-3: not loaded}}
     compared:
       services: {most: 4f0f6c1a5b3e7a2f, hosts: 4, differs: [web-3], moving: [], unknown: 0, count: 98,
-                 counts: {web-3: 97}, which: {web-3: {missing: ['tcp 10.96.0.10:53'], extra: [], served: [],
-                                                      complete: true}}}
+                 counts: {web-3: 97}}
       endpoints: null
 """
 
@@ -113,7 +109,7 @@ def _is_of_texts(value):
 def _is_digest(value):
     return value is None or isinstance(value, dict) and all(
         isinstance(value.get(key), (kind, type(None)))
-        for kind, keys in ((str, (*PARTS, "read_at", "sketch")), (int, ("service_count", "endpoint_count")))
+        for kind, keys in ((str, (*PARTS, "read_at")), (int, ("service_count", "endpoint_count")))
         for key in keys)
 
 

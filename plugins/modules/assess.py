@@ -337,8 +337,6 @@ ansible_facts:
                     sample: 9a1c2b3d4e5f6071}
         service_count: {description: Service addresses in it., type: int, returned: always, sample: 98}
         endpoint_count: {description: Endpoints in it., type: int, returned: always, sample: 291}
-        sketch: {description: 'The parts of the sketch in one text; null where unknown.', type: str, returned: always,
-                 sample: eAABBAYA}
         read_at: {description: When the rules were read., type: str, returned: always, sample: '2026-11-21T10:00:00Z'}
     node_assess_modules:
       description: Loaded kernel modules to compare nodes by, a line with a tab for each; null where not known.

@@ -384,15 +384,6 @@ ansible_facts:
               sample: 9a1c2b3d4e5f60718293a4b5c6d7e8f9012344f0f6c1a5b3e7a2f3cf2b8e6f0d
             service_count: {description: Service addresses in it., type: int, returned: always, sample: 98}
             endpoint_count: {description: Endpoints in it., type: int, returned: always, sample: 291}
-            sketch:
-              description:
-                - Parts of a sketch of fixed size, 2 KB, whatever the number of Services is; null where unknown.
-                - From the sketches of two nodes P(kubenode.netfilter.fleet#filter) lists up to some 20 Services that
-                  differ.
-              type: list
-              elements: str
-              returned: always
-              sample: [e, AAEEBgBQCmAACg]
             read_at:
               description: When the rules were read. Digests taken while Services change differ for a moment.
               type: str

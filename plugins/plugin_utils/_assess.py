@@ -5,8 +5,7 @@
 
 import dataclasses
 
-from . import (_catalogue, _described, _evaluate, _evidence, _finding, _items, _numbers, _requirements, _run, _unknown,
-               _waivers)
+from . import (_catalogue, _described, _evaluate, _finding, _items, _numbers, _requirements, _run, _unknown, _waivers)
 from ._fix import outcomes as _outcomes
 from ._selection import chosen_checks
 
@@ -84,10 +83,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
                  node_assess_required_modules=modules, node_assess_summary=summary,
                  node_assess_numbers=_numbers.numbers_of(evidence, numbers))
     if "node_iptables_chains" in evidence:
-        digest = evidence["node_iptables_chains"]["digest"]
-        # Ansible copies every value among the facts of a host for each task.
-        facts["node_assess_digest"] = dict(
-            digest, sketch="".join(map(str, digest["sketch"] or ()))[:_evidence.MOST_TEXT] or None)
+        facts["node_assess_digest"] = evidence["node_iptables_chains"]["digest"]
     facts.update(_items.facts_of(evidence))
     users = _described.rows_of(policy.checks, findings)
     if users:

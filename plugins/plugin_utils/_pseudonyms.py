@@ -18,9 +18,7 @@ _FORMS = {HOSTS: "node-%03d", ADDRESSES: "ip-%03d", DOMAINS: "domain-%03d"}
 _OURS = {"check", "status", "severity", "outcome", "run", "started", "read_at", "schema", "tool", "kind",
          "change", "worst", "was", "is"}
 # Under these keys the keys of a dictionary are hosts.
-_BY_HOST = {"others", "counts", "which"}
-# Addresses of Services in a form that no reader needs.
-_LEFT_OUT = {"sketch"}
+_BY_HOST = {"others", "counts"}
 _KEY = re.compile(r"[a-z0-9_]+")
 # A match that ipaddress refuses stays as it is. A label may stand before an address: addr:fd00::1, etcd-fd00::1.
 _TOKEN = re.compile(r"(?P<ipv6>(?<![^\W_])(?<!\.)(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?:(?:\.\d{1,3}){3})?"
@@ -118,8 +116,6 @@ class Pseudonyms:
     def _value(self, key, value, row, by_host):
         if by_host:
             return self.of(value)
-        if key in _LEFT_OUT:
-            return None
         if key == "host" and isinstance(value, str) and value != "*":
             # In a waiver it may be a host that no longer exists, or a pattern.
             return self._of_name(value) or self._of(HOSTS, value)

@@ -102,7 +102,7 @@ SECTIONS = {
         "rule_sets": [], "left_out": {}, "owners": [], "services": 31, "rules_per_service": 12.4,
         "service_rows": [], "service_rows_left_out": 31,
         "digest": {"services": "4f0f6c1a", "endpoints": "9a1c2b3d", "service_count": 31, "endpoint_count": 97,
-                   "sketch": None, "read_at": "2026-11-21T10:00:00Z"}, "counters": None,
+                   "read_at": "2026-11-21T10:00:00Z"}, "counters": None,
         "footprint": {"own_peak_bytes": 41000000, "helpers_peak_bytes": 23000000, "seconds": 0.4}, "networks": {
             "services": [{"family": "ipv4", "network": "10.96.0.0/24", "addresses": 31, "name": "shop/web:http"},
                          {"family": "ipv6", "network": "fd00:10:96::/64", "addresses": 8, "name": "shop/web:http"}],

@@ -19,7 +19,7 @@ _NOTHING = {
     "observations": [], "observed": {}, "left_out": {}, "owners": [], "services": None, "rules_per_service": None,
     "service_rows": [], "service_rows_left_out": 0,
     "networks": {"services": None, "services_left_out": 0, "endpoints": None, "endpoints_left_out": 0},
-    "digest": {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None, "sketch": None},
+    "digest": {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None},
 }
 
 

@@ -12,7 +12,6 @@ to one of the two) or firewall.
 import re
 
 from ..services.services import NODE_PORT, Service, digest
-from ..services.sketch import without_endpoints
 
 # (the map that serves, the map that refuses); keys of NodePorts have no address.
 _PAIRS = (("service-ips", "no-endpoint-services"), ("service-nodeports", "no-endpoint-nodeports"))
@@ -44,8 +43,7 @@ def digest_nft_services(services):
     known = all(service.endpoints is not None for service in services)
     whole = digest([service if service.endpoints is not None else service._replace(endpoints=frozenset())
                     for service in services])
-    return whole if known else dict(whole, endpoints=None, endpoint_count=None,
-                                    sketch=without_endpoints(whole["sketch"]))
+    return whole if known else dict(whole, endpoints=None, endpoint_count=None)
 
 
 def _of_table(found, family):

@@ -20,7 +20,6 @@ from ..tables import chains_of, table_of
 from ..targets import REFUSALS
 from .endpoints import NO_ADDRESS, balancing_of, endpoint_of, refuses
 from .reached import PER_SERVICE, Reached, SERVICE_CHAINS
-from .sketch import Sketch
 
 # One virtual address: address is "nodeport" for a port of every node, since node addresses differ from node to node.
 # endpoints: each (address, port, protocol) that is reached from this node, once. has_endpoints: the Service has
@@ -64,13 +63,13 @@ def list_services(rule_set):
 
 def digest(services):
     """The Services in a form in which nodes can be compared: `{"services", "endpoints": hex or None, "service_count",
-    "endpoint_count", "sketch"}`; two sketches show which Services differ.
+    "endpoint_count"}`.
 
     `services`: [Service] of both families, each once, or None if they are not known.
     """
     if services is None:
-        return {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None, "sketch": None}
-    meant, behind, count, sketch = hashlib.sha256(), hashlib.sha256(), 0, Sketch()
+        return {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None}
+    meant, behind, count = hashlib.sha256(), hashlib.sha256(), 0
     heads = ["%s %s %d %s " % service[:4] for service in services]
     # No head is the start of another head, so lines with sorted heads and sorted endpoints are sorted as a whole.
     for index in sorted(range(len(heads)), key=heads.__getitem__):
@@ -81,9 +80,8 @@ def digest(services):
         if texts:
             behind.update(_line(head + ("\n" + head).join(texts)))
             count += len(texts)
-        sketch.add(service, " ".join(texts))
     return {"services": meant.hexdigest(), "endpoints": behind.hexdigest(), "service_count": len(services),
-            "endpoint_count": count, "sketch": sketch.texts()}
+            "endpoint_count": count}
 
 
 def _line(text):

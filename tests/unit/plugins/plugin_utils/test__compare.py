@@ -7,7 +7,6 @@ import random
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import services as node_services
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._compare import PARTS, compare, compared_texts
 
 
@@ -18,7 +17,7 @@ def digest(services, minute, endpoints="e"):
 @pytest.mark.parametrize("read, found", [
     # A digest and the minute in which it was read; a node read before or after all others may have met a change.
     ({"a": ("x", 0), "b": ("x", 9), "c": ("x", 3)}, {
-        "most": "x", "hosts": 3, "unknown": 0, "differs": [], "moving": [], "count": None, "counts": {}, "which": {}}),
+        "most": "x", "hosts": 3, "unknown": 0, "differs": [], "moving": [], "count": None, "counts": {}}),
     ({"a": ("x", 0), "b": ("y", 1), "c": ("x", 2)}, {"differs": ["b"], "moving": []}),
     ({"a": ("x", 3), "b": ("y", 0), "c": ("x", 5)}, {"differs": [], "moving": ["b"]}),
     ({"a": ("x", 3), "b": ("y", 9), "c": ("x", 5)}, {"differs": [], "moving": ["b"]}),
@@ -64,60 +63,3 @@ def test_how_many_are_missing_and_other_services_have_other_endpoints():
         "services: the same on 3 nodes, others on b (2 missing), d (4 more), e",
         "endpoints: the same on 2 nodes, others on c"]
     assert compared_texts(compare({"a": read(0, "x", "e", 5), "b": read(0, "x", "e", 5)}), ", ".join) == []
-
-
-def of_services(minute, *services):
-    """The digest of a node, as its report has it; a Service is (address, port, its endpoints)."""
-    rows = [node_services.Service("ipv6" if ":" in address else "ipv4", address, port, "tcp", "",
-                                  tuple((end, 8080, "tcp") for end in ends), bool(ends), True)
-            for address, port, ends in services]
-    found = node_services.digest(rows)
-    return dict(found, sketch="".join(found["sketch"]), read_at="2026-11-21T10:%02d:00Z" % minute)
-
-
-ONE, TWO = ("10.96.0.1", 443, ("192.0.2.7",)), ("fd00::10", 53, ("10.244.0.3", "10.244.1.3"))
-PORT = ("nodeport", 30080, ("10.244.0.9",))
-
-
-def test_the_services_that_differ_are_named():
-    usual = (ONE, TWO, PORT)
-    digests = {"a": of_services(0, *usual), "b": of_services(1, ONE, PORT),
-               "c": of_services(2, *usual, ("10.96.0.9", 80, ())),
-               "d": of_services(3, ONE, TWO[:2] + (("10.9.9.9",),), PORT),
-               "e": of_services(4, ONE[:2] + ((),), TWO, PORT), "f": of_services(9, *usual)}
-    compared = compare(digests)
-    assert compared["services"]["which"] == {
-        "b": {"missing": ["tcp [fd00::10]:53"], "extra": [], "served": [], "complete": True},
-        "c": {"missing": [], "extra": ["tcp 10.96.0.9:80"], "served": [], "complete": True},
-        "e": {"missing": [], "extra": [], "served": ["tcp 10.96.0.1:443"], "complete": True}}
-    assert compared["endpoints"]["which"]["d"] == {"endpoints": ["tcp [fd00::10]:53"], "complete": True}
-    assert compared_texts(compared, ", ".join)[2:] == [
-        "services missing on b: tcp [fd00::10]:53", "services on c alone: tcp 10.96.0.9:80",
-        "services whose endpoints are missing or extra on e: tcp 10.96.0.1:443",
-        "services with other endpoints on d: tcp [fd00::10]:53"]
-    assert compare(digests, "b")["services"]["which"]["a"]["extra"] == ["tcp [fd00::10]:53"]
-
-
-def test_a_change_between_two_looks_names_no_service():
-    compared = compare({"a": of_services(3, ONE, TWO), "b": of_services(5, ONE, TWO), "c": of_services(9, ONE)})
-    assert compared["services"]["moving"] == ["c"] and compared["services"]["which"] == {}
-
-
-def test_many_services_that_differ_are_no_complete_list():
-    many = [("10.1.%d.%d" % (number // 200, number % 200), 80, ("10.244.0.3",)) for number in range(2000)]
-    digests = {"a": of_services(0, *many), "b": of_services(1, *many[:1000]), "c": of_services(2, *many),
-               "d": of_services(1, *many[:-12])}
-    which = compare(digests)["services"]["which"]
-    assert not which["b"]["complete"] and len(which["b"]["missing"]) <= 25
-    assert which["d"]["complete"] and len(which["d"]["missing"]) == 12
-    text = next(text for text in compared_texts(compare(digests), ", ".join) if "on d" in text and "missing on" in text)
-    assert text.endswith("tcp 10.1.9.195:80, and 4 more")
-
-
-def test_a_sketch_of_an_earlier_version_or_of_a_hostile_node_lists_nothing():
-    wrong = [None, "", "x", "e" + "A" * 1920, "e" + "/" * 1920, "s" + of_services(0, ONE)["sketch"][1:], "e\x1b[2J"]
-    for sketch in wrong:
-        digests = {"a": of_services(0, ONE), "b": dict(of_services(1, TWO), sketch=sketch), "c": of_services(2, ONE)}
-        which = compare(digests)["services"]["which"]
-        assert all(not row["missing"] or row["missing"] == ["tcp 10.96.0.1:443"] for row in which.values()), sketch
-        assert not any("\x1b" in text for text in compared_texts(compare(digests), ", ".join))

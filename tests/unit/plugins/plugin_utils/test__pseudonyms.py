@@ -74,20 +74,16 @@ def test_names_stay_the_same_in_later_runs():
 
 def test_keys_that_are_hosts_and_hosts_of_waivers():
     names = Pseudonyms(["db", "counts", "web-1"])
-    part = {"which": {"db": {"missing": ["tcp 10.0.0.1:80"]}, "counts": {"missing": []}}, "others": {"db": "x"}}
-    assert names.of(part) == {"which": {"node-002": {"missing": ["tcp ip-001:80"]}, "node-001": {"missing": []}},
-                              "others": {"node-002": "x"}}
+    part = {"others": {"db": "tcp 10.0.0.1:80", "counts": "x"}, "counts": {"db": 2}}
+    assert names.of(part) == {"others": {"node-002": "tcp ip-001:80", "node-001": "x"}, "counts": {"node-002": 2}}
     rows = [{"check": "KMOD001", "host": host} for host in ("*", "web-1", "old-9", "old-*")]
     assert [row["host"] for row in names.of(rows)] == ["*", "node-003", "node-004", "node-005"]
 
 
-def test_titles_of_the_users_checks_and_the_sketch_of_services():
+def test_titles_of_the_users_checks():
     names = Pseudonyms(["kubelet", "web-1"])
     rows = [{"check": "KMOD001", "title": "kubelet is there"}, {"check": "SITE-MTU001", "title": "web-1 has its MTU"}]
     assert [row["title"] for row in names.of(rows)] == ["kubelet is there", "node-002 has its MTU"]
-    # The sketch has the addresses of Services.
-    assert names.of({"digest": {"services": "ab12", "sketch": "eAAAA"}}) == {
-        "digest": {"services": "ab12", "sketch": None}}
 
 
 def test_a_host_that_is_called_as_a_pseudonym_or_as_a_word_of_ours():

@@ -91,7 +91,7 @@ def test_a_lost_endpoint_changes_the_digest_of_services():
 def test_what_could_not_be_read_is_not_known():
     assert list_nft_services(KubeTables()) is None
     assert digest_nft_services(None) == {"services": None, "endpoints": None, "service_count": None,
-                                         "endpoint_count": None, "sketch": None}
+                                         "endpoint_count": None}
     found = read_kube_tables(kube_nft.answers(kube_nft.table(kube_cluster.every_kind("ipv4"))))
     found.unread["ipv4", "service-nodeports"] = "timeout"
     assert list_nft_services(found) is None
