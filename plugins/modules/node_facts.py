@@ -671,6 +671,9 @@ ansible_facts:
                     sample: [6, 7, 8]}
             command: {description: The first command., type: str, returned: always, sample: iptables -F}
             commands: {description: How many there are., type: int, returned: always, sample: 18}
+            counted: {description: The same in words., type: str, returned: always, sample: 18 commands}
+            first: {description: Line of the first command in words., type: str, returned: always,
+                    sample: the first in line 6}
             kind: {description: As of a hook., type: str, returned: always, sample: script}
             owner: {description: As of a hook., type: str, returned: always, sample: package}
             families: {description: Of all commands together., type: list, elements: str, returned: always,

@@ -48,6 +48,8 @@ def _together(rows, early, automatic, owns):
     return {
         "subject": first["path"], "path": first["path"], "line": first["line"],
         "lines": [row["line"] for row in rows[:LINES_LIMIT]], "command": first["command"], "commands": len(rows),
+        "counted": "1 command" if len(rows) == 1 else "%d commands" % len(rows),
+        "first": ("in line %d" if len(rows) == 1 else "the first in line %d") % first["line"],
         "kind": first["kind"], "owner": first["owner"], "families": families, "tables": tables, "comes_back": back,
         "shown": shown(rows), "remedy": _remedy(rows, owns),
         "returns": aftermath.returns(rows, restarted),
