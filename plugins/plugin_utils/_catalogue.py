@@ -5,15 +5,14 @@
 
 import dataclasses
 import functools
-import importlib
-import pathlib
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from ..module_utils._errors import BadInput
 from . import _entry, _finding
 from ._expressions import compiled
+from ._kinds import KINDS
 from ._options import checked, unknown_name
 from ._role_data import ROLES, load_yaml
 
@@ -71,25 +70,6 @@ class Check:
         return _finding.section_of(self.id)
 
 
-def judge_of(kind: str) -> tuple[Callable, tuple]:
-    """The function `judge_<kind>` in the file `<kind>.py` of `_kinds`, which is found by its name and listed nowhere,
-    and the types that `want` may have."""
-    module = _kind(kind)
-    return getattr(module, "judge_%s" % kind), module.WANT
-
-
-@functools.lru_cache(maxsize=1)
-def kinds() -> list[str]:
-    """The names of all kinds."""
-    return sorted(path.stem for path in pathlib.Path(__file__).with_name("_kinds").glob("*.py"))
-
-
-def _kind(name):
-    if name not in kinds():
-        raise ImportError(name)
-    return importlib.import_module("%s._kinds.%s" % (__package__, name))
-
-
 @functools.lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Check]:
     """All checks by id, in order; read and validated once in a process."""
@@ -127,19 +107,18 @@ def check_of(where: str, entry: dict) -> Check:
     check = Check(**dict(entry, needs=tuple(entry["needs"]), sources=tuple(entry["sources"]),
                          fix=dict({"class": None}, **entry["fix"])))
     checked("%s: severity" % where, check.severity, {"type": "str", "choices": _finding.SEVERITIES})
-    try:
-        _judge, wants = judge_of(check.kind)
-    except ImportError:
-        raise unknown_name("%s: the kind" % where, check.kind, kinds()) from None
-    if bool(wants) != ("want" in entry):
-        raise BadInput("%s: kind %s %s want" % (where, check.kind, "needs" if wants else "takes no"))
-    _entry.refuse_wrong_want(where, check, wants)
+    if check.kind not in KINDS:
+        raise unknown_name("%s: the kind" % where, check.kind, sorted(KINDS))
+    kind = KINDS[check.kind]
+    if bool(kind.want) != ("want" in entry):
+        raise BadInput("%s: kind %s %s want" % (where, check.kind, "needs" if kind.want else "takes no"))
+    _entry.refuse_wrong_want(where, check, kind.want)
     _entry.refuse_wrong_needs(where, check)
     for name in _entry.EXPRESSIONS:
         if getattr(check, name) is not None:
             compiled(getattr(check, name), "%s: %s" % (where, name))
     _entry.refuse_wrong_opt_in(where, check)
-    _entry.refuse_wrong_fields(where, entry, wants, getattr(_kind(check.kind), "FIELDS", {"value"}))
+    _entry.refuse_wrong_fields(where, entry, kind.want, kind.fields)
     return check
 
 

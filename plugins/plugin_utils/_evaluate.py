@@ -4,11 +4,10 @@
 """Makes findings from checks and evidence. The code handles kinds of checks, but no single check. PRIVATE to the
 collection."""
 
-import functools
-
-from . import _bundle, _catalogue, _entry, _finding, _requirements
+from . import _bundle, _entry, _finding, _requirements
 from ._basis import basis_of
 from ._expressions import search
+from ._kinds import KINDS
 from ._render.text import escaped_lines
 
 # A source with one of these statuses was not read, so no check that needs it may pass.
@@ -88,18 +87,12 @@ def _judge(check, evidence, policy):
     selected, problem = search(check.select, evidence)
     if selected is None:
         return None, problem
-    judge, _wants = _judges(check.kind)
     try:
-        return judge(selected, wanted(check, policy)), None
+        return KINDS[check.kind].judge(selected, wanted(check, policy)), None
     except KeyError as error:
         return None, "a row of select lacks %s" % error.args
     except (TypeError, ValueError) as error:
         return None, str(error)
-
-
-@functools.lru_cache(maxsize=None)
-def _judges(kind):
-    return _catalogue.judge_of(kind)
 
 
 def wanted(check, policy):

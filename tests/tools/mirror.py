@@ -85,9 +85,8 @@ def mirror_of(path, top):
     looks = [folder / LOOK] if (folder / LOOK).exists() else []
     here = sorted(set(folder.glob("test_*.py")) - set(looks))
     found = [test for test in here if _owner(test, top / path.parent) == path.stem]
-    of_folder = folder.parent / ("test_%s.py" % folder.name)
-    if not found:
-        found = [of_folder] if of_folder.exists() else here if len(here) == 1 else []
+    if not found and len(here) == 1:
+        found = here
     if "_rules" in path.parts and found and (top / RULES / (path.stem + ".yml")).exists():
         found.append(top / DUMPS)
     return [test.relative_to(top) for test in found + looks]

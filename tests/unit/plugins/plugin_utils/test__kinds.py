@@ -7,8 +7,7 @@ import pathlib
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._kinds.each_at_most import judge_each_at_most
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._kinds.log_causes import judge_log_causes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._kinds import judge_each_at_most, judge_log_causes
 
 
 def test_each_at_most_returns_the_rows_that_are_above():
