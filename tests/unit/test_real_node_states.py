@@ -8,7 +8,8 @@ import pytest
 import real_node
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube import kube_proxy_asked, kube_proxy_process
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube import (
+    kube_proxy_process, kube_proxy_running)
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +22,7 @@ def times(monkeypatch):
 @cases
 def test_a_state_is_named_by_its_cause(change, high, unknown, cause, fix, tmp_path, monkeypatch):
     if not change.get("silent"):
-        monkeypatch.setattr(kube_proxy_asked, "SECONDS", 60)
+        monkeypatch.setattr(kube_proxy_running, "SECONDS", 60)
     found = real_node.findings(tmp_path, change)
     failing = [row for row in found if row["status"] == "fail"]
     assert list(dict.fromkeys(row["check"] for row in failing if row["severity"] == "high")) == high, failing

@@ -37,7 +37,7 @@ def _collect_kube_proxy(look):
     paths = {source: look.options[source + "_src"] for source in ("metrics", "healthz")
              if look.options[source + "_src"]}
     if paths:
-        from .kube.kube_proxy_files import fill_from_files
+        from .kube.kube_proxy_running import fill_from_files
         # The node of the files is not the host that reads them.
         section = dict(collect_kube_proxy(look.host, dict(look.node, place="image")), running=None)
         fill_from_files(look.host, section, paths)

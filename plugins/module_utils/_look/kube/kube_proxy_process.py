@@ -7,13 +7,16 @@ PRIVATE to the collection."""
 import re
 import time
 
-from ..._host.host import ABSENT, OK, UNPARSED
+from ... import _versions
+from ..._host import container as host_container
+from ..._host.host import ABSENT, INDEX_LIMIT, OK, UNPARSED
 from ..._parse.proc.net_tcp import parse_attempts, parse_net_tcp
 from ..._parse.shell.command_line import masked_command
+from ..._versions import numbers
 from ..cgroup import resources_of
 from ..containers import Containers
 from ..lock.hung_restores import is_restore
-from ..processes import Process, name_of, uptime_seconds
+from ..processes import name_of, Process, uptime_seconds
 from ..restarts import restarts_of
 from ..unread import status_of_notes
 
@@ -22,6 +25,21 @@ _SOCKET = "socket:["
 # The first reading without a connection and the last one are so far apart.
 APART_SECONDS, _PAUSE = 6.0, 1.0
 _TOOL = re.compile(r"(?:ip6?tables|xtables|ipset|nft|conntrack|modprobe)(?![a-z0-9])")
+PROTOCOLS, LIBM, LIBC = "/etc/protocols", "libm.so.6", "libc.so.6"
+# Matches of all versions of kube-proxy in iptables and ipvs mode (kubernetes pkg/proxy/iptables/proxier.go); statistic
+# only where a Service has two endpoints.
+COMMENT, STATISTIC = "libxt_comment.so", "libxt_statistic.so"
+MATCHES = ("libxt_addrtype.so", COMMENT, "libxt_conntrack.so", "libxt_mark.so", STATISTIC)
+_COMPARES = (1, 33)
+_TRIPLES = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "armv7l": "arm-linux-gnueabihf",
+            "ppc64le": "powerpc64le-linux-gnu", "s390x": "s390x-linux-gnu", "riscv64": "riscv64-linux-gnu"}
+_PLAIN = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
+_FOLDER = "xtables"
+_OWN_FOLDER = "XTABLES_LIBDIR="
+_NEEDS = {"iptables": ("iptables", "iptables-restore", "iptables-save"), "ipvs": ("ipset", "iptables-restore"),
+          "nftables": ("nft",)}
+_MODULES = {"iptables": ("x_tables",), "ipvs": ("ip_vs", "ip_set"), "nftables": ("nf_tables",)}
+_NFTABLES_KERNEL, _NFTABLES_STABLE, _NFTABLES_ALPHA = (5, 13), (1, 33), (1, 29)
 
 
 def process_of(host, process, own_ports, alone):
@@ -103,3 +121,115 @@ def api_sockets_again(host, pid, own_ports, first):
         seconds = time.monotonic() - begun
         if found is None or found["established"] or seconds >= APART_SECONDS:
             return found and dict(found, readings=readings, seconds=round(seconds, 1))
+
+
+# Files that the programs of kube-proxy need in its root, besides the programs themselves.
+# iptables loads each match as a library (iptables libxtables/xtables.c), and libxt_statistic.so needs libm. nft prints
+# protocols by the names in /etc/protocols, or as numbers (nftables src/datatype.c); from 1.33 on kube-proxy compares
+# the printed elements with its own after a restart, as texts, and deletes what it does not find (kubernetes
+# pkg/proxy/nftables/proxier.go, nftElementStorage). musl has the names of protocols, and no libm apart.
+
+def files_of(host, process):
+    """{file: present, absent, unneeded or unknown} in the root of kube-proxy; empty where that root is not
+    known."""
+    folders = ["%s/%s" % (folder, triple) for triple in [_TRIPLES.get(host.machine())] if triple
+               for folder in ("/lib", "/usr/lib")] + list(_PLAIN)
+    wanted = {PROTOCOLS: [PROTOCOLS], _FOLDER: ["%s/%s" % (folder, _FOLDER) for folder in folders]}
+    wanted.update((name, ["%s/%s" % (folder, name) for folder in folders]) for name in (LIBC, LIBM))
+    wanted.update((name, ["%s/%s" % (folder, name) for folder in wanted[_FOLDER]]) for name in MATCHES)
+    paths = sorted({path for found in wanted.values() for path in found})
+    if process.contained is False:
+        statuses = {path: host.presence(path) for path in paths}
+    elif process.contained and host.root == "/":
+        statuses = {path: row[0] for path, row in
+                    host_container.stat_in(process.pid, process.start_time, paths).items()}
+    else:
+        return {}
+    states = {name: _state([statuses[path] for path in found]) for name, found in wanted.items()}
+    environment = host.read_text("/proc/%d/environ" % process.pid)
+    # iptables without its folder, or with another one, may be linked with all matches; musl replaces the C library.
+    folder, libc = states.pop(_FOLDER), states.pop(LIBC)
+    linked = "unknown" if "unknown" in (folder, libc) or environment.status not in (OK, ABSENT) else (
+        "unneeded" if folder == "absent" or _OWN_FOLDER in environment.text else None)
+    if linked:
+        states.update((name, linked) for name in MATCHES if states[name] == "absent")
+    if libc != "present":
+        states.update((name, "unneeded" if libc == "absent" else libc) for name in (LIBM, PROTOCOLS)
+                      if states[name] == "absent")
+    return states
+
+
+def _state(statuses):
+    return "present" if OK in statuses else "absent" if set(statuses) == {ABSENT} else "unknown"
+
+
+def lacks_of(files, mode, version, synced):
+    """[{"name", "effect"}] of the files that the mode needs and that are absent; `synced`: whether a sync succeeded, so
+    that what every sync needs is there."""
+    def absent(name):
+        return files.get(name) == "absent"
+
+    rows = []
+    if mode == "nftables":
+        if absent(PROTOCOLS) and (_versions.numbers(version or "")[:2] or _COMPARES) >= _COMPARES:
+            rows.append((PROTOCOLS, "nft prints protocols as numbers, so kube-proxy deletes the elements of its maps "
+                                    "at its next restart"))
+    elif mode in ("iptables", "ipvs"):
+        # Where a sync succeeded without the library of each rule, iptables has its matches built in.
+        names = () if synced and absent(COMMENT) else (STATISTIC,) if synced else MATCHES
+        effect = "iptables cannot load this match%s"
+        rows += [(name, effect % (", which Services with two endpoints need" if name == STATISTIC else ""))
+                 for name in names if absent(name)]
+        if absent(LIBM) and files.get(STATISTIC) == "present":
+            rows.append((LIBM, "%s needs it, so no rule of a Service with two endpoints can be written" % STATISTIC))
+    return [{"name": name, "effect": effect} for name, effect in rows]
+
+
+# Which proxy modes the kernel and the programs of a node allow, and which one to prefer.
+# nftables mode: alpha in 1.29, beta in 1.31, stable in 1.33; kernel 5.13 and nft 1.0.1 (kubernetes enhancements, keps
+# 3866 and 5343). ipvs mode: deprecated in 1.35 (keps 5495).
+
+def modes_of(host, release, tools, version):
+    """(rows `{"mode", "possible", "because"}`, advice); `release` of the kernel, `tools` of the section, `version` of
+    kube-proxy or None. The section of kernel modules reports whether modprobe.d blocks a module."""
+    kernel, minor = numbers(release or "")[:2], numbers(version or "")[:2]
+    rows = []
+    for mode in sorted(_NEEDS):
+        missing = [tool for tool in _NEEDS[mode] if tools.get(tool) == "absent"]
+        doubtful = [tool for tool in _NEEDS[mode] if tools.get(tool) not in ("present", "absent")]
+        lacking = [name for name in _MODULES[mode] if _available(host, release, name) is False]
+        possible, because = True, "the kernel and all programs support it"
+        if mode == "nftables" and kernel and kernel < _NFTABLES_KERNEL:
+            possible, because = False, "kernel %s is older than 5.13" % re.sub(r"[^\w.+~-]", "?", release)
+        elif mode == "nftables" and minor and minor < _NFTABLES_ALPHA:
+            possible, because = False, "kube-proxy %s has no such mode" % version
+        elif missing:
+            possible, because = False, "kube-proxy finds no %s" % ", ".join(missing)
+        elif lacking:
+            possible, because = False, "kernel module %s is not available" % ", ".join(lacking)
+        elif doubtful:
+            possible, because = None, "whether kube-proxy finds %s is not known" % ", ".join(doubtful)
+        rows.append({"mode": mode, "possible": possible, "because": because})
+    return rows, _advice({row["mode"]: row["possible"] for row in rows}, minor)
+
+
+def _advice(possible, minor):
+    if possible["nftables"] and minor and minor >= _NFTABLES_STABLE:
+        return "nftables, if the network plugin supports it"
+    if possible["iptables"] is not False:
+        return "iptables"
+    return "nftables" if possible["nftables"] else None
+
+
+def _available(host, release, name):
+    """Whether the running kernel has a module: in memory or built in, or in its index; None where that cannot be
+    read."""
+    if host.is_dir("/sys/module/%s" % name) or not release:
+        return True if release else None
+    folder, known = "/lib/modules/%s/" % release, []
+    for index in ("modules.dep", "modules.builtin"):
+        status, data = host.read_bytes(folder + index, INDEX_LIMIT)
+        if status == OK and ("/%s.ko" % name).encode("ascii", "replace") in data:
+            return True
+        known.append(status == OK)
+    return False if all(known) else None

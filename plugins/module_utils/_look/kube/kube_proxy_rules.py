@@ -10,9 +10,8 @@ difference.
 from ..._host.host import ABSENT, OK
 from ..._rules.kube_proxy.promised import compare_rules, own_rules, own_rules_in_use
 from ..rules.rule_sets import FAMILIES, rules_of
-from .kube_proxy_health import is_waiting
 from .kube_proxy_process import is_disconnected
-from .kube_proxy_running import KEPT
+from .kube_proxy_running import is_waiting, KEPT
 
 _BACKENDS = ("nft", "legacy")
 

@@ -14,9 +14,8 @@ import bundles
 import kube_captures
 import kube_proxy_captures
 from healthy import healthy
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_health import (
-    health_of, is_waiting, window_of)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_running import watch_of
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_running import (
+    health_of, is_waiting, watch_of, window_of)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.promised import (
     compare_rules, own_rules)

@@ -13,7 +13,7 @@ import kube_proxy_captures
 import pytest
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_health import is_waiting
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_running import is_waiting
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.ruleset import RuleSet
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_metrics import (
