@@ -160,12 +160,12 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._change import ending
-from ..module_utils._change.hooks import call
+from ..module_utils._change.hooks import plan
+from ..module_utils._look import call
 
 
 def main():
-    ending.end(AnsibleModule(argument_spec=call.OPTIONS, supports_check_mode=True, **call.RULES), call.change)
+    call.exit_with_result(AnsibleModule(argument_spec=plan.OPTIONS, supports_check_mode=True, **plan.RULES), plan.run)
 
 
 if __name__ == "__main__":

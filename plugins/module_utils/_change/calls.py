@@ -12,28 +12,29 @@ from .._host.lock import one_call
 # Ansible sends every file that is imported anywhere. Python compiles only files that are imported at run time, so each
 # function imports only the module that is called.
 def _kernel_modules():
-    from .modules import call
-    return call
+    from .modules import plan
+    return plan
 
 
 def _conntrack():
-    from .conntrack import call
-    return call
+    from .conntrack import plan
+    return plan
 
 
 def _flush_hooks():
-    from .hooks import call
-    return call
+    from .hooks import plan
+    return plan
 
 
 def _iptables_backend():
-    from .backends import call
-    return call
+    from .backends import plan
+    return plan
 
 
-_CALLS = {"kernel_modules": _kernel_modules, "conntrack": _conntrack, "flush_hooks": _flush_hooks,
+# Subject -> the file with its OPTIONS, RULES and run(). A call imports the subjects that it changes and no other.
+_PLANS = {"kernel_modules": _kernel_modules, "conntrack": _conntrack, "flush_hooks": _flush_hooks,
           "iptables_backend": _iptables_backend}
-SUBJECTS = tuple(_CALLS)
+SUBJECTS = tuple(_PLANS)
 
 
 def each_under_one_lock(call, changes):
@@ -48,12 +49,12 @@ def result_of(subject, options, check_mode, validated):
     `validated(options, argument_spec, **rules)` gives (options in their types, [message]). Any exception becomes a
     result too: the changes of other subjects are made by then and must be reported.
     """
-    call = _CALLS[subject]()
-    params, messages = validated(options, call.OPTIONS, **call.RULES)
+    plan = _PLANS[subject]()
+    params, messages = validated(options, plan.OPTIONS, **plan.RULES)
     if messages:
         return {"failed": True, "msg": "; ".join(messages)}
     try:
-        return call.change(params, check_mode)
+        return plan.run(params, check_mode)
     except (_errors.BadInput, _errors.ChangeFailed) as error:
         return dict(error.result(), failed=True)
     except Exception as error:

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shared by the modules that look: one call, and one place that reports errors. PRIVATE to the collection."""
+"""How modules end: those that look with facts, those that change with their result, both with one place that reports
+errors. PRIVATE to the collection."""
 
 from .. import _errors
 from .bounds import fitted
@@ -28,3 +29,11 @@ def exit_with_facts(module, collect):
     except _errors.BadInput as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, ansible_facts=facts)
+
+
+def exit_with_result(module, run):
+    """End the module with what `run(params, check_mode)` returns, or with the error that it raises."""
+    try:
+        module.exit_json(**run(module.params, module.check_mode))
+    except (_errors.BadInput, _errors.ChangeFailed) as error:
+        module.fail_json(**error.result())

@@ -10,16 +10,24 @@ the message names the step that must come first.
 from ... import _errors
 from ..._host import lock, write
 from ..._host.host import ABSENT, OK
-from ..._look.backends.groups import NEEDED, family_of, groups_of
+from ..._look import tree
+from ..._look.backends.groups import family_of, groups_of, NEEDED
 from ..._look.backends.iptables_backend import collect_iptables_backend
 from ..._look.host.host import collect_host
 from ..._look.rules.rule_sets import rules_of
-from ..._look.tree import open_asked
 from . import record as backends_record
 from .choice import BACKENDS, choose_backend
 from .groups import GroupChange, switch_all, undoing, unwritable
 from .record import Record
-from .result import Refused, conflicts_of, empty_result, left_in
+
+OPTIONS = dict(
+    tree.TREE_OPTIONS,
+    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+    backend={"type": "str", "choices": ["auto", "nft", "legacy"], "default": "auto"},
+    live={"type": "bool", "default": False},
+)
+RULES = {}
+# Required combinations of options, as AnsibleModule takes them.
 
 
 class Plan:
@@ -249,7 +257,7 @@ def _refuse_unwritable(plan):
 def run(params, check_mode):
     """Plan and, unless `check_mode`, carry out; returns the result of the module
     kubenode.netfilter.iptables_backend."""
-    host, node = open_asked(params)
+    host, node = tree.open_asked(params)
     with lock.one_run(host, check_mode):
         return _run(host, node, params, check_mode)
 
@@ -282,3 +290,45 @@ def finish(plan, check_mode):
     if plan.problems:
         result.update(failed=True, msg="; ".join(plan.problems))
     return result
+
+
+# What the module iptables_backend returns besides its changes.
+
+def empty_result():
+    """The result of the module where nothing was found."""
+    return {
+        "backend": None, "backend_because": "", "groups": [], "refused": None, "live_rules": False, "left": [],
+        "reboot_needed": False, "saved": [], "conflicts": []}
+
+
+class Refused(Exception):
+    """The module changes nothing; the text is one sentence. `live`: whether the reason is that rules of Kubernetes
+    would be left behind, which `live=true` allows."""
+
+    def __init__(self, sentence, live=False):
+        super(Refused, self).__init__(sentence)
+        self.live = live
+
+
+def left_in(rules, backends):
+    """Chains whose names begin with KUBE- in these backends: rows by backend and family, none where there are none."""
+    rows = []
+    for found in sorted(rules.rule_sets, key=lambda each: (each.backend or "", each.family or "")):
+        held = [table.rule_counts()[chain] for table in found.tables.values() for chain in table.chains
+                if chain.startswith("KUBE-")]
+        if found.backend in backends and held:
+            rows.append({"backend": found.backend, "family": found.family, "chains": len(held), "rules": sum(held)})
+    return rows
+
+
+def conflicts_of(evidence, backend):
+    """Builds in containers that conflict with the backend: fixed to the other one, or so old that matches are lost."""
+    rows = []
+    for row in evidence["containers"]:
+        because = row["because"] if row["strips"] else ""
+        if row["backend"] in BACKENDS and row["backend"] != backend:
+            because = "its iptables always uses the %s backend" % row["backend"]
+        if because:
+            rows.append({"name": row["container"] or row["comm"], "pod": row["pod"], "namespace": row["namespace"],
+                         "path": row["path"], "version": row["version"], "backend": row["backend"], "because": because})
+    return rows

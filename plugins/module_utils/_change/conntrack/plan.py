@@ -15,16 +15,33 @@ from ..._conntrack.need import advice_for
 from ..._host import lock
 from ..._host.host import ABSENT
 from ..._look.conntrack.router_advertisements import lost_by_forwarding
-from ..._look.tree import open_asked
+from ..._look import tree
 from ..files import FileChange
 from ..modules.plan import checked_file_name
 from ..undo import plan_undo, put_back, refuse_unwritable
-from .options import check_memory, option_values, targets
+from .options import SWITCHES, check_memory, option_values, targets
 from .files import Files, in_order, kept_values
 from .live import Live, lost_so_far, may_be, plan_live, set_live
 from .prediction import Persisting, Prediction, file_texts
 from .record import BEGUN, DONE, Record, more_of
 
+OPTIONS = dict(
+    tree.TREE_OPTIONS,
+    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+    max={"type": "int"},
+    buckets={"type": "int"},
+    resize={"type": "str", "choices": ["auto", "always", "never"], "default": "auto"},
+    timeouts={"type": "dict", "default": {}},
+    sysctls={"type": "list", "elements": "str", "choices": list(SWITCHES), "default": []},
+    modules={"type": "list", "elements": "str", "choices": ["br_netfilter", "nf_conntrack"], "default": []},
+    load={"type": "bool", "default": False},
+    persist={"type": "bool", "default": True},
+    lower={"type": "bool", "default": False},
+    comment_out_conflicts={"type": "bool", "default": False},
+    file={"type": "str", "default": "zz-kubenode-netfilter.conf"},
+)
+RULES = {}
+# Required combinations of options, as AnsibleModule takes them.
 # The keys of a row that are returned.
 SHOWN = ("key", "wanted", "before", "after", "at_boot", "after_kube_proxy", "persisted", "failed", "msg")
 
@@ -192,7 +209,7 @@ def _still_live(plan):
 
 def run(params, check_mode):
     """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.conntrack."""
-    host, node = open_asked(params)
+    host, node = tree.open_asked(params)
     with lock.one_run(host, check_mode):
         return _run(host, node, params, check_mode)
 

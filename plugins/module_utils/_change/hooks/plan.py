@@ -11,13 +11,23 @@ import re
 
 from ... import _errors
 from ..._host import lock, write
-from ..._look.hooks.flush_hooks import collect_flush_hooks
-from ..._look.tree import open_asked
+from ..._look.hooks.flush_hooks import DIRECTORIES, collect_flush_hooks
+from ..._look import tree
 from ..files import FileChange, each_of
 from ..undo import plan_undo
-from .folders import RECORD
-from .record import Record
+from .record import DIVERTED, RECORD, Record, diversion
 
+OPTIONS = dict(
+    tree.TREE_OPTIONS,
+    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+    only={"type": "list", "elements": "str", "default": []},
+    start={"type": "str", "choices": ["noflush", "mask"], "default": "noflush"},
+    divert={"type": "bool", "default": False},
+    clean_saved={"type": "bool", "default": True},
+    hook_directories={"type": "list", "elements": "path", "default": list(DIRECTORIES)},
+)
+RULES = {}
+# Required combinations of options, as AnsibleModule takes them.
 CLEANED = "cleaned"
 RELOAD_SECONDS = 90.0
 _UNIT_FOLDER = "/etc/systemd/"
@@ -35,7 +45,7 @@ _LEFT = {
 # The only hook found in this file is a flush at the stop (Debian's netfilter-persistent, FLUSH_ON_STOP), which a
 # drop-in clears.
 _BY_DROP_IN = ("/etc/default/netfilter-persistent",)
-# Actions of _script/edit/script_edit.py and _change/hooks/divert.py.
+# Actions of _script/edit/script_edit.py and _change/hooks/record.py.
 _REMOVES = ("removed", "diverted")
 DUPLICATES = ("it adds rules after its flush: without the flush each run adds them again, so make it idempotent first "
               "(iptables -C before -A or -I)")
@@ -148,7 +158,6 @@ def _plan_diverted(host, plan, rows, divert, done):
         done.update((id(row), (None, "it is the script of a package; divert: true puts an edited copy in its place"))
                     for row in rows)
         return
-    from .divert import DIVERTED, diversion
     from .script import edited_script
     for path, those in sorted(_by_file(host, rows).items()):
         try:
@@ -305,7 +314,7 @@ def _must_reload(host, plan):
 
 def run(params, check_mode):
     """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.flush_hooks."""
-    host, node = open_asked(params)
+    host, node = tree.open_asked(params)
     with lock.one_run(host, check_mode):
         return _run(host, node, params, check_mode)
 
@@ -321,8 +330,10 @@ def _run(host, node, params, check_mode):
         "changed": changed, "diff": [change.diff() for change in changes], "files": [change.path for change in changes],
         "hooks": plan.rows, "daemon_reload": reload,
     }
-    if plan.record.notices:
-        result["warnings"] = plan.record.notices
+    duplicates = {(row["path"], row["msg"]) for row in plan.rows if row["msg"] == DUPLICATES}
+    warnings = plan.record.notices + ["%s: %s" % row for row in sorted(duplicates)]
+    if warnings:
+        result["warnings"] = warnings
     if plan.problems:
         result.update(failed=True, msg="; ".join(plan.problems))
     return result

@@ -6,11 +6,21 @@ collection."""
 
 from ... import _errors
 from ..._host import write
+from ..._host.caller import STATE
 from ..._script.saved_rules import SIZE_LIMIT
 from .. import record
-from .folders import ASIDE, FOLDER
+from ..files import FileChange
+from ..ours import refuse_of_others
+from ..record import backup_in
 
 NULL = "/dev/null"
+FOLDER = STATE + "/flush_hooks"
+RECORD = FOLDER + "/record.json"
+# Where scripts of packages lie while an edited copy is in their place.
+ASIDE = FOLDER + "/diverted"
+DIVERTED = "diverted"
+PROGRAM = "dpkg-divert"
+DIVERT_SECONDS = 60.0
 
 
 class MaskChange:
@@ -57,7 +67,6 @@ class Record(record.Record):
         if entry["kind"] == "mask":
             return self._unmasked(path, entry)
         if entry["kind"] == "diverted":
-            from .divert import undone
             return undone(self._host, self, path, entry, write.read_exactly(self._host, path))
         return super(Record, self).undone(path, entry)
 
@@ -67,3 +76,87 @@ class Record(record.Record):
         if not self._host.exists(path) and self._host.read_link(path) is None:
             return []
         raise _errors.ChangeFailed("it was changed since: it is not a link to %s any more" % NULL)
+
+
+# Where the record of the changes to hooks lies on the node.
+
+
+# Scripts of packages, diverted with dpkg-divert.
+# After that dpkg installs its version of the file in another place and does not change the edited copy (man dpkg-
+# divert). No program runs the scripts in that place. rpm has no such feature.
+
+class Diversion(FileChange):
+    """A packaged file that is put aside, and its edited copy; `name`: its path as dpkg knows it."""
+
+    name = None
+
+    def make(self, host):
+        aside = aside_of(self.path)
+        # The packaged file stays in its place until the edited one replaces it, so it is never missing.
+        if host.stat(aside) is None:
+            write.replace(host, aside, self.before, host.stat(self.path).st_mode & 0o777)
+        _divert(host, ["--divert", aside, "--add", self.name])
+        write.replace(host, self.path, self.after, self.mode)
+
+    def entry(self, former, state):
+        return dict(FileChange.entry(self, former, state), kind="diverted", name=self.name)
+
+
+class Return(FileChange):
+    """Put back the packaged file, or the version that an upgrade has installed since."""
+
+    name = None
+
+    def make(self, host):
+        if self.after is not None:
+            write.replace(host, self.path, self.after, self.mode)
+        _divert(host, ["--divert", aside_of(self.path), "--remove", self.name])
+        write.remove(host, aside_of(self.path))
+
+
+def diversion(host, path, before, after):
+    """The Diversion of a file. Raises ChangeFailed where it cannot be diverted."""
+    if not host.commands:
+        raise _errors.ChangeFailed("it belongs to a package, and dpkg-divert can be run on a live node only")
+    if host.find_binary(PROGRAM) is None:
+        raise _errors.ChangeFailed("it belongs to a package, and this distribution has no dpkg-divert; replace the "
+                                   "unit or job that starts it")
+    change = Diversion(path, before, after)
+    change.name = _packaged_name(host, path)
+    if change.name is None:
+        raise _errors.ChangeFailed("dpkg does not know the package that it belongs to")
+    return change
+
+
+def _packaged_name(host, path):
+    """The path as the package has it: where /bin and /lib are links, it may lack the /usr."""
+    for name in (path, path[len("/usr"):] if path.startswith("/usr/") else None):
+        if name and host.run(["dpkg-query", "--search", name], DIVERT_SECONDS).ok:
+            return name
+    return None
+
+
+def undone(host, record, path, entry, now):
+    """[Return] of a diverted file; empty where a run was killed before it diverted the file."""
+    aside = aside_of(path)
+    refuse_of_others(host, ASIDE)
+    packaged = write.read_exactly(host, aside)
+    before = backup_in(entry)
+    if now is not None and write.digest(now) == before and packaged is None:
+        return []
+    if now is None or write.digest(now) not in entry["after"] + [before]:
+        raise _errors.ChangeFailed("it was changed since; the package's version is in %s" % aside)
+    change = Return(path, now, packaged if packaged is not None else record.backup_of(before))
+    change.name = entry["name"]
+    return [change]
+
+
+def aside_of(path):
+    """Where dpkg keeps the diverted file."""
+    return "%s/%s" % (ASIDE, path.strip("/").replace("_", "__").replace("/", "_"))
+
+
+def _divert(host, arguments):
+    done = host.run([PROGRAM, "--local", "--no-rename", "--quiet"] + arguments, DIVERT_SECONDS)
+    if not done.ok:
+        raise _errors.ChangeFailed("%s failed: %s" % (PROGRAM, (done.err or done.out).strip()[:200] or done.status))

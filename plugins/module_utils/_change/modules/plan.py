@@ -10,18 +10,29 @@ import os
 import re
 from collections import OrderedDict
 
-from ... import _errors
+from ... import _errors, _names
 from ..._host import lock, write
 from ..._host.host import OK
 from ..._host.planned import PlannedHost
 from ..._look.modules import state as modules_state
 from ..._look.modules.look import Look
-from ..._look.tree import open_asked
+from ..._look import tree
 from .. import record as change_record
 from ..files import FileChange, digest_of
 from ..undo import plan_undo, put_back, refuse_unwritable
 from .list_file import added_lines, is_as_written, is_foreign, list_text, listed
 
+OPTIONS = dict(
+    tree.TREE_OPTIONS,
+    name={"type": "list", "elements": "str"},
+    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+    load={"type": "bool", "default": True},
+    persist={"type": "bool", "default": True},
+    unblock={"type": "bool", "default": False},
+    file={"type": "str", "default": "kubenode-netfilter.conf"},
+)
+# Required combinations of options, as AnsibleModule takes them.
+RULES = {"required_if": [("state", "present", ["name"])]}
 LOAD_DIRECTORY = "/etc/modules-load.d"
 MARK = "# kubenode.netfilter lifted: "
 _MARKED = re.compile("^" + re.escape(MARK), re.MULTILINE)
@@ -292,10 +303,11 @@ def checked_file_name(name):
     return name
 
 
-def run(params, check_mode, names):
+def run(params, check_mode):
     """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.kernel_modules."""
+    names = _names.checked(params["name"] or [])
     checked_file_name(params["file"])
-    host, node = open_asked(params)
+    host, node = tree.open_asked(params)
     with lock.one_run(host, check_mode):
         return _run(host, node, params, check_mode, names)
 

@@ -56,8 +56,8 @@ HOOKS = merged(hook_changes.AZURE, {
 def modules(tree, state):
     names = ["ip_vs", "xt_comment"]
     params = {"root": str(tree), "place": "auto", "state": state, "load": True, "persist": True, "unblock": True,
-              "file": "kubenode-netfilter.conf"}
-    return modules_plan.run(params, False, names if state == "present" else [])
+              "file": "kubenode-netfilter.conf", "name": names if state == "present" else []}
+    return modules_plan.run(params, False)
 
 
 def conntrack(tree, state):

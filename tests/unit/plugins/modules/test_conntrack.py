@@ -52,7 +52,7 @@ def test_what_the_user_got_wrong_is_said(tree, options, message):
 
 def test_every_value_that_is_returned_is_documented(tree):
     documented = yaml.safe_load(conntrack.RETURN)
-    result = plan.run(dict({name: spec.get("default") for name, spec in conntrack.call.OPTIONS.items()}, root=tree,
+    result = plan.run(dict({name: spec.get("default") for name, spec in conntrack.plan.OPTIONS.items()}, root=tree,
                            place="live", max=0x20001), True)
     assert set(result) - {"changed", "diff"} == set(documented) - {"msg"}
     assert list(result["settings"][0]) == list(documented["settings"]["contains"])
@@ -80,7 +80,7 @@ def in_own_network(work):
 def test_real_values_of_a_network_namespace():
     """Timeouts are every namespace's own. The limit is the node's, and to be set by its own namespace alone."""
     def run(**options):
-        params = dict({name: spec.get("default") for name, spec in conntrack.call.OPTIONS.items()}, place="live",
+        params = dict({name: spec.get("default") for name, spec in conntrack.plan.OPTIONS.items()}, place="live",
                       persist=False)
         params.update(options)
         try:

@@ -61,5 +61,5 @@ def test_what_is_returned_is_documented_to_the_leaf(tree):
     _status, result = module_runs.run_module("flush_hooks", root=tree, hook_directories=["/opt"])
     assert set(result) - {"invocation", "diff", "changed"} == set(documented) - {"msg"}
     assert set(result["hooks"][0]) == set(documented["hooks"]["contains"])
-    options = set(flush_hooks.call.OPTIONS) - {"root", "place"}
+    options = set(flush_hooks.plan.OPTIONS) - {"root", "place"}
     assert set(yaml.safe_load(flush_hooks.DOCUMENTATION)["options"]) == options

@@ -166,7 +166,7 @@ def test_what_is_returned_is_documented_to_the_leaf(tmp_path):
     _status, result = module_runs.run_module("iptables_backend", root=tree, backend="legacy")
     assert set(result) - {"invocation", "diff", "changed"} == set(documented) - {"msg"}
     assert set(result["groups"][0]) == set(documented["groups"]["contains"])
-    options = set(iptables_backend.call.OPTIONS) - {"root", "place"}
+    options = set(iptables_backend.plan.OPTIONS) - {"root", "place"}
     assert set(yaml.safe_load(iptables_backend.DOCUMENTATION)["options"]) == options
 
 

@@ -15,8 +15,7 @@ import pytest
 from node_tree import executable
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks import (divert, plan,
-                                                                                       record as record_plan)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks import plan, record as hooks_record
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.record import Contents
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.undo import plan_undo
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
@@ -50,7 +49,7 @@ def listed():
 
 def change(host):
     before = open(SCRIPT).read()
-    return divert.diversion(host, SCRIPT, before, before + "# edited\n")
+    return hooks_record.diversion(host, SCRIPT, before, before + "# edited\n")
 
 
 @needs_dpkg
@@ -62,13 +61,14 @@ def test_a_packaged_script_is_put_aside_and_comes_back():
         entries = {SCRIPT: made.entry(None, None)}
         made.make(host)
         seen = [open(SCRIPT).read() == before + "# edited\n", os.stat(SCRIPT).st_mode & 0o777, SCRIPT in listed()]
-        seen.append(open(divert.aside_of(SCRIPT)).read() == before)
-        record = record_plan.Record(host)
+        seen.append(open(hooks_record.aside_of(SCRIPT)).read() == before)
+        record = hooks_record.Record(host)
         record.held = Contents(entries, [], {})
         changes, kept, problems = plan_undo(record)
         for undo in changes:
             undo.make(host)
-        return seen + [kept, problems, open(SCRIPT).read() == before, listed(), os.path.exists(divert.aside_of(SCRIPT))]
+        return seen + [kept, problems, open(SCRIPT).read() == before, listed(),
+                       os.path.exists(hooks_record.aside_of(SCRIPT))]
     assert apart(work) == [True, 0o755, True, True, {}, [], True, "", False]
 
 
@@ -80,9 +80,9 @@ def test_an_upgrade_of_the_package_is_what_comes_back():
         made = change(host)
         entry = made.entry(None, None)
         made.make(host)
-        with open(divert.aside_of(SCRIPT), "w") as stream:
+        with open(hooks_record.aside_of(SCRIPT), "w") as stream:
             stream.write("#!/bin/sh\n# newer\n")
-        record = record_plan.Record(host)
+        record = hooks_record.Record(host)
         record.held = Contents({SCRIPT: entry}, [], {})
         for undo in plan_undo(record)[0]:
             undo.make(host)
@@ -97,7 +97,7 @@ def test_a_file_of_no_package_is_not_diverted():
         with open("/usr/sbin/kubenode-own", "w") as stream:
             stream.write("#!/bin/sh\niptables -F\n")
         with pytest.raises(_errors.ChangeFailed, match="dpkg does not know the package"):
-            divert.diversion(Host("/"), "/usr/sbin/kubenode-own", "", "")
+            hooks_record.diversion(Host("/"), "/usr/sbin/kubenode-own", "", "")
         return True
     assert apart(work)
 

@@ -16,7 +16,7 @@ from hook_changes import AZURE, DROP_IN, SCRIPT, actions, content, read, run, un
 from node_tree import executable, link, merged, mode
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks.folders import FOLDER, RECORD
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks.record import FOLDER, RECORD
 
 CORPUS = [pytest.param(case, id="%s: %s" % (name, case["name"])) for name, case in hook_corpus.load()]
 

@@ -13,7 +13,7 @@ from killed_runs import killed_at
 from node_tree import merged
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks.folders import FOLDER, RECORD
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks.record import FOLDER, RECORD
 
 
 def test_a_file_that_was_changed_since_is_left_alone_and_named(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.service import call, restart
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.service import plan as of_service
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.service import restart
 
 EVIDENCE = healthy([])
 READY = {"kubelet": EVIDENCE["node_kubelet"], "kube_proxy": EVIDENCE["node_kube_proxy"]}
@@ -30,20 +31,20 @@ class Clock:
 def changed(monkeypatch):
     """Calls the module; `sections` are what its looks find one after the other, the last one for ever."""
     done = []
-    monkeypatch.setattr(call.tree, "open_asked", lambda params: (params, {"place": params["place"]}))
-    monkeypatch.setattr(call, "restart", lambda _host, plan: done.append(plan.unit))
-    monkeypatch.setattr(call, "time", Clock())
+    monkeypatch.setattr(of_service.tree, "open_asked", lambda params: (params, {"place": params["place"]}))
+    monkeypatch.setattr(of_service, "restart", lambda _host, plan: done.append(plan.unit))
+    monkeypatch.setattr(of_service, "time", Clock())
 
     def run(service, *sections, plan=None, check_mode=False, timeout=180):
-        found, made = list(sections), call._SERVICES[service]
+        found, made = list(sections), of_service._SERVICES[service]
         plan = plan or restart.Plan(None, "unit", "x.service", None)
-        fake = call._Service(lambda _host, _node: plan, lambda _host, _node: found.pop(0) if found[1:] else found[0],
+        fake = of_service._Service(lambda _host, _node: plan, lambda _host, _node: found.pop(0) if found[1:] else found[0],
                              made.is_ready, made.least_seconds, made.overdue)
-        monkeypatch.setitem(call._SERVICES, service, fake)
+        monkeypatch.setitem(of_service._SERVICES, service, fake)
         try:
-            return call.change({"service": service, "timeout": timeout, "place": "live"}, check_mode)
+            return of_service.run({"service": service, "timeout": timeout, "place": "live"}, check_mode)
         finally:
-            monkeypatch.setitem(call._SERVICES, service, made)
+            monkeypatch.setitem(of_service._SERVICES, service, made)
     run.restarted = done
     return run
 
@@ -80,4 +81,4 @@ def test_check_mode_and_a_refusal_restart_nothing(changed):
 
 def test_a_timeout_out_of_bounds_is_refused():
     with pytest.raises(_errors.BadInput, match="timeout is -1; give 0 to 86400 seconds"):
-        call.change({"service": "kubelet", "timeout": -1, "place": "live"}, False)
+        of_service.run({"service": "kubelet", "timeout": -1, "place": "live"}, False)

@@ -51,7 +51,7 @@ _SERVICES = {
 }
 
 
-def change(params, check_mode):
+def run(params, check_mode):
     """The result of the module for options that are valid; raises BadInput and ChangeFailed."""
     if not 0 <= params["timeout"] <= _MOST_SECONDS:
         raise _errors.BadInput("timeout is %d; give 0 to %d seconds" % (params["timeout"], _MOST_SECONDS))
