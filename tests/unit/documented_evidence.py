@@ -16,7 +16,7 @@ CONTROLLER = (3, 10)
 EVIDENCE = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._evidence"
 SUBJECTS = ("host.host", "modules.kernel_modules", "backends.iptables_backend", "rules.iptables_chains",
             "lock.xtables_lock", "hooks.flush_hooks", "conntrack.conntrack", "ipvs.ipvs", "kube.kubelet",
-            "kube.kube_proxy", "kube.cni")
+            "kube.kube_proxy", "cni.cni")
 
 
 def watch_collectors():

@@ -18,9 +18,8 @@ from .._parse.secrets import masked_line
 from .cgroup import RECENT_SECONDS
 from .cni.runtime import runtime_of
 from .cni.sandboxes import container_state
-from .containers import CONTAINER_LOGS, ID_DIGITS, POD_LOGS
+from .containers import CONTAINER_LOGS, ID_DIGITS, POD_LOGS, restarts_of
 from .logs.lines import is_log
-from .restarts import restarts_of
 
 _PODS, _STATE_LIMIT, _TAIL = 500, 256 * 1024, 8 * 1024
 _LINES, _LINE, _NAME = 3, 200, 80

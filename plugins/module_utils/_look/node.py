@@ -7,7 +7,7 @@ from .. import _errors
 from .backends.iptables_backend import collect_iptables_backend
 from .host.host import collect_host
 from .ipvs.ipvs import collect_ipvs
-from .kube.cni import collect_cni
+from .cni.cni import collect_cni
 from .kube.kube_proxy import collect_kube_proxy
 from .kube.kubelet import collect_kubelet
 from .lock.xtables_lock import collect_xtables_lock

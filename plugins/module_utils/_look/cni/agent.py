@@ -6,9 +6,8 @@
 from ..._host.host import ABSENT, OK
 from ..agents import of_this_network
 from ..cgroup import resources_of
-from ..containers import Containers, who
+from ..containers import Containers, restarts_of, who
 from ..processes import find_processes, uptime_seconds
-from ..restarts import restarts_of
 from .backend import backend_of
 
 # Network -> process names of its agent, any of which counts; k3s contains flannel.

@@ -5,12 +5,13 @@
 sysctl. PRIVATE to the collection."""
 
 import re
+import time
 
 from ..._conntrack import kube_proxy as proxy
-from ..._conntrack.predict import number
-from ..._conntrack.keys import KEYS, MODULES, TIMEOUTS
+from ..._conntrack.keys import COUNT, KEYS, MODULES, TIMEOUTS
 from ..._conntrack.need import need_of
-from ..._host.host import ABSENT, OK
+from ..._conntrack.predict import number
+from ..._host.host import ABSENT, DENIED, OK
 from ..._names import UNCOLLECTED
 from ..._parse.kernel.kernel_cmdline import parse_kernel_cmdline
 from ..._parse.proc.net_route import parse_proc_net_route
@@ -30,6 +31,20 @@ NOT_REQUESTED = {"window_seconds": 0, "top": False, "kernel_log": False}
 _OF_INTERFACE = "net/ipv4/conf/%s/rp_filter"
 # Names of network cards (systemd.net-naming-scheme(7), and the kernel's own).
 _CARD = re.compile(r"(?:eth|en[opsx])\w{1,12}\Z")
+_LOG_LIMIT = 16 * 1024 * 1024
+_LOG_SECONDS = 2.0
+_LINE = re.compile(br"(?:\[\s*(\d{1,12})\.\d+\])?.*\bnf_conntrack: .*table full(?: in netns (\d{1,10}))?")
+_NAMESPACE = re.compile(r"net:\[(\d+)\]\Z")
+_LINE_LIMIT = 4096
+TOP = 12
+_LIST_LIMIT = 512 * 1024 * 1024
+_LIST_SECONDS = 20.0
+# There are about fifty kinds (protocol and state); kinds beyond this limit are counted together.
+_KINDS_LIMIT = 200
+# Protocols whose state follows name, number and timeout (libnetfilter_conntrack src/conntrack/snprintf_default.c).
+_WITH_STATE = ("tcp", "sctp", "dccp")
+_MARKS = ((b"[UNREPLIED]", "UNREPLIED"), (b"[ASSURED]", "ASSURED"))
+_LOOKS = 10
 
 
 def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, options=None):
@@ -95,15 +110,12 @@ def _fill_requested(host, live, section, options, rows, bundle):
     if not live or (section["max"] is None and not bundle):
         return
     if options["window_seconds"]:
-        from .window import watched
         section["rates"] = watched(host, options["window_seconds"], section["counters"])
     if options["top"]:
-        from .top import consumers
         section["collected"]["consumers"], section["consumers"] = consumers(
             host, rows[_NETLINK]["state"] in ("loaded", "builtin"))
     lost_now = section["lost"]
     if options["kernel_log"] or bundle or lost_now is None or lost_now["dropped"] or lost_now["evicted"]:
-        from .log import table_full_lines
         since = lost_now or {"since": "boot", "since_uptime_seconds": 0}
         section["collected"]["kernel_log"], lines = table_full_lines(host, since["since_uptime_seconds"])
         section["kernel_log"] = {"table_full": lines, "since": since["since"]}
@@ -165,3 +177,82 @@ def _one_of_all(host):
     cards = sorted(filter(_CARD.match, host.list_dir("/proc/sys/net/ipv4/conf")[1]))
     same = len({read_key(host, _OF_INTERFACE % name)[1] for name in cards}) == 1
     return cards[0] if same else None
+
+
+# Messages about a full conntrack table in the kernel log.
+# The kernel limits the rate of the message (net/netfilter/nf_conntrack_core.c net_warn_ratelimited()) and the log is a
+# ring buffer, so a missing message proves nothing. Kernels that name the network namespace in the message (seen with
+# 6.18) log the full tables of pods too, which are not that of the node.
+
+def table_full_lines(host, since_uptime_seconds):
+    """(status, how many messages since that time report that the table of this network namespace is full)."""
+    count, rest = [0], [b""]
+    own = _NAMESPACE.match(host.read_link("/proc/self/ns/net") or "")
+
+    def counts(match):
+        elsewhere = own and match.group(2) and match.group(2).decode() != own.group(1)
+        return int(match.group(1) or 0) >= since_uptime_seconds and not elsewhere
+
+    def consume(block):
+        lines = (rest[0] + block).split(b"\n")
+        rest[0] = lines.pop()[-_LINE_LIMIT:]
+        found = [_LINE.match(line[:_LINE_LIMIT]) for line in lines]
+        count[0] += sum(1 for match in found if match and counts(match))
+
+    done = host.stream(["dmesg"], consume, _LOG_SECONDS, _LOG_LIMIT)
+    status = DENIED if done.status == OK and done.rc != 0 else done.status
+    return status, count[0] if status == OK else None
+
+
+# Which protocols and states fill the conntrack table, on request.
+# The program conntrack loads nf_conntrack_netlink, so it is run only where the kernel has that module already.
+
+def consumers(host, loaded):
+    """(status, [{"protocol", "state", "count"}] of the most frequent); `loaded`: whether the kernel has the module that
+    the program needs."""
+    if not loaded:
+        return ABSENT, None
+    counts, rest = {}, [b""]
+
+    def consume(block):
+        lines = (rest[0] + block).split(b"\n")
+        rest[0] = lines.pop()[-_LINE_LIMIT:]
+        for line in lines:
+            kind = kind_of(line)
+            if kind:
+                kind = kind if kind in counts or len(counts) < _KINDS_LIMIT else ("other", "")
+                counts[kind] = counts.get(kind, 0) + 1
+
+    done = host.stream(["conntrack", "-L"], consume, _LIST_SECONDS, _LIST_LIMIT)
+    if done.status != OK or done.rc != 0:
+        return done.status if done.status != OK else DENIED, None
+    rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:TOP]
+    return OK, [{"protocol": protocol, "state": state or None, "count": count} for (protocol, state), count in rows]
+
+
+def kind_of(line):
+    """(protocol, state or an empty text) of a line of `conntrack -L`, None for other lines."""
+    words = line.split(None, 4)
+    if len(words) < 4 or not words[1].isdigit():
+        return None
+    protocol = words[0].decode("ascii", "replace")[:16]
+    if protocol in _WITH_STATE:
+        return protocol, words[3].decode("ascii", "replace")[:16]
+    return protocol, next((name for mark, name in _MARKS if mark in line), "")
+
+
+# Counters and connections over a time window, on request.
+
+def watched(host, seconds, before):
+    """`{"window_seconds", "highest_count", "per_second"}`; `before` are the counters at the beginning."""
+    started, highest = time.monotonic(), None
+    for _look in range(_LOOKS):
+        time.sleep(seconds / float(_LOOKS))
+        count = read_key(host, COUNT)[1]
+        if isinstance(count, int):
+            highest = max(count, highest or 0)
+    after = read_counters(host)[1]
+    window = time.monotonic() - started
+    return {"window_seconds": round(window, 1), "highest_count": highest,
+            "per_second": {name: round((after[name] - before[name]) / window, 3) for name in sorted(after)
+                           if name in before}}

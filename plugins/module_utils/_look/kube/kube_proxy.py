@@ -14,7 +14,7 @@ from ..._parse.kube.go_bool import parse_go_bool
 from ..._parse.kube.kube_proxy_conntrack import FLAGS, parse_kube_proxy_conntrack
 from ..processes import option_of, options_of, uptime_seconds
 from .embedded_arguments import k3s_options, microk8s_arguments
-from .kube_proxy_found import find_kube_proxy, HEALTH_PORT, METRICS_PORT
+from .kube_proxy_found import HEALTH_PORT, METRICS_PORT, find_kube_proxy
 
 MODES = ("iptables", "ipvs", "nftables")
 TOOLS = ("conntrack", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save",

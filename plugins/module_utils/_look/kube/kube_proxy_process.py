@@ -14,10 +14,9 @@ from ..._parse.proc.net_tcp import parse_attempts, parse_net_tcp
 from ..._parse.shell.command_line import masked_command
 from ..._versions import numbers
 from ..cgroup import resources_of
-from ..containers import Containers
+from ..containers import Containers, restarts_of
 from ..lock.hung_restores import is_restore
-from ..processes import name_of, Process, uptime_seconds
-from ..restarts import restarts_of
+from ..processes import Process, name_of, uptime_seconds
 from ..unread import status_of_notes
 
 _CHILDREN_LIMIT, _LINKS_LIMIT, _FDS_LIMIT, _TABLE_LIMIT = 5, 2000, 20000, 16 * 1024 * 1024

@@ -7,17 +7,23 @@ to the collection.
 On most nodes the lock is free during the look, so the code that describes processes is imported only when it is needed.
 """
 
+import time
+
 from ..._errors import BadInput
 from ..._host.host import ABSENT, DENIED, OK, UNPARSED
 from ..._names import UNCOLLECTED
 from ..._parse.proc.locks import device_of
 from ..agents import AGENTS, is_iptables, own_path
+from ..backends.iptables_files import backend_of
 from ..processes import find_processes, name_of, uptime_seconds
 from .file import DEFAULT_PATH, LockFile, Locks, mounted_devices, sees_every_lock
-from .matters import NAMES, lock_matters
 
 HUNG_AFTER_SECONDS = 300
 SAMPLE_SECONDS_MAX = 60
+NAMES = ("/proc/net/ip_tables_names", "/proc/net/ip6_tables_names")
+PROGRAMS = ("iptables", "iptables-restore", "ip6tables", "ip6tables-restore")
+INTERVAL = 0.05
+_HOLDERS_LIMIT = 5
 
 
 def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SECONDS, window_seconds=0):
@@ -81,7 +87,6 @@ def _fill(host, section, find_path, window_seconds):
     if processes:
         _fill_processes(section, host, processes, agents, locks)
     if window_seconds:
-        from .sample import sample
         section["sample"] = sample(window_seconds, read_locks, lambda pid: name_of(host, pid))
 
 
@@ -114,3 +119,71 @@ def _path_in_force(host, agents):
     if path is None or not path.startswith("/"):
         return DEFAULT_PATH, "the default of iptables"
     return path, "XTABLES_LOCKFILE of %s" % ", ".join(sorted({agent.name for agent in agents}))
+
+
+# Whether the xtables lock matters on a node: only legacy iptables takes it.
+# The nft variants of iptables and nft itself never take it, because the kernel serialises their changes (iptables
+# xshared.c is called from legacy sources only).
+
+def lock_matters(host):
+    """(true, false or null, why). The lists of tables belong to the network namespace of this look, and reading them
+    creates no table."""
+    lists = [host.read_text(path) for path in NAMES]
+    tables = sorted(set(" ".join(text.text for text in lists).split()))
+    if tables:
+        return (True,
+                "legacy tables exist (%s): every legacy iptables that touches them takes the lock" % ", ".join(tables))
+    kinds = {_kind(host, program) for program in PROGRAMS} - {None}
+    if "legacy" in kinds:
+        return True, "iptables of the node is legacy: its next command takes the lock"
+    if any(text.status not in (OK, ABSENT) for text in lists):
+        return None, "the list of legacy tables could not be read"
+    if "unknown" in kinds:
+        return None, "no legacy table exists, and the file does not show which backend the iptables of the node uses"
+    return False, "no legacy table exists and %s: nft writers take no lock" % ("iptables of the node is nft"
+                                                                               if kinds else "the node has no iptables")
+
+
+def _kind(host, program):
+    status, path = host.binary(program)
+    if not path:
+        return None if status == ABSENT else "unknown"
+    kind = backend_of(host, path)
+    return "unknown" if kind == "wrapper" else kind
+
+
+# A sample of the xtables lock: the share of a period in which it is held, and the longest hold.
+
+def sample(seconds, read_locks, name_of, clock=time.monotonic, sleep=time.sleep):
+    """Read the lock every 0.05 s for `seconds`.
+
+    A hold lasts from the first reading that shows its pid to the first one that no longer does. None where a reading
+    failed.
+    """
+    begun = since = clock()
+    readings, held, longest, last = 0, 0, 0.0, None
+    counts, names = {}, {}
+    while True:
+        now = clock()
+        locks = read_locks()
+        if locks.status not in (OK, ABSENT):
+            return None
+        readings += 1
+        pid = locks.holders[0].pid if locks.holders else None
+        if last is not None:
+            longest = max(longest, now - since)
+        if pid != last:
+            since, last = now, pid
+        if pid is not None:
+            held += 1
+            counts[pid] = counts.get(pid, 0) + 1
+            names.setdefault(pid, name_of(pid))
+        if now - begun >= seconds:
+            break
+        sleep(min(INTERVAL, max(0.0, begun + seconds - now)))
+    most = sorted(counts, key=lambda pid: (-counts[pid], pid))[:_HOLDERS_LIMIT]
+    return {
+        "seconds": round(now - begun, 2), "readings": readings, "held_percent": round(100.0 * held / readings, 1),
+        "longest_hold_seconds": round(longest, 2),
+        "holders": [{"pid": pid, "comm": names[pid] or None, "readings": counts[pid]} for pid in most],
+    }

@@ -5,12 +5,15 @@
 
 import heapq
 import itertools
+import re
 
+from ..._host.host import OK
 from ..._parse.iptables.ruleset import RuleSet
 from ..._rules.kube_proxy.unrepaired import ask_unrepaired
 from ..._rules.nft.kube_tables import ask_nftables
 from ..._rules.nft.services import digest_nft_services, list_nft_services
-from ..._rules.observation import merged
+from ..._rules.observation import merged, observe
+from ..._rules.others.hostports import captures
 from ..._rules.others.leftovers import in_use
 from ..._rules.others.owners import count_owners
 from ..._rules.questions import ask
@@ -18,10 +21,14 @@ from ..._rules.repair import with_repair
 from ..._rules.services.networks import networks_of
 from ..._rules.services.services import digest, list_services, rules_per_service
 from .nft_confirm import confirmed
-from .nft_hostports import nft_hostports
 from .nft_native import native_rows
 
 _TABLES = ("filter", "mangle", "nat", "raw", "security")
+TABLE, CHAIN = "cni_hostport", "hostports"
+LIST_SECONDS = 30.0
+LIST_LIMIT = 8 * 1024 * 1024
+_FAMILIES = (("ipv4", "ip"), ("ipv6", "ip6"))
+_RULE = re.compile(r"^\t\t((tcp|udp|sctp) dport (\d{1,5}) dnat (?:ip6? )?to [0-9a-f.:\[\]]+)(?: |$)", re.MULTILINE)
 
 
 def answer(host, rules, situation, options):
@@ -135,3 +142,25 @@ def _askable(rules):
     # A kernel without any table has no chain.
     nothing = [RuleSet("live", "ipv4")] if rules.source == "live" and not rules.rule_sets and not unknown else []
     return rules.rule_sets + unknown + nothing
+
+
+# Host ports in the tables that portmap writes with nft, which no iptables-save prints.
+# The CNI plugin writes these tables where its configuration demands nftables, or where iptables does not work
+# (containernetworking/plugins plugins/meta/portmap/portmap_nftables.go). One chain of each family is listed, which
+# takes milliseconds; nft loads nothing where nf_tables is in memory.
+
+def nft_hostports(host, rules, ports):
+    """[hostport_capture] of both families; `ports` as in Setting. What could not be read goes into `rules.unread`."""
+    found = []
+    if rules.nf_tables != OK or not ports or host.find_binary("nft") is None:
+        return found
+    for family, name in _FAMILIES:
+        done = host.run(["nft", "list", "chain", name, TABLE, CHAIN], LIST_SECONDS, LIST_LIMIT)
+        if done.status == OK and done.rc == 0:
+            rule_set = RuleSet("live", family, "nft")
+            found += [observe("hostport_capture", rule_set, "%s %s" % (name, TABLE), CHAIN, text, 1,
+                              captures(ports, protocol, int(port))) for text, protocol, port in _RULE.findall(done.out)
+                      if (protocol, int(port)) in ports]
+        elif done.status != OK or "No such file or directory" not in done.err:
+            rules.miss("nft_" + family, None, "nft did not list the host ports of table %s %s" % (name, TABLE), TABLE)
+    return found

@@ -3,11 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The evidence node_iptables_chains from the rules that were read. PRIVATE to the collection."""
 
+import re
+import time
+
 from ..._rules.observation import NAME_LIMIT, cut
 from ..kube.kube_proxy import collect_kube_proxy
 from ..kube.kubelet import collect_kubelet
 from .fit import fitted_chains, size_limit
 from .nftables import read_nftables
+from .rule_sets import SAVE_LIMIT, SAVE_SECONDS
 from .setting import UNTOLD, mode_of, situation_of
 
 _NOTICES_LIMIT = 20
@@ -21,6 +25,9 @@ _NOTHING = {
     "networks": {"services": None, "services_left_out": 0, "endpoints": None, "endpoints_left_out": 0},
     "digest": {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None},
 }
+# iptables-save -c; the rules of KUBE-* chains and the jumps to them.
+_COUNTED = re.compile(rb"^\[(\d{1,20}):\d{1,20}\] -A (?:KUBE-|.* -j KUBE-)", re.M)
+_LINE_LIMIT = 64 * 1024
 
 
 def section_of(host, node, rules, options, kube_proxy, kubelet):
@@ -82,7 +89,6 @@ def _expected(host, node, rules):
 
 
 def _sampled(host, rules, seconds):
-    from .counters import sample_counters
     return sample_counters(host, rules, seconds)
 
 
@@ -120,3 +126,46 @@ def _row(found):
         "kube_rules_by_table": {name: count for name, count in kube.items() if count}, "policies": policies,
         "unreadable": sorted(found.unreadable),
     }
+
+
+# Whether the packet counters of Kubernetes' rules move.
+
+def sample_counters(host, rules, seconds):
+    """`{"seconds", "moved", "packets"}` between two readings of all sets of `rules`, or None where one of them
+    failed."""
+    commands = [rules.commands[source] + ["-c"] for source in sorted(rules.commands)]
+    if not commands:
+        return None
+    begun = time.monotonic()
+    before = [_packets(host, command) for command in commands]
+    time.sleep(max(0.0, seconds - (time.monotonic() - begun)))
+    after = [_packets(host, command) for command in commands]
+    if None in before + after:
+        return None
+    # kube-proxy replaces its rules with counters at zero: then only the packets since that moment are known.
+    packets = sum(late - early if late >= early else late for early, late in zip(before, after))
+    return {"seconds": round(time.monotonic() - begun, 1), "moved": before != after, "packets": packets}
+
+
+def _packets(host, command):
+    total = _Total()
+    done = host.stream(command, total.feed, SAVE_SECONDS, SAVE_LIMIT)
+    return total.close() if done.ok else None
+
+
+class _Total:
+    """Adds counters up, line by line."""
+
+    def __init__(self):
+        self._held = b""
+        self._packets = 0
+
+    def feed(self, chunk):
+        whole, newline, rest = (self._held + chunk).rpartition(b"\n")
+        self._held = rest[:_LINE_LIMIT]
+        self._packets += sum(int(packets) for packets in _COUNTED.findall(whole + newline))
+
+    def close(self):
+        """All packets, of the last line too."""
+        self.feed(b"\n")
+        return self._packets

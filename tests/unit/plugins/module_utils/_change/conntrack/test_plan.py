@@ -18,7 +18,7 @@ from fake_tools import unpacked as unpacked_host
 from hook_changes import content
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.conntrack import plan
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput, ChangeFailed
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.identity import identify
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import identify
 
 LIMIT, SIZE = "net/netfilter/nf_conntrack_max", "net/netfilter/nf_conntrack_buckets"
 PROXY = configured("  maxPerCore: 32768\n  min: 131072\n")

@@ -18,7 +18,7 @@ from node_manifests import kernel, merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.modules import plan
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.identity import identify
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import identify
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.modules.kernel_modules import (
     collect_kernel_modules)
 

@@ -13,8 +13,7 @@ from node_processes import Sleeper, enter, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends import iptables_builds
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.nft_builds import (
-    each_once, fault_of_iptables, judge_nft, own_nft)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.tool_pairs import PAIRS
+    PAIRS, each_once, fault_of_iptables, judge_nft, own_nft)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.program import parse_nft_program
 
 NAME = "agent-%d" % os.getpid()

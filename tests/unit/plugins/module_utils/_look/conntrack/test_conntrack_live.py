@@ -13,10 +13,10 @@ from node_processes import CLONE_NEWNET, _libc, in_child, needs_mounts, needs_ro
 from node_sections import collect_sections
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import netlink
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack import top
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack import conntrack
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack.now import (lost, read_counters,
                                                                                              read_table)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack.window import watched
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack.conntrack import watched
 
 MAX = "/proc/sys/net/netfilter/nf_conntrack_max"
 # Filling a table of the default size takes some seconds.
@@ -80,7 +80,7 @@ def in_own_network(work):
 @needs_table
 def test_a_table_filled_to_the_brim(tmp_path, monkeypatch):
     # All of a table is listed, also on a busy machine.
-    monkeypatch.setattr(top, "SECONDS", 600.0)
+    monkeypatch.setattr(conntrack, "SECONDS", 600.0)
 
     def work():
         host = Host("/")
@@ -90,7 +90,7 @@ def test_a_table_filled_to_the_brim(tmp_path, monkeypatch):
         refused = send(2000)
         counters = read_counters(host)
         return [before, full, refused, counters, lost(host, counters[1]), watched(host, 0.1, before[1]),
-                top.consumers(host, True), netlink.conntrack_counters()]
+                conntrack.consumers(host, True), netlink.conntrack_counters()]
 
     before, full, refused, counters, gone, window, kinds, by_netlink = in_own_network(work)
     assert before == ["ok", dict.fromkeys(counters[1], 0)]

@@ -8,7 +8,7 @@ from conntrack_node import LISTED, MAX_LINE, kube_proxy, kubelet, tracking
 from fake_tools import LIVE, unpacked
 from node_manifests import merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.conntrack.conntrack import collect_conntrack
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.identity import identify
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import identify
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
 
 RAISED = merged(LISTED, {"etc/sysctl.d/90.conf": MAX_LINE % 1048576})

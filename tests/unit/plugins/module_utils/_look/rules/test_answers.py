@@ -10,7 +10,7 @@ import sys
 from case_rows import cases
 from fake_tools import script, unpacked
 from node_processes import needs_root, python_path
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import nft_hostports, rule_sets
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import answers, rule_sets
 
 LOOK = """
 import json, subprocess, sys
@@ -55,7 +55,7 @@ def nft(tmp_path, text, status="ok", ports=True):
     rules = rule_sets.Rules("live")
     rules.nf_tables = status
     host = unpacked(tmp_path, {"usr/sbin/nft": script(text)})
-    return len(nft_hostports.nft_hostports(host, rules, {("tcp", 10250): "kubelet"}
+    return len(answers.nft_hostports(host, rules, {("tcp", 10250): "kubelet"}
                                            if ports else {})), len(rules.unread), len(host.ran)
 
 

@@ -7,7 +7,7 @@ import collections
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.sample import INTERVAL, sample
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import INTERVAL, sample
 
 Reading = collections.namedtuple("Reading", "status holders")
 Holder = collections.namedtuple("Holder", "pid")

@@ -1,0 +1,164 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The section node_cni: which network plugin this node uses, and which networks it is in. PRIVATE to the collection."""
+
+import stat
+import time
+
+from ..._host.host import ABSENT, OK, UNPARSED
+from ..._parse.proc.net_route import parse_proc_net_ipv6_route, parse_proc_net_route
+from ..agents import of_this_network
+from ..kube.embedded_arguments import K3S_CONFIG, MICROK8S_ARGUMENTS, k3s_options, microk8s_arguments
+from ..processes import find_processes, option_of
+from .files import NETWORKS, conf_files, file_rows, network_of, used_files
+from .runtime import runtime_of
+
+PLUGINS_LIMIT = 16
+PROGRAMS_LIMIT = 16
+# Plugins that the pods of agents install besides the plugins of their networks.
+_INSTALLED_WITH = ("calico-ipam", "azure-vnet-ipam", "egress-cni", "multus", "multus-shim")
+NETWORKS_LIMIT, RANGES_LIMIT = 8, 4
+# About 30,000 routes, as on a node that learns the routes of all other nodes.
+ROUTES_LIMIT = 4 * 1024 * 1024
+# Link-local and multicast, which are behind every interface.
+_EVERYWHERE = ("169.254.", "224.", "fe80:", "ff00:")
+# Program that is or contains the API server -> its flag.
+_API_SERVERS = {"kube-apiserver": "service-cluster-ip-range", "k3s-server": "service-cidr",
+                "kubelite": "service-cluster-ip-range"}
+
+
+def collect_cni(host, node):
+    """The evidence dict."""
+    runtime = runtime_of(host, node)
+    status, files, left_out = conf_files(host, runtime.conf_dir)
+    used = used_files(files, runtime)
+    section = {
+        "schema": 1, "collected": {"net_d": status, "conf_dir": status, "routes": ABSENT, "runtime": runtime.status,
+                                   "processes": ABSENT, "sandboxes": ABSENT, "service_ranges": ABSENT},
+        "file": None, "plugins": [], "name": None, "node_networks": [], "service_ranges": [],
+        "service_ranges_source": None, "runtime": None, "files": [], "files_left_out": 0, "programs": [], "agent": None,
+        "host_local": [], "mtu": None, "attached": None,
+    }
+    if node["place"] == "live":
+        section["collected"]["routes"], section["node_networks"] = node_networks(host)
+        found = service_ranges(host)
+        section["collected"]["service_ranges"], section["service_ranges"], section["service_ranges_source"] = found
+    # If the runtime uses none of the files, the first file is the reason.
+    chosen = used or files[:1]
+    if not chosen:
+        if node["place"] == "live":
+            from .attached import attached_pods
+            pods, known, status = attached_pods(host, node, time.time())
+            section["attached"] = len(pods) if known and status == OK else None
+        return section
+    section.update(
+        file=chosen[0].path, files=file_rows(files, used), files_left_out=left_out,
+        runtime={"name": runtime.name, "source": runtime.source, "conf_dir": runtime.conf_dir,
+                 "bin_dirs": runtime.bin_dirs[:4]},
+        programs=[] if node["place"] == "bundle" else program_rows(host, node["place"], used, runtime.bin_dirs[:4]))
+    if chosen[0].status != OK or not chosen[0].config.plugins:
+        section["collected"]["net_d"] = chosen[0].status if chosen[0].status != OK else UNPARSED
+    if chosen[0].config:
+        section["plugins"] = [plugin[:64] for plugin in chosen[0].config.plugins[:PLUGINS_LIMIT]]
+        section["name"] = network_of(chosen[0])
+    if node["place"] == "live":
+        from .agent import agent_of
+        from .host_local import host_local_of
+        from .mtu import mtu_of
+        now = time.time()
+        entries = chosen[0].config.entries if chosen[0].config else []
+        # kindnetd configures ptp or bridge; the name in its file identifies it (kubernetes-sigs/kind images/kindnetd).
+        kindnet = chosen[0].config and chosen[0].config.name == "kindnet"
+        section["collected"]["processes"], section["agent"] = agent_of(
+            host, node, "kindnet" if kindnet else section["name"], entries, now)
+        section["collected"]["sandboxes"], section["host_local"] = host_local_of(host, files, used, runtime, now)
+        section["mtu"] = mtu_of(host, files, used)
+    return section
+
+
+# Whether the plugins of a CNI configuration are installed where the runtime looks.
+# The files are inspected and never run.
+
+def program_rows(host, place, files, bin_dirs):
+    """A row for each program that the files in use need. The pods of agents install their plugins at their first start,
+    so an image need not have these."""
+    names = []
+    for row in files:
+        names += [name for name in row.config.programs if name not in names] if row.config else []
+    if place != "live":
+        names = [name for name in names if name not in NETWORKS and name not in _INSTALLED_WITH]
+    return [_program(host, name, bin_dirs) for name in names[:PROGRAMS_LIMIT]]
+
+
+def _program(host, name, bin_dirs):
+    """libcni FindInPath(): the first regular file of that name in the order of the directories."""
+    row = {"name": name[:64], "path": None, "state": "missing", "reason": "it is in none of %s" % ", ".join(bin_dirs)}
+    if "/" in name or "\0" in name:
+        return dict(row, reason="a type with a slash is refused")
+    for folder in bin_dirs:
+        path = folder + "/" + name
+        with host.noting() as notes:
+            found = host.stat(path)
+        if found is None and notes.get(path, ABSENT) != ABSENT:
+            return dict(row, path=path, state="unknown", reason="%s could not be read: %s" % (path, notes[path]))
+        if found is not None and stat.S_ISREG(found.st_mode):
+            return dict(row, path=path, **_judged(path, found))
+    return row
+
+
+def _judged(path, found):
+    if not found.st_mode & 0o111:
+        return {"state": "not_executable", "reason": "%s has no execute permission" % path}
+    if not found.st_size:
+        return {"state": "empty", "reason": "%s is empty" % path}
+    return {"state": "present", "reason": path}
+
+
+# The networks that the node is in, and the range from which its API server assigns addresses to Services. PRIVATE to
+# the collection.
+
+def node_networks(host):
+    """(status, [{"family", "network", "interface"}]): the networks directly behind the interfaces of the default
+    routes. Bridges and tunnels of pods have no default route."""
+    found, statuses = [], []
+    for family, path, parse in (("ipv4", "/proc/net/route", parse_proc_net_route),
+                                ("ipv6", "/proc/net/ipv6_route", parse_proc_net_ipv6_route)):
+        text = host.read_text(path, ROUTES_LIMIT)
+        # A kernel without IPv6 has no such file.
+        statuses += [text.status] if text.status != ABSENT or family == "ipv4" else []
+        routes = parse(text.text) if text.ok else []
+        uplinks = {route.interface for route in routes if route.network is None}
+        found += [{"family": family, "network": route.network, "interface": route.interface} for route in routes
+                  if route.network and route.interface in uplinks and not route.network.startswith(_EVERYWHERE)]
+    return next((status for status in statuses if status != OK), OK), found[:NETWORKS_LIMIT]
+
+
+def service_ranges(host):
+    """(status, [range], its source or None) of an API server that runs here; `absent` where no API server runs."""
+    status, processes = find_processes(host, _API_SERVERS)
+    servers = of_this_network(host, processes)
+    statuses = [status] if status != OK or servers else [ABSENT]
+    for process in servers:
+        flag = _API_SERVERS[process.name]
+        read, text, source = OK, process.option(flag), "--%s of %s" % (flag, process.name)
+        if not text:
+            read, text, source = _in_files(host, process.name, flag)
+        ranges = [part.strip() for part in (text or "").split(",") if part.strip()]
+        if ranges:
+            return OK, ranges[:RANGES_LIMIT], source
+        statuses.append(read)
+    return next((status for status in statuses if status != OK), OK), [], None
+
+
+def _in_files(host, program, flag):
+    """(status, text or None, its source) from the files that a program takes arguments from; a program without such
+    files, and files that do not exist, are `ok`."""
+    status, text, source = OK, None, None
+    if program == "k3s-server":
+        status, options = k3s_options(host, (flag,))
+        text, source = ",".join((options or {}).get(flag, [])), "%s in %s" % (flag, K3S_CONFIG)
+    elif program == "kubelite":
+        status, arguments = microk8s_arguments(host, "kube-apiserver")
+        text, source = option_of(arguments, flag), "%s in %s" % (flag, MICROK8S_ARGUMENTS % "kube-apiserver")
+    return OK if status == ABSENT else status, text, source
