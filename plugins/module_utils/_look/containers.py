@@ -10,7 +10,7 @@ import re
 
 from .._parse.kube.container_state import seconds_of
 from .._parse.kube.pod_log_names import parse_container_link, parse_pod_folder
-from .._parse.proc.cgroup_pod import parse_cgroup
+from .._parse.proc.cgroup import parse_cgroup
 
 POD_LOGS = "/var/log/pods"
 CONTAINER_LOGS = "/var/log/containers"

@@ -7,7 +7,7 @@ import re
 
 from .. import _errors
 from .._host.host import ABSENT, Host, OK, Text
-from .._parse.os_release import parse_os_release
+from .._parse.assignments import parse_os_release
 from .host.place import detect_place, system_tree_problem
 
 # The options of every module that opens a tree.

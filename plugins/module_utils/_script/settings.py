@@ -22,7 +22,7 @@ def harmful_settings(path, text):
     """The lines, in short form, that block a module of netfilter or turn off a sysctl that Services need; empty for any
     other file."""
     if _MODPROBE.match(path):
-        from .._parse.kernel.modprobe_conf import parse_modprobe_conf
+        from .._parse.kernel.module_files import parse_modprobe_conf
         return tuple("%s %s" % (each.keyword, each.name) for each in parse_modprobe_conf(text)[0]
                      if MODULE.match(each.name) and _blocks(each))
     if _SYSCTL.match(path):

@@ -19,7 +19,7 @@ from ..._look.containers import Containers, who
 from ..._look.kube.kube_proxy_found import find_kube_proxy
 from ..._look.kube.kubelet import PROGRAMS, collect_kubelet
 from ..._look.processes import Process, find_processes
-from ..._parse.systemd.cgroup_unit import parse_cgroup_unit
+from ..._parse.proc.cgroup import parse_cgroup_unit
 
 UNIT, SIGNAL = "unit", "signal"
 RESTART_SECONDS, END_SECONDS, _PAUSE = 120, 30, 0.1

@@ -12,7 +12,7 @@ import time
 from ... import _versions
 from ..._host import container as host_container
 from ..._host.host import ABSENT, BINARY_DIRECTORIES, DENIED, OK, TIMEOUT, UNPARSED
-from ..._parse.iptables.program import parse_iptables_program
+from ..._parse.program_files import parse_iptables_program
 from ..agents import AGENTS, in_namespace_of_the_node
 from ..containers import Containers
 from ..processes import find_processes

@@ -8,7 +8,7 @@ no program is run.
 """
 
 from ..._host.host import OK
-from ..._parse.iptables.program import parse_iptables_program
+from ..._parse.program_files import parse_iptables_program
 
 MULTI = {"nft": ("xtables-nft-multi",), "legacy": ("xtables-legacy-multi", "xtables-multi")}
 _BY_NAME = {name: backend for backend, names in MULTI.items() for name in names}

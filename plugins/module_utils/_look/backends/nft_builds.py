@@ -11,7 +11,7 @@ import time
 
 from ... import _versions
 from ..._host.host import ABSENT, DENIED, OK, UNPARSED
-from ..._parse.nft.program import parse_nft_program
+from ..._parse.program_files import parse_nft_program
 
 ROWS_LIMIT = 10
 # The beginnings of the names of the native tables that these programs write with the nft of their image.

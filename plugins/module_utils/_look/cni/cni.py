@@ -7,7 +7,7 @@ import stat
 import time
 
 from ..._host.host import ABSENT, OK, UNPARSED
-from ..._parse.proc.net_route import parse_proc_net_ipv6_route, parse_proc_net_route
+from ..._parse.proc.network_files import parse_proc_net_ipv6_route, parse_proc_net_route
 from ..agents import of_this_network
 from ..kube.embedded_arguments import K3S_CONFIG, MICROK8S_ARGUMENTS, k3s_options, microk8s_arguments
 from ..processes import find_processes, option_of

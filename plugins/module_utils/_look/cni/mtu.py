@@ -6,7 +6,7 @@
 import collections
 
 from ..._parse.assignments import parse_assignments
-from ..._parse.proc.net_route import parse_proc_net_ipv6_route, parse_proc_net_route
+from ..._parse.proc.network_files import parse_proc_net_ipv6_route, parse_proc_net_route
 from .files import in_use
 
 _NET = "/sys/class/net/"

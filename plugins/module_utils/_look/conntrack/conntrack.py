@@ -13,8 +13,8 @@ from ..._conntrack.need import need_of
 from ..._conntrack.predict import number
 from ..._host.host import ABSENT, DENIED, OK
 from ..._names import UNCOLLECTED
-from ..._parse.kernel.kernel_cmdline import parse_kernel_cmdline
-from ..._parse.proc.net_route import parse_proc_net_route
+from ..._parse.kernel.boot_files import parse_kernel_cmdline
+from ..._parse.proc.network_files import parse_proc_net_route
 from ..host.host import read_cpus, read_memory
 from ..host.place import BUNDLE, LIVE, WITH_KERNEL
 from ..modules.kernel_modules import collect_kernel_modules

@@ -12,7 +12,7 @@ from ..._conntrack.keys import BUCKETS, COUNT, MAX
 from ..._conntrack.size import BUCKET_BYTES, ENTRY_BYTES
 from ..._host.caller import STATE, written_by_others
 from ..._host.host import ABSENT, OK, UNPARSED
-from ..._parse.proc.nf_conntrack_stat import parse_nf_conntrack_stat
+from ..._parse.proc.network_files import parse_nf_conntrack_stat
 
 # A clash and a chain that is too long both increase insert_failed and drop (nf_conntrack_core.c nf_ct_resolve_clash());
 # the rest of drop found no room in the table, or its protocol dropped it.

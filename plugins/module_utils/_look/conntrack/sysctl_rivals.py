@@ -13,8 +13,7 @@ from ..._conntrack.predict import Write, number
 from ..._host.host import ABSENT
 from ..._names import UNCOLLECTED
 from ..._parse.assignments import parse_assignments
-from ..._parse.sysctl_conf import parse_sysctl_conf
-from ..._parse.tuned_profile import assigned, parse_tuned_profile
+from ..._parse.sysctl_conf import assigned, parse_sysctl_conf, parse_tuned_profile
 
 _OF_RULES = "net/netfilter/"
 DAEMON_JSON, _FORWARDS = "/etc/docker/daemon.json", "ip-forward"

@@ -101,17 +101,17 @@ def _parsers(module):
     """The parser of a format, imported on demand: most nodes have no hit in most formats, and the sources of a module
     are compiled on each run."""
     if module == "udev_rules":
-        from ..._parse.commands import udev_rules as found
+        from ..._parse.commands import event_hooks as found
     elif module == "logrotate_conf":
-        from ..._parse.commands import logrotate_conf as found
+        from ..._parse.commands import event_hooks as found
     elif module == "apt_conf":
-        from ..._parse.commands import apt_conf as found
+        from ..._parse.commands import package_hooks as found
     elif module == "dpkg_cfg":
-        from ..._parse.commands import dpkg_cfg as found
+        from ..._parse.commands import package_hooks as found
     elif module == "dnf_actions":
-        from ..._parse.commands import dnf_actions as found
+        from ..._parse.commands import package_hooks as found
     else:
-        from ..._parse.commands import interfaces_file as found
+        from ..._parse.commands import event_hooks as found
     return found
 
 

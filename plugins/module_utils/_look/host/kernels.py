@@ -7,11 +7,10 @@ collection."""
 from ... import _names, _versions
 from ..._host.host import ABSENT, INDEX_LIMIT, OK, Text
 from ..._names import UNCOLLECTED
-from ..._parse.kernel.kernel_config import is_whole, parse_kernel_config
-from ..._parse.kernel.modprobe_conf import parse_modprobe_conf
-from ..._parse.kernel.modules_alias import find_alias
-from ..._parse.kernel.modules_builtin import parse_modules_builtin, parse_modules_builtin_modinfo
-from ..._parse.kernel.modules_dep import dependencies_of, parse_modules_dep
+from ..._parse.kernel.boot_files import is_whole, parse_kernel_config
+from ..._parse.kernel.module_files import (
+    dependencies_of, find_alias, parse_modprobe_conf, parse_modules_builtin, parse_modules_builtin_modinfo,
+    parse_modules_dep)
 from ..unread import status_of_notes, reason_of
 
 MODULES_DIRECTORIES = ("/lib/modules", "/usr/lib/modules")

@@ -10,7 +10,7 @@ one kernel is installed. In all other cases the newest kernel is named and `cert
 import fnmatch
 
 from ... import _versions
-from ..._parse.kernel.boot_entries import find_entry, parse_grub_cfg, parse_grubenv, parse_loader_entry, release_of_file
+from ..._parse.kernel.boot_files import find_entry, parse_grub_cfg, parse_grubenv, parse_loader_entry, release_of_file
 
 GRUB_DIRECTORIES = ("/boot/grub2", "/boot/grub", "/boot/efi/EFI/redhat", "/boot/efi/EFI/fedora")
 LOADER_DIRECTORIES = ("/boot/loader", "/boot/efi/loader", "/efi/loader")

@@ -135,8 +135,7 @@ def _missing_on_dummy(servers, own):
 
 def _missing(host, wanted, section):
     """The addresses that are local on no interface, None where that is unknown."""
-    from ..._parse.proc.net_fib_trie import parse_proc_net_fib_trie
-    from ..._parse.proc.net_if_inet6 import parse_proc_net_if_inet6
+    from ..._parse.proc.network_files import parse_proc_net_fib_trie, parse_proc_net_if_inet6
     four, six = host.read_text("/proc/net/fib_trie", PROC_LIMIT), host.read_text("/proc/net/if_inet6", PROC_LIMIT)
     # Without IPv6 in the kernel there is no if_inet6, and no IPv6 address.
     wrong = [text.status for text in (four, six) if not text.ok and (text is not six or text.status != ABSENT)]

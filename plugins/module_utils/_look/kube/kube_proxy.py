@@ -10,7 +10,7 @@ import re
 
 from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
 from ..._names import BUNDLE_ANSWERS, UNCOLLECTED
-from ..._parse.kube.go_bool import parse_go_bool
+from ..._parse.kube.go_values import parse_go_bool
 from ..._parse.kube.kube_proxy_conntrack import FLAGS, parse_kube_proxy_conntrack
 from ..processes import option_of, options_of, uptime_seconds
 from .embedded_arguments import k3s_options, microk8s_arguments
@@ -100,7 +100,7 @@ def _config_of(host, path, text):
     compiled."""
     if not text.ok:
         return None
-    from ..._parse.kube.kube_proxy_config import parse_kube_proxy_config
+    from ..._parse.kube.component_config import parse_kube_proxy_config
     config = parse_kube_proxy_config(text.text)
     if config.problem:
         host.note(path, "could not be read: %s" % config.problem)

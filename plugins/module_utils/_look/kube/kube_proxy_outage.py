@@ -8,7 +8,7 @@ import time
 
 from ..._host import container as host_container
 from ..._host.host import ABSENT, OK
-from ..._parse.kube.go_bool import parse_go_bool
+from ..._parse.kube.go_values import parse_go_bool
 from ..agents import of_this_network
 from ..outage import NONE, outage_of_pods
 from ..processes import Process, find_processes, named_processes, option_of

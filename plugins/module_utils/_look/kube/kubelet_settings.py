@@ -9,7 +9,8 @@ configuration is read instead.
 """
 
 from ..._host.host import ABSENT, DENIED, OK, UNPARSED
-from ..._parse.kube.kubelet_config import DEFAULTS, FIELDS, READ_ONLY_PORT_OF_FLAGS, flag_value, parse_kubelet_config
+from ..._parse.kube.component_config import (
+    DEFAULTS, KUBELET_FIELDS, READ_ONLY_PORT_OF_FLAGS, flag_value, parse_kubelet_config)
 from ..processes import option_of
 from .embedded_arguments import k3s_options, microk8s_arguments
 
@@ -44,7 +45,7 @@ def settings_of(host, process, distribution):
         defaults = dict(DEFAULTS, read_only_port=READ_ONLY_PORT_OF_FLAGS) if by_flags_alone else DEFAULTS
         found = dict(defaults, **found)
     return {"status": wrong or (OK if any(statuses) else ABSENT), "file": file, "directory": folder,
-            "drop_ins": names[:SHOWN_LIMIT], "settings": {name: found.get(name) for name in FIELDS}}
+            "drop_ins": names[:SHOWN_LIMIT], "settings": {name: found.get(name) for name in KUBELET_FIELDS}}
 
 
 def _drop_ins(host, process, folder):
@@ -77,7 +78,7 @@ def _arguments(host, process, distribution):
 def _of_flags(arguments):
     # The value of a bool flag follows `=`; the flag alone means true, whatever comes next (pflag, NoOptDefVal).
     plain = [argument + "=true" if argument == _ALONE else argument for argument in arguments]
-    texts = {name: option_of(plain, name.replace("_", "-")) for name in FIELDS}
+    texts = {name: option_of(plain, name.replace("_", "-")) for name in KUBELET_FIELDS}
     values = {name: flag_value(name, text) for name, text in texts.items() if text is not None}
     return {name: value for name, value in values.items() if value is not None}
 

@@ -7,7 +7,7 @@ import re
 import time
 
 from ..._host.host import ABSENT, OK, UNPARSED
-from ..._parse.systemd.cgroup_unit import parse_cgroup_unit
+from ..._parse.proc.cgroup import parse_cgroup_unit
 
 PROPERTIES = ("ActiveState", "ActiveEnterTimestampMonotonic", "NRestarts", "KillMode", "RequiredBy", "BoundBy",
               "ConsistsOf")

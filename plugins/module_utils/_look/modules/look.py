@@ -6,9 +6,8 @@
 from ... import _errors, _module_data, _names
 from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
 from ..._names import UNCOLLECTED, UNKNOWN_RELEASE
-from ..._parse.kernel.kernel_cmdline import parse_kernel_cmdline
-from ..._parse.kernel.modules_load import parse_modules_load
-from ..._parse.proc.modules import parse_proc_modules
+from ..._parse.kernel.boot_files import parse_kernel_cmdline
+from ..._parse.kernel.module_files import parse_modules_load, parse_proc_modules
 from ..bounds import cut
 from ..conf_dirs import effective_files
 from ..host.kernels import Kernel, chosen_releases, configured_releases, installed_releases

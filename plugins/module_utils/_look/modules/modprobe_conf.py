@@ -12,7 +12,7 @@ import re
 
 from ... import _names
 from ..._host.host import ABSENT, DENIED
-from ..._parse.kernel.modprobe_conf import parse_modprobe_conf, soft_dependencies
+from ..._parse.kernel.module_files import parse_modprobe_conf, soft_dependencies
 from ..._parse.secrets import masked_line
 from ..conf_dirs import effective_files
 

@@ -4,7 +4,7 @@
 """Whether nf_tables is in the running kernel, so that a query loads no module. PRIVATE to the collection."""
 
 from ..._host.host import ABSENT, DENIED, OK, UNPARSED
-from ..._parse.proc.modules import parse_proc_modules
+from ..._parse.kernel.module_files import parse_proc_modules
 
 
 def nf_tables_status(host, node):

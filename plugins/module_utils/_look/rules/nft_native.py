@@ -14,8 +14,7 @@ import re
 
 from ..._host.host import OK
 from ..._parse.iptables.ruleset import RuleSet
-from ..._parse.proc.net_fib_trie import parse_proc_net_fib_trie
-from ..._parse.proc.net_if_inet6 import parse_proc_net_if_inet6
+from ..._parse.proc.network_files import parse_proc_net_fib_trie, parse_proc_net_if_inet6
 from ..._rules.observation import observe
 
 LIST_SECONDS = 20.0

@@ -5,7 +5,7 @@
 
 from ..._host.host import ABSENT, OK
 from ..._parse.systemd.exec import parse_exec
-from ..._parse.systemd.merge import merge_assignments
+from ..._parse.systemd.unit import merge_assignments
 
 EXEC_KEYS = ("ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "ExecReload", "ExecStop", "ExecStopPost")
 _YES, _NO = ("1", "yes", "y", "true", "t", "on"), ("0", "no", "n", "false", "f", "off")

@@ -4,9 +4,8 @@
 """Puts lines of iptables-save that were picked out of a dump below their tables. PRIVATE to the collection."""
 
 from .fragment_table import ALL_BUILT_IN, BUILT_IN, table_of_chains, table_of_rule
-from .save_header import family_of
+from .save_header import MORE, family_of
 from .save_rule import COUNTERS, read_rule
-from .save_text import MORE
 
 
 def without_ends(lines):

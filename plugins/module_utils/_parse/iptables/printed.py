@@ -13,8 +13,8 @@ Grammar: iptables/iptables.c list_rules(), iptables/nft.c nft_rule_list_save(). 
 import re
 
 from .fragment_table import ALL_BUILT_IN, is_whole, table_of_chains, table_of_rule
+from .save_header import SaveText
 from .save_rule import read_rule
-from .save_text import SaveText
 
 _POLICY = re.compile(r"-P (\S+) ([A-Z]+)(?: -c (\d+) (\d+))?\Z")
 _NEW = re.compile(r"-N (\S+)\Z")

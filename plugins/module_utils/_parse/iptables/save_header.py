@@ -33,6 +33,8 @@ WARNINGS = (
     ("foreign_base_chain", re.compile(r"# Table \S+ contains incompatible base-chains")),
     ("legacy_tables_present", re.compile(r"# Warning: ip6?tables-legacy tables present")),
 )
+# A line that the reader cannot read: lines of the table are missing from here on.
+MORE = "? more chains may follow"
 
 
 def header_of(text):
@@ -61,3 +63,34 @@ def _family(word):
     if word == "icmp" or word.startswith("icmp-") or _IPV4.match(word):
         return "ipv4"
     return None
+
+
+# Lines of iptables-save, made from another listing of a table.
+
+class SaveText:
+    """`table` (None: not known), `policies` [(chain, policy, packets, bytes)], `chains` names of user chains, `rules`
+    lines from `-A` on, `unread` lines with rules that cannot be translated, `whole`: nothing of the table is missing,
+    `doubts` sentences about details that the listing does not print, `family` of its addresses, None if the rules have
+    to show it, `declared`: the listing names all chains before the first rule."""
+
+    def __init__(self, table, policies, chains, rules, unread=(), whole=False, doubts=(), family=None, declared=False):
+        self.table = table
+        self.policies = policies
+        self.chains = chains
+        self.rules = rules
+        self.unread = unread
+        self.whole = whole
+        self.doubts = doubts
+        self.family = family
+        self.declared = declared
+
+    def lines(self):
+        """The lines of iptables-save; a line that could not be read becomes one that the reader counts as unread."""
+        found = ["*" + self.table] if self.table else []
+        found += [":%s %s [%d:%d]" % row for row in self.policies]
+        found += [":%s - [0:0]" % name for name in self.chains]
+        found += self.rules
+        found += ["? " + text for text in self.unread]
+        if not (self.whole or self.declared):
+            found.append(MORE)
+        return found + (["COMMIT"] if self.whole and self.table else [])

@@ -12,11 +12,35 @@ import json
 import re
 import time
 
-from .go_duration import parse_go_duration
-from .kube_proxy_metrics import FAMILIES
+from ..prometheus import histogram, parse_metrics
+from .go_values import parse_go_duration
 
 _STATUS = re.compile(r"HTTP/1\.[01] ([0-9]{3})\b")
 _TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]{1,9})?(?:Z| \+0000 UTC)")
+FAMILIES = {"IPv4": "ipv4", "IPv6": "ipv6"}
+# The family of series without that label: up to 1.32.
+ALL = "all"
+TABLES = ("filter", "mangle", "nat", "raw")
+_SYNC = "kubeproxy_sync_proxy_rules_"
+_QUEUED, _SYNCED = _SYNC + "last_queued_timestamp_seconds", _SYNC + "last_timestamp_seconds"
+_RULES, _NO_LOCAL = _SYNC + "iptables_total", _SYNC + "no_local_endpoints_total"
+_FAILURES = {
+    "restore_failures": _SYNC + "iptables_restore_failures_total",
+    "partial_restore_failures": _SYNC + "iptables_partial_restore_failures_total",
+    "nftables_failures": _SYNC + "nftables_sync_failures_total",
+    "nftables_cleanup_failures": _SYNC + "nftables_cleanup_failures_total",
+}
+_DURATIONS = {"duration": _SYNC + "duration_seconds", "programming": "kubeproxy_network_programming_duration_seconds"}
+_PENDING = {"services": _SYNC + "service_changes_pending", "endpoints": _SYNC + "endpoint_changes_pending"}
+_REQUESTS, _BUILD, _STARTED = "rest_client_requests_total", "kubernetes_build_info", "process_start_time_seconds"
+_WANTED = frozenset(
+    [_QUEUED, _SYNCED, _RULES, _NO_LOCAL, _REQUESTS, _BUILD, _STARTED] + list(_FAILURES.values())
+    + list(_PENDING.values()) + [name + end for name in _DURATIONS.values() for end in ("_bucket", "_count")])
+_VERSION = re.compile(r"v([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})")
+_CODE = re.compile(r"[0-9]{3}\Z")
+# client-go counts a request that got no answer with this code (kubernetes client-go tools/metrics).
+NO_ANSWER = "none"
+CODES_LIMIT = 20
 
 
 def split_answer(text):
@@ -75,3 +99,82 @@ def _seconds(text):
         return calendar.timegm(time.strptime(" ".join(match.groups()), "%Y-%m-%d %H:%M:%S")) if match else None
     except ValueError:
         return None
+
+
+# The metrics of kube-proxy 1.20 to 1.36.
+# Source: kubernetes pkg/proxy/metrics/metrics.go. From 1.33 on each family has series of its own (label ip_family);
+# before, both families of a dual-stack cluster write the same series. A counter that has not counted anything yet has
+# no series from 1.33 on, and a metric of another proxy mode has none from 1.31 on.
+
+def parse_kube_proxy_metrics(text):
+    """The metrics of kube-proxy, or None where the text has none of them.
+
+    `version`, `started` (seconds since 1970, as all times), `pending` {services, endpoints}, `requests` {code: number},
+    and `families`: for `ipv4` and `ipv6`, or for `all` together, `queued` and `synced` (the last time a sync was
+    requested and done; None before the first), the counters of `_FAILURES`, `rules` {table: number} or None,
+    `no_local_endpoints` {internal, external}, `duration` and `programming` (Histogram or None).
+    """
+    samples = parse_metrics(text, _WANTED)
+    if not any(name.startswith("kubeproxy_") for name in samples) and _BUILD not in samples:
+        return None
+    labelled = {FAMILIES[labels["ip_family"]] for name in samples for labels, _number in samples[name]
+                if labels.get("ip_family") in FAMILIES}
+    return {
+        "version": _version(samples), "started": _time(_first(samples, _STARTED, _any)),
+        "pending": {name: _whole(_first(samples, metric, _any)) for name, metric in _PENDING.items()},
+        "requests": _requests(samples),
+        "families": {family: _family(samples, family) for family in sorted(labelled) or (ALL,)},
+    }
+
+
+def _family(samples, family):
+    """The series of one family; a counter without a series has counted nothing."""
+    def fits(labels):
+        return FAMILIES.get(labels.get("ip_family"), ALL) == family
+
+    row = {name: _whole(_first(samples, metric, fits)) or 0 for name, metric in _FAILURES.items()}
+    row.update((name, histogram(samples, metric, fits)) for name, metric in _DURATIONS.items())
+    row["queued"], row["synced"] = (_time(_first(samples, metric, fits)) for metric in (_QUEUED, _SYNCED))
+    rules = {labels.get("table"): _whole(number) for labels, number in samples.get(_RULES, ()) if fits(labels)}
+    row["rules"] = {table: rules[table] for table in TABLES if rules.get(table) is not None} or None
+    policies = {labels.get("traffic_policy"): _whole(number) for labels, number in samples.get(_NO_LOCAL, ())
+                if fits(labels)}
+    row["no_local_endpoints"] = {policy: policies.get(policy) for policy in ("external", "internal")}
+    return row
+
+
+def _any(_labels):
+    return True
+
+
+def _first(samples, name, fits):
+    return next((number for labels, number in samples.get(name, ()) if fits(labels)), None)
+
+
+def _whole(number):
+    """A non-negative whole number; None for any other value."""
+    return int(number) if number is not None and 0 <= number < 2 ** 53 else None
+
+
+def _time(number):
+    """Seconds since 1970; None for 0, which stands for never up to 1.32."""
+    return number if number is not None and 0 < number < 2 ** 40 else None
+
+
+def _version(samples):
+    for labels, _number in samples.get(_BUILD, ()):
+        match = _VERSION.match(labels.get("git_version", ""))
+        if match:
+            return match.group(1)
+    return None
+
+
+def _requests(samples):
+    """{code: number of requests} to the API server, over all hosts and methods."""
+    found = {}
+    for labels, number in samples.get(_REQUESTS, ()):
+        code = labels.get("code", "")
+        code = code if _CODE.match(code) else NO_ANSWER
+        if _whole(number) and (code in found or len(found) < CODES_LIMIT):
+            found[code] = found.get(code, 0) + int(number)
+    return found

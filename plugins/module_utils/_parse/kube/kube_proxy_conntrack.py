@@ -5,8 +5,7 @@
 
 import re
 
-from .go_bool import parse_go_bool
-from .go_duration import parse_go_duration
+from .go_values import parse_go_bool, parse_go_duration
 
 
 def _number(text):

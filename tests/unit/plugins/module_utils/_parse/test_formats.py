@@ -11,13 +11,11 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.alternatives import (
     parse_alternatives, parse_choices)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.assignments import parse_assignments
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.assignments import (
+    parse_assignments, parse_os_release)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.ipset_list import parse_ipset_list
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.os_release import parse_os_release
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.sysctl_conf import (
-    fits, is_pattern, parse_sysctl_conf, path_of)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.tuned_profile import (
-    assigned, parse_tuned_profile)
+    assigned, fits, is_pattern, parse_sysctl_conf, parse_tuned_profile, path_of)
 
 PARSERS = {"alternatives": parse_alternatives, "choices": parse_choices, "assignments": parse_assignments,
            "ipset": parse_ipset_list, "os-release": parse_os_release, "sysctl.d": parse_sysctl_conf,

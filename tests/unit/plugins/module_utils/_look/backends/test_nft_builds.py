@@ -14,7 +14,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host impo
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends import iptables_builds
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.nft_builds import (
     PAIRS, each_once, fault_of_iptables, judge_nft, own_nft)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.program import parse_nft_program
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.program_files import parse_nft_program
 
 NAME = "agent-%d" % os.getpid()
 START = b"\x7fELF\2\1\1\0GLIBC_2.34\0libnftables.so.1\0"

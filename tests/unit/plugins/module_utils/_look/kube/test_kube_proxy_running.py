@@ -24,7 +24,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube
     failed_requests, health_of, sync_row, window_of)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
     collect_iptables_chains)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_metrics import (
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_answers import (
     parse_kube_proxy_metrics)
 
 SMALL = "iptables-mode/kube-proxy-1.36.3/nft/small"

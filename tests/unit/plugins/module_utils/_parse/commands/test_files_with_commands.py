@@ -9,17 +9,14 @@ import pytest
 from hypothesis import given, strategies as st
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.apt_conf import parse_apt_conf
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.package_hooks import (
+    parse_apt_conf, parse_dnf_actions, parse_dpkg_cfg)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.cron_table import (
     parse_anacron_table, parse_cron_table)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.dnf_actions import parse_dnf_actions
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.dpkg_cfg import parse_dpkg_cfg
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.embedded import (
     TIMER, command, in_place, line_in_file, shell_words)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.interfaces_file import parse_interfaces
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.logrotate_conf import (
-    parse_logrotate_conf)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.udev_rules import parse_udev_rules
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.event_hooks import (
+    parse_interfaces, parse_logrotate_conf, parse_udev_rules)
 
 # Each parser, and the letters of texts that it takes apart.
 PARSERS = {

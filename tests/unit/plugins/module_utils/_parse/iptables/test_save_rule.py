@@ -11,7 +11,7 @@ from hypothesis import example, given, strategies as st
 from iptables_programs import OTHER, WRAPPER_IN_GO, program
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.program import parse_iptables_program
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.program_files import parse_iptables_program
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save_rule import is_open, read_rule
 
 

@@ -6,11 +6,9 @@
 from hypothesis import example, given, strategies as st
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.boot_entries import (
-    find_entry, parse_grub_cfg, parse_grubenv, parse_loader_entry, release_of_file)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.kernel_cmdline import (
-    parse_kernel_cmdline)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.kernel_config import parse_kernel_config
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.boot_files import (
+    find_entry, parse_grub_cfg, parse_grubenv, parse_kernel_cmdline, parse_kernel_config, parse_loader_entry,
+    release_of_file)
 
 PARSERS = {"grub.cfg": parse_grub_cfg, "grubenv": parse_grubenv, "loader entry": parse_loader_entry,
            "name of an image": release_of_file, "command line": parse_kernel_cmdline,

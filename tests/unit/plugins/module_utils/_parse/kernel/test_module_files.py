@@ -7,14 +7,9 @@ from hypothesis import example, given, strategies as st
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.modprobe_conf import (
-    parse_modprobe_conf, soft_dependencies)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.modules_alias import find_alias
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.modules_builtin import (
-    parse_modules_builtin, parse_modules_builtin_modinfo)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.modules_dep import (
-    dependencies_of, parse_modules_dep)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.modules_load import parse_modules_load
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.module_files import (
+    dependencies_of, find_alias, parse_modprobe_conf, parse_modules_builtin, parse_modules_builtin_modinfo,
+    parse_modules_dep, parse_modules_load, soft_dependencies)
 
 NAMES = st.builds("".join, st.tuples(st.sampled_from("abcxyz"), st.text("abxyz_", max_size=9)))
 

@@ -8,15 +8,13 @@ import json
 from hypothesis import example, given, strategies as st
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.go_bool import parse_go_bool
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.go_values import parse_go_bool
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.k3s_config import (
     parse_k3s_config, passed_on)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_config import (
-    parse_kube_proxy_config)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.component_config import (
+    DEFAULTS, KUBELET_FIELDS as KUBELET_FIELDS, parse_kube_proxy_config, parse_kubelet_config)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_conntrack import (
     FIELDS, FLAGS, parse_kube_proxy_conntrack)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kubelet_config import (
-    DEFAULTS, FIELDS as KUBELET_FIELDS, parse_kubelet_config)
 
 HEAD = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
 KIND = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"

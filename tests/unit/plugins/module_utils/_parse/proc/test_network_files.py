@@ -13,15 +13,12 @@ from ip_vs import HEADING, four, mark, real, six
 from node_processes import needs_root
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_fib_trie import parse_proc_net_fib_trie
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_if_inet6 import parse_proc_net_if_inet6
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import (
     RealServer, VirtualServer, parse_proc_net_ip_vs)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_route import (
-    Route, parse_proc_net_ipv6_route, parse_proc_net_route)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.network_files import (
+    Route, parse_nf_conntrack_stat, parse_proc_net_fib_trie, parse_proc_net_if_inet6, parse_proc_net_ipv6_route,
+    parse_proc_net_route)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_tcp import parse_net_tcp
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.nf_conntrack_stat import (
-    parse_nf_conntrack_stat)
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 TAIL = " 00000000:00000000 00:00000000 00000000     0        0"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, strategies as st
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.cgroup_pod import Place, parse_cgroup
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.cgroup import Place, parse_cgroup
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.locks import (
     Lock, device_of, parse_proc_locks)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.modules import parse_proc_modules
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.module_files import parse_proc_modules
 
 # Pod and container of a process, from /proc/PID/cgroup.
 

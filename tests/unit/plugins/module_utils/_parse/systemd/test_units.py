@@ -13,9 +13,9 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd import (
     exec as systemd_exec, name as systemd_name)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.cgroup_unit import parse_cgroup_unit
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.merge import Value, merge_assignments
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.unit import parse_unit
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.cgroup import parse_cgroup_unit
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.unit import (
+    Value, merge_assignments, parse_unit)
 
 
 # Which service of systemd a process belongs to, by its cgroup.

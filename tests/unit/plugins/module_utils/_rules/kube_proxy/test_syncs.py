@@ -16,7 +16,7 @@ from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_running import is_waiting
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.ruleset import RuleSet
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_metrics import (
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_answers import (
     parse_kube_proxy_metrics)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.families import ask_families
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.marks import ask_marks

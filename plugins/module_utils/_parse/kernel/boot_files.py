@@ -1,19 +1,20 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kernels that boot loaders are configured to boot: grub.cfg, grubenv, Boot Loader Specification entries. PRIVATE
-to the collection.
-
-Samples:
-    menuentry 'Debian GNU/Linux' --class os $menuentry_id_option 'gnulinux-simple-1' {
-            linux /boot/vmlinuz-6.1.0-49-amd64 root=/dev/vda1 ro
-    }
-    saved_entry=b2c1-6.12.0-55.el10.x86_64
-    version 6.12.0-55.el10.x86_64
-Grammar: GNU GRUB manual (default, saved_entry, next_entry), UAPI Boot Loader Specification.
-"""
+"""How a kernel boots: its configuration, the entries of boot loaders and the command line. PRIVATE to the
+collection."""
 
 import re
+
+# The kernels that boot loaders are configured to boot: grub.cfg, grubenv, Boot Loader Specification entries. PRIVATE to
+# the collection.
+# Samples:
+#     menuentry 'Debian GNU/Linux' --class os $menuentry_id_option 'gnulinux-simple-1' {
+#             linux /boot/vmlinuz-6.1.0-49-amd64 root=/dev/vda1 ro
+#     }
+#     saved_entry=b2c1-6.12.0-55.el10.x86_64
+#     version 6.12.0-55.el10.x86_64
+# Grammar: GNU GRUB manual (default, saved_entry, next_entry), UAPI Boot Loader Specification.
 
 # No release is longer (kernel include/uapi/linux/utsname.h __NEW_UTS_LEN).
 _KERNEL_FILE = re.compile(r"(?:vmlinuz|vmlinux|kernel|bzImage|Image)-([!-~]{1,64})$")
@@ -91,3 +92,60 @@ def parse_loader_entry(text):
         if len(words) == 2 and not words[0].startswith("#"):
             entry.setdefault(words[0], words[1].strip())
     return entry
+
+
+# The kernel's command line.
+# Sample: `root=/dev/vda1 ro modprobe.blacklist=ip_vs,ip_tables modules_load=br_netfilter`
+# Grammar: kernel lib/cmdline.c next_arg(): blanks separate words, double quotes keep a word together.
+
+def parse_kernel_cmdline(text):
+    """[(key, value)] in order; a bare word has the value None. Words after `--` belong to init and are left out."""
+    pairs = []
+    for word in _words(text):
+        if word == "--":
+            break
+        key, equals, value = word.partition("=")
+        pairs.append((key, value if equals else None))
+    return pairs
+
+
+def _words(text):
+    word, quoted, words = "", False, []
+    for character in text:
+        if character == '"':
+            quoted = not quoted
+        elif character.isspace() and not quoted:
+            if word:
+                words.append(word)
+            word = ""
+        else:
+            word += character
+    return words + ([word] if word else [])
+
+
+# A kernel's build configuration.
+# Sample:
+#     # Linux/x86 6.1.176 Kernel Configuration
+#     CONFIG_NF_CONNTRACK=m
+#     # CONFIG_IP_VS is not set
+# Grammar: kernel scripts/kconfig/confdata.c.
+
+_SYMBOL = re.compile(r"^(?:CONFIG_([A-Za-z0-9_]+)=(.*)|# CONFIG_([A-Za-z0-9_]+) is not set)$", re.M)
+# Written by kconfig at the top of a whole configuration. A fragment (what distributions merge) has no such line.
+_WHOLE = re.compile(r"^# Linux/\S+ \S+ Kernel Configuration$", re.M)
+
+
+def parse_kernel_config(text):
+    """(`{symbol: y | m | n | value}`, whether this is a whole configuration).
+
+    Symbols carry no `CONFIG_`. A symbol that a fragment does not name is unknown.
+    """
+    symbols = {}
+    for name, value, unset in _SYMBOL.findall(text):
+        symbols[name or unset] = value.strip() if name else "n"
+    return symbols, is_whole(text)
+
+
+def is_whole(text):
+    """Whether this is a whole configuration, not a fragment."""
+    return bool(_WHOLE.search(text[:4096]))

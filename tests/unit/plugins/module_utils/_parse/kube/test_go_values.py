@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.go_duration import parse_go_duration
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.go_values import parse_go_duration
 
 
 @pytest.mark.parametrize(

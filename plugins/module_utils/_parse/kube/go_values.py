@@ -1,12 +1,24 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Durations as Go writes them. PRIVATE to the collection.
-
-Sample: `24h0m0s`, `90s`, `1.5h`, `250ms`, `0`. Grammar: Go time.ParseDuration().
-"""
+"""Values as Go programs parse them. PRIVATE to the collection."""
 
 import re
+
+# Booleans as Go writes them.
+# Sample: `true`, `T`, `0`. Grammar: Go strconv.ParseBool(), which reads every bool flag.
+
+_WORDS = dict([(word, True) for word in ("1", "t", "T", "true", "TRUE", "True")]
+              + [(word, False) for word in ("0", "f", "F", "false", "FALSE", "False")])
+
+
+def parse_go_bool(text):
+    """True or False; None for any other text, with which a Go program does not start."""
+    return _WORDS.get(text)
+
+
+# Durations as Go writes them.
+# Sample: `24h0m0s`, `90s`, `1.5h`, `250ms`, `0`. Grammar: Go time.ParseDuration().
 
 # Nanoseconds.
 _UNITS = {"h": 3600 * 10 ** 9, "m": 60 * 10 ** 9, "s": 10 ** 9, "ms": 10 ** 6, "us": 1000, u"\u00b5s": 1000,

@@ -7,7 +7,7 @@ import pytest
 
 import kube_proxy_captures
 from case_rows import cases
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_metrics import (
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_answers import (
     parse_kube_proxy_metrics)
 
 # What 1.20 had, in its words: no number of rules, no label for families.
