@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Shared code of all actions of the collection. PRIVATE to the collection."""
 
+from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._errors import BadInput
-from . import _options, _playbooks, _settings
+from . import _options, _playbooks, _policy
 from ._plain import plain
 from ._render.text import sentence
 from ._templating import templating
@@ -29,7 +30,7 @@ class Action(ActionBase):
         result = super().run(tmp, task_vars)
         task_vars = task_vars or {}
         try:
-            _settings.refuse_facts_as_settings(task_vars)
+            refuse_facts_as_settings(task_vars)
             _playbooks.refuse_wrong_variables(task_vars, templating(self._templar))
             result.update(self.work(self.arguments(task_vars), task_vars))
         except BadInput as error:
@@ -47,3 +48,27 @@ class Action(ActionBase):
     def work(self, arguments: dict, task_vars: dict) -> dict:
         """What the task returns, a dict. Raises BadInput."""
         raise NotImplementedError
+
+
+# Settings come from the inventory, the play and the command line, never from a node.
+# Ansible makes every fact of a host a variable of that host, above role defaults and inventory (`inject_facts_as_vars`,
+# on by default). Any module of a play may return facts that a node controls, so a node can set a variable of this
+# collection.
+
+def refuse_facts_as_settings(task_vars):
+    """Raises BadInput where a fact of the host has the name of a variable of this collection and would be read in its
+    place."""
+    if not constants.INJECT_FACTS_AS_VARS:
+        return
+    names = sorted(name for name in task_vars.get("ansible_facts") or () if _is_setting(str(name)))
+    if names:
+        raise BadInput(
+            "The facts of this host contain %s, a setting of kubenode.netfilter%s. A node must not configure the "
+            "controller: find out which module or fact cache brought it, clear the facts of the host (meta: "
+            "clear_facts), or run with inject_facts_as_vars=False" % (
+                names[0], " (and %d more)" % (len(names) - 1) if len(names) > 1 else ""))
+
+
+def _is_setting(name):
+    internal = name.startswith("__") and name[2:].startswith(_policy.prefixes())
+    return internal or name in _policy.known_names()

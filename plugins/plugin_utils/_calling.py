@@ -12,7 +12,6 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from . import _bytecode, _play
 from ._action import Action
-from ._deadline import Overdue, deadline
 from ._pipelining import pipelined
 from ._plain import plain
 
@@ -133,3 +132,31 @@ def _end_children():
     for process in found:
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGKILL)
+
+
+# A time limit for code that waits for a node.
+
+class Overdue(BaseException):
+    """There was no answer in time. No plugin in between catches it: it is not derived from the errors that they
+    handle."""
+
+
+@contextlib.contextmanager
+def deadline(seconds):
+    """Raises Overdue in the code inside after `seconds`; 0 means never, and a shorter limit of the task stays in
+    force."""
+
+    def overdue(_signal, _frame):
+        raise Overdue
+
+    remaining = signal.getitimer(signal.ITIMER_REAL)[0]
+    if not seconds or 0 < remaining <= seconds:
+        yield
+        return
+    previous = signal.signal(signal.SIGALRM, overdue)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, remaining)
+        signal.signal(signal.SIGALRM, previous)

@@ -7,8 +7,7 @@ collection."""
 from ..module_utils import _versions
 from ..module_utils._conntrack import kube_proxy as proxy
 from ..module_utils._conntrack.keys import BRIDGE, BRIDGE_6, FORWARD, FORWARD_6, dotted
-from ..module_utils._conntrack.need import need_of, was_full
-from ..module_utils._conntrack.size import checked, conntrack_size
+from ..module_utils._conntrack.size import checked, conntrack_size, need_of, was_full
 from ..module_utils._errors import BadInput
 from . import _options, _run
 from ._conntrack_losses import open_losses, unsettled

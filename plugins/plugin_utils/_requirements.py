@@ -12,13 +12,19 @@ import functools
 
 from ..module_utils import _names, _versions
 from . import _cluster_ranges, _conntrack_need, _missing, _resolve
-from ._modules_join import best_row, joined
 from ._policy import alternatives
 
 # The sections that requirements are derived from.
 SECTIONS = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_kubelet", "node_kube_proxy", "node_cni")
 # Causes that are not the node's fault: it had these modules, and only their files are missing now.
 _NOT_THE_NODE = ("file_missing", "tree_gone", "no_tree", "index_missing")
+# From best to worst. An unknown module may still exist, so unknown ranks before missing.
+_RANK = {"loaded": 0, "builtin": 0, "loadable": 1, "unknown": 3, "installable": 4, "absent": 5}
+_EMPTY = {
+    "name": None, "module": None, "state": "unknown", "cause": "not_reported", "evidence": "the node did not report it",
+    "package": None, "kernels": [], "blocked_for": [], "blocked_unclear": [], "blocks": [], "persisted": None,
+    "persisted_by": [], "at_boot": "unknown", "at_boot_cause": "", "state_next_boot": "unknown", "lacking_on": [],
+}
 
 
 def resolve(evidence, policy, earlier=None):
@@ -190,3 +196,43 @@ def _tools(evidence, policy, facts, mode):
             rows.append({"subject": "%s in %s" % (requirement["tool"], where), "tool": requirement["tool"],
                          "user": requirement["user"], "state": state, "reason": requirement["reason"]})
     return rows
+
+
+# Evidence rows of kernel modules, made ready for requirements.
+
+def joined(section):
+    """`{name: row}` with texts that findings show; JMESPath cannot join them."""
+    if not section:
+        return {}
+    rows = {}
+    for row in section.get("modules") or []:
+        if row["name"] is None:
+            continue
+        full = dict(_EMPTY, **row)
+        full["release"] = section.get("judged_release") or "the kernel"
+        release = (section.get("next_boot") or {}).get("release")
+        # A bundle without the release of its kernel has a word in its place.
+        full["next_release"] = "the next kernel" if release in (None, _names.UNKNOWN_RELEASE) else release
+        full["blocked_by"] = _places(full["blocks"], "blocks")
+        full["blocked_unclear_by"] = _places(full["blocks"], "unclear")
+        full["evidence_next_boot"] = next(
+            (group["evidence"] for group in full["kernels"] if full["next_release"] in group.get("releases", [])),
+            full["evidence"])
+        rows[_names.normalise(full["name"])] = full
+    return rows
+
+
+def _places(blocks, effect):
+    return "; ".join("%s:%s: %s" % (block["file"], block["line"], block["text"]) for block in blocks
+                     if block["effect"] == effect)
+
+
+def best_row(names, rows: dict[str, dict]) -> dict:
+    """The row of the alternative that is nearest to working; a blocked one ranks below one that only has to be
+    loaded."""
+    candidates = [rows.get(name)
+                  or dict(
+                      _EMPTY, name=name, release="the kernel", next_release="the next kernel", blocked_by="",
+                      blocked_unclear_by="", evidence_next_boot="") for name in names]
+    return min(candidates,
+               key=lambda row: _RANK.get(row["state"], 3) + (1 if row["blocks"] and row["state"] == "loadable" else 0))

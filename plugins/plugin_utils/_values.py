@@ -11,7 +11,7 @@ import re
 
 from ..module_utils import _names
 from ..module_utils._conntrack.size import LEAST, MOST
-from ..module_utils._conntrack.timeouts import NAMES, SECONDS_MOST, timeout_name
+from ..module_utils._conntrack.keys import NAMES, SECONDS_MOST, timeout_name
 from ..module_utils._errors import BadInput
 from ..module_utils._parse.systemd.name import parse_unit_name
 from . import _rollout, _selection

@@ -17,7 +17,7 @@ import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _fleet, _selection
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.judge import case_of, silence
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import case_of, silence
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_node
 
 TEST = "tests/unit/plugins/plugin_utils/test_checks.py"

@@ -175,7 +175,7 @@ def test_module_utils_are_private_rooms():
 @cases
 def test_the_law_sees_a_breach(tmp_path, monkeypatch, text, wrong):
     monkeypatch.setitem(globals(), "PLUGINS", tmp_path)
-    for name in ("_look/kube/kubelet.py", "_parse/proc/modules.py", "_host/write.py"):
+    for name in ("_look/kube/kubelet.py", "_parse/proc/locks.py", "_host/write.py"):
         (tmp_path / "module_utils" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "module_utils" / name).touch()
     (tmp_path / "plugin_utils").mkdir()

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The sysctls that connections and bridges of Kubernetes depend on. PRIVATE to the collection."""
 
+import re
 from collections import namedtuple
 
 # key: path below /proc/sys; module: the module that creates it, None where it always exists; default: the kernel's
@@ -54,3 +55,22 @@ def dotted(key):
 
 
 TIMEOUTS = tuple(dotted(key.key) for key in KEYS if "timeout" in key.key)
+
+# Names and bounds of the conntrack timeouts, as users write them.
+_PREFIX = "net.netfilter.nf_conntrack_"
+NAMES = tuple(key[len(_PREFIX):] for key in TIMEOUTS)
+# The kernel counts in jiffies, and an int holds at most this many seconds of them (kernel/sysctl.c
+# proc_dointvec_jiffies(), HZ 1000).
+SECONDS_MOST = ((1 << 31) - 1) // 1000
+
+
+def timeout_name(text):
+    """The name in NAMES that `text` means, with the prefix of the sysctl or without it; None where it is not one of
+    them."""
+    name = re.sub(r"^(net\.netfilter\.)?nf_conntrack_", "", text)
+    return name if name in NAMES else None
+
+
+def sysctl_of(name):
+    """The sysctl of a name in NAMES."""
+    return _PREFIX + name

@@ -39,7 +39,7 @@ def open_to_look(params):
 
 
 def open_tree(root="/", place=None):
-    """(Host, the result of identity.identify()) of a tree; commands are allowed in a live place only. Raises BadInput
+    """(Host, the result of identify()) of a tree; commands are allowed in a live place only. Raises BadInput
     for wrong options."""
     if not root.startswith("/"):
         raise _errors.BadInput("root %r is not an absolute path; give the whole path of the tree on the node" % root)
@@ -59,7 +59,7 @@ def open_tree(root="/", place=None):
 
 
 # The identity of a tree: its place, its system, its kernel. Every look begins with it; the rest of the section
-# node_host is in host.py.
+# node_host is in host/host.py.
 
 def identify(host, place=None):
     """The part of the section node_host that other sections need. `place` forces a kind of place; by default it is

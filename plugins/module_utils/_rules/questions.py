@@ -16,12 +16,10 @@ from .kube_proxy.repaired import ask_repaired
 from .loops import ask_loops
 from .observation import Tally, place_of
 from .others.drops import ask_drops, ask_policy
-from .others.foreign import ask_foreign
+from .others.foreign import ask_foreign, ask_masquerade, ask_other_cni
 from .others.host_input import ask_input
 from .others.hostports import ask_hostports
 from .others.leftovers import ask_backends, ask_other_mode, in_use
-from .others.masquerade import ask_masquerade
-from .others.other_cni import ask_other_cni
 from .services.affinity import ask_affinity
 from .services.chain_names import ask_chain_names
 from .services.services import ask_services

@@ -5,8 +5,7 @@
 
 import re
 
-from .effect import Reading
-from .plain_line import read_plain_line
+from .effect import Effect, POSSIBLE, Reading
 
 # Limit of one text. A file has at most one megabyte; a full one holds half as many statements.
 STATEMENTS_LIMIT = 50000
@@ -21,6 +20,8 @@ _CALLED = {
                       "stop": ("do_stop", "do_stop_override"), "reload": ("do_reload",)}}
 _RESTART = {"openrc-run": (), "init-d-script": ("do_restart",)}
 _OTHER_LANGUAGE = re.compile(r"(?:python|perl|ruby)[\d.]*\Z")
+# No quotes, expansions, patterns or redirects; a file by its path, or the words of one statement.
+_LINE = re.compile(r"(?:/(?:[\w.-]+/)*)?nft(?: -f (/etc/[\w./-]+)|((?: [\w./-]+)+))\n\Z")
 
 
 def read_script(text, arguments=None, called=(), limit=STATEMENTS_LIMIT):
@@ -81,3 +82,23 @@ def _with_return(effects, saved, added):
                 effect = effect._replace(comes_back="replaced")
         done.append(effect)
     return done[::-1]
+
+
+# A line that consists of one nft command, as in units.
+# nftables.service exists on most nodes, disabled. Its lines do not need the grammar of a shell, whose sources a node
+# would compile for them on each run.
+
+def read_plain_line(text):
+    """The Reading of such a line, None for any other text."""
+    found = _LINE.match(text)
+    file, statement = found.groups() if found else (None, None)
+    # Options change the action, and anything may follow them.
+    if not found or statement and " -" in statement:
+        return None
+    from .nft_script import ALL_FAMILIES, taken_away
+    command = text[:-1]
+    if file:
+        effects = [("apply", ALL_FAMILIES, (), (), None, None, file, "unknown", POSSIBLE)]
+    else:
+        effects = [what for _start, _end, what in taken_away(statement)]
+    return Reading([Effect(1, (0, len(command)), command, *what) for what in effects], [], True, None, 1)

@@ -4,8 +4,7 @@
 """From findings about conntrack to the options of the module conntrack. PRIVATE to the collection."""
 
 from ...module_utils._conntrack.keys import BUCKETS, MAX, TIMEOUTS, dotted
-from ...module_utils._conntrack.need import need_of
-from ...module_utils._conntrack.size import MOST
+from ...module_utils._conntrack.size import MOST, need_of
 from ...module_utils._errors import BadInput
 from .. import _catalogue, _conntrack_need, _finding, _run
 from .._conntrack_losses import unsettled

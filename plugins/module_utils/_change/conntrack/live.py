@@ -4,7 +4,7 @@
 """Plans which running values are set, sets them, and reads each value again. PRIVATE to the collection."""
 
 from ... import _errors
-from ..._conntrack.kernel_default import PER_HASHSIZE, rounded_buckets
+from ..._conntrack.predict import PER_HASHSIZE, rounded_buckets
 from ..._conntrack.keys import BUCKETS, KEYS, MAX, dotted
 from ..._host import write
 from ..._look.conntrack.now import lost, read_counters, read_key

@@ -6,10 +6,10 @@
 import re
 
 from ... import _errors
-from ..._conntrack.kernel_default import rounded_buckets
-from ..._conntrack.keys import BRIDGE, BRIDGE_6, BUCKETS, FORWARD, FORWARD_6, MAX, dotted
+from ..._conntrack.predict import rounded_buckets
+from ..._conntrack.keys import (
+    BRIDGE, BRIDGE_6, BUCKETS, FORWARD, FORWARD_6, MAX, NAMES, SECONDS_MOST, dotted, sysctl_of, timeout_name)
 from ..._conntrack.size import BUCKET_BYTES, ENTRY_BYTES, LEAST, MOST
-from ..._conntrack.timeouts import NAMES, SECONDS_MOST, sysctl_of, timeout_name
 
 # Sysctls that may be set to 1.
 SWITCHES = tuple(sorted(dotted(key)

@@ -11,7 +11,7 @@ from collections import OrderedDict
 
 from ... import _errors
 from ..._conntrack.keys import FORWARD_6, MAX, dotted
-from ..._conntrack.need import advice_for
+from ..._conntrack.size import advice_for
 from ..._host import lock
 from ..._host.host import ABSENT
 from ..._look.conntrack.router_advertisements import lost_by_forwarding

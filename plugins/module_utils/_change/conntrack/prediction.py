@@ -6,7 +6,7 @@
 from collections import OrderedDict
 
 from ... import _errors
-from ..._conntrack.kernel_default import rounded_buckets
+from ..._conntrack.predict import rounded_buckets
 from ..._conntrack.keys import BUCKETS, MAX, MODULES, dotted
 from ..._host import write
 from ..._host.planned import PlannedHost

@@ -9,7 +9,7 @@ import time
 
 from ..._conntrack import kube_proxy as proxy
 from ..._conntrack.keys import COUNT, KEYS, MODULES, TIMEOUTS
-from ..._conntrack.need import need_of
+from ..._conntrack.size import need_of
 from ..._conntrack.predict import number
 from ..._host.host import ABSENT, DENIED, OK
 from ..._names import UNCOLLECTED

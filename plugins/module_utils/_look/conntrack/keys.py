@@ -4,7 +4,7 @@
 """Every conntrack and bridge sysctl: now, at boot, and after kube-proxy has started. PRIVATE to the collection."""
 
 from ..._conntrack import predict, kube_proxy as proxy
-from ..._conntrack.kernel_default import PER_HASHSIZE, default_buckets, default_limit, rounded_buckets
+from ..._conntrack.predict import PER_HASHSIZE, default_buckets, default_limit, rounded_buckets
 from ..._conntrack.keys import BRIDGE, BRIDGE_6, BUCKETS, FORWARD, FORWARD_6, KEYS, MAX, dotted, names_of
 from ..._host.host import ABSENT
 from ..unread import status_of_notes, reason_of

@@ -30,7 +30,7 @@ _RUNTIME_BINARIES = (("containerd", "containerd"), ("crio", "cri-o"), ("dockerd"
 
 
 def collect_host(host, identity):
-    """The evidence dict. `identity` is what identity.identify() returned for the same tree."""
+    """The evidence dict. `identity` is what tree.identify() returned for the same tree."""
     live = identity["place"] in WITH_KERNEL
     immutable_by = _immutable_by(host, identity["os"])
     return dict(

@@ -9,7 +9,7 @@ import re
 
 from ..._host.host import OK
 from ..._parse.iptables.ruleset import RuleSet
-from ..._rules.kube_proxy.unrepaired import ask_unrepaired
+from ..._rules.kube_proxy.repaired import ask_unrepaired
 from ..._rules.nft.kube_tables import ask_nftables
 from ..._rules.nft.services import digest_nft_services, list_nft_services
 from ..._rules.observation import merged, observe

@@ -8,11 +8,18 @@ and its own chains; the chains of all other Services stay empty and no jump is r
 (kubernetes pkg/util/iptables Monitor; partial syncs since 1.26).
 """
 
+import collections
+
 from ..observation import observe
 from ..tables import chains_of
-from .anchor_table import CANARY
+from .anchor_table import ANCHORS, CANARY
 
 _JUMPING = ("PREROUTING", "OUTPUT")
+_MODE = "iptables"
+# Jumps that no other program writes; kubelet also writes the jumps to KUBE-FIREWALL.
+_JUMPS = frozenset((anchor.table, "-A %s -j %s" % (anchor.chain, anchor.target)) for anchor in ANCHORS[_MODE]
+                   if anchor.target != "KUBE-FIREWALL")
+_CHAINS = ("KUBE-FORWARD", "KUBE-MARK-MASQ", "KUBE-NODEPORTS", "KUBE-POSTROUTING", "KUBE-SERVICES")
 
 
 def ask_repaired(rule_set, setting):
@@ -34,3 +41,25 @@ def ask_repaired(rule_set, setting):
     detail = "%d of %d service chains are empty, %s; the canary in mangle exists, so kube-proxy does not notice" % (
         len(empty), len(services), "no rule jumps to KUBE-SERVICES" if not jumps else "KUBE-SERVICES is reached")
     return [observe("half_repaired", rule_set, "nat", empty[0], "", len(empty), detail)]
+
+
+# Lost rules that kube-proxy does not restore by itself.
+# It checks its canary in mangle only, and rewrites everything where the canary is gone (kubernetes pkg/util/iptables
+# Monitor). `iptables -t nat -F` leaves the canary: until kube-proxy is restarted nothing comes back, or only the part
+# that the next change touches (seen with 1.30.5, 1.34.9 and 1.36.3).
+
+def ask_unrepaired(observations, rule_sets, setting_by):
+    """unrepaired of each rule set; `observations` are the problems found in them."""
+    lost = collections.Counter((row["family"], row["backend"]) for row in observations if _is_lost(row))
+    for rule_set in rule_sets:
+        count = lost[rule_set.family, rule_set.backend]
+        if count and setting_by(rule_set).mode == _MODE and CANARY in (chains_of(rule_set, "mangle") or ()):
+            yield observe("unrepaired", rule_set, "mangle", CANARY, "", count,
+                          "rules were deleted, but %s in mangle exists, so kube-proxy does not notice" % CANARY)
+
+
+def _is_lost(row):
+    """Whether an observation shows that rules of kube-proxy itself were deleted, rather than rules of one Service."""
+    kind = row["kind"]
+    return (kind == "half_repaired" or (kind == "anchor_missing" and (row["table"], row["text"]) in _JUMPS)
+            or (kind == "emptied_chain" and row["chain"] in _CHAINS))

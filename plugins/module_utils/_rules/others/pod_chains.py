@@ -66,7 +66,7 @@ def _digits(text):
 
 
 def _exists(_chains, _name):
-    """masquerade.py reports chains that masquerade nothing."""
+    """foreign.py reports chains that masquerade nothing."""
     return True
 
 

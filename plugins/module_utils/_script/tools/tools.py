@@ -8,7 +8,10 @@ A variable that is not set in the text is taken for the tool that it is named af
 
 import re
 
-from ..effect import CERTAIN, IPV4, IPV6, LIKELY
+from ..effect import CERTAIN, EVERY, IPV4, IPV6, LIKELY, POSSIBLE
+from ..nft_script import ALL_FAMILIES, taken_away
+from ..values import MARK, RULES, SETS
+from ..words import MODULE
 
 PROGRAMS_LIMIT = 8
 _IPTABLES = re.compile("ip(6|4|X|\0[^\0]*\0)?tables(?:-legacy|-nft)?(?:-(save|restore|apply))?\\Z")
@@ -23,6 +26,14 @@ _OTHERS = {
     "ip6tables.init": "service", "ufw": "service", "firewall-cmd": "service", "kube-proxy": "cleanup",
 }
 _INIT_SCRIPT = re.compile(r"/etc/(?:rc\.d/)?(?:init\.d|rc[0-6S]\.d)/(?:[SK]\d\d)?([\w.-]+)\Z")
+# Sets of kube-proxy, kube-router, Calico, Weave, Cilium and Azure NPM.
+_OTHERS_SET = re.compile(r"(?:KUBE-|kube-router-|cali[46]0|weave-|cilium_|azure-npm-)")
+_SET_VERBS = {"flush": "flush", "-F": "flush", "--flush": "flush", "destroy": "destroy", "-X": "destroy",
+              "--destroy": "destroy", "x": "destroy"}
+_WITH_VALUE = ("-D", "--define", "-I", "--includepath", "-d", "--debug")
+_FIELDS = ("sort", "families", "tables", "chains", "unit", "verb", "file", "comes_back", "confidence")
+_LISTS, _ADDS = re.compile(r"list +ruleset\b"), re.compile(r"(?:add|insert) +rule\b")
+_FILE = re.compile("\0<([^\0]+)\0")
 
 
 def is_tool(path):
@@ -55,13 +66,11 @@ def run_tool(walker, node, path, arguments):
     if kind is None:
         return False
     if kind == "nft":
-        from .nft import run_nft
         run_nft(walker, node, arguments)
     elif kind == "service":
         from .service import run_service
         return run_service(walker, node, init.group(1) if init else name, arguments, init is not None)
     else:
-        from .kernel import run_kernel
         run_kernel(walker, node, kind, name, arguments)
     return True
 
@@ -88,3 +97,83 @@ def _looks_like_iptables(arguments):
     return any(one in ("-F", "-X", "--flush", "--delete-chain") for one in arguments) and any(
         option in ("-t", "--table") and table in ("nat", "mangle", "filter", "raw")
         for option, table in zip(arguments, arguments[1:]))
+
+
+# ipset, ipvsadm, modprobe -r, rmmod and kube-proxy --cleanup.
+
+def run_kernel(walker, node, kind, name, arguments):
+    plain = [word for word in arguments if not word.startswith("-")]
+    if kind == "sets":
+        _sets(walker, node, arguments)
+    elif kind == "ipvs":
+        if name == "ipvsadm-restore" or any(re.match(r"-[CR]\Z|--(?:clear|restore)\Z", word) for word in arguments):
+            walker.effect(node, "ipvs", families=(IPV4, IPV6), tables=EVERY)
+    elif kind == "module":
+        modules = [word.replace("-", "_") for word in plain if MODULE.match(word.replace("-", "_"))]
+        asks = any(re.match(r"-[a-z]*n|--dry-run|--show", word) for word in arguments)
+        if modules and not asks and (name == "rmmod"
+                                     or any(re.match(r"-[a-z]*r|--remove", word) for word in arguments)):
+            walker.effect(node, "module", tables=tuple(modules))
+    elif kind == "cleanup" and any(word in ("--cleanup", "--cleanup=true", "--cleanup-iptables") for word in arguments):
+        walker.effect(node, "delete", families=(IPV4, IPV6), tables=("nat", "filter", "mangle"), chains=("KUBE-*",))
+
+
+def _sets(walker, node, arguments):
+    verb = next((_SET_VERBS[word] for word in arguments if word in _SET_VERBS), None)
+    operands = [word for word in arguments if not word.startswith(("-", "!")) and word not in _SET_VERBS]
+    if verb is None:
+        return
+    known = operands[0].partition(MARK)[0] if operands else ""
+    if not known:
+        confidence = CERTAIN if not operands else LIKELY if operands[0] == SETS else POSSIBLE
+        walker.effect(node, "sets", families=(IPV4, IPV6), tables=EVERY, confidence=confidence)
+    elif _OTHERS_SET.match(operands[0]):
+        walker.effect(node, "sets", families=(IPV4, IPV6), tables=(known + ("*" if MARK in operands[0] else ""),),
+                      confidence=LIKELY if MARK in operands[0] else CERTAIN)
+
+
+# What an nft command does to tables of other programs. Options: nftables src/main.c.
+
+def run_nft(walker, node, arguments):
+    """Record what `nft arguments` does: its words, or the file it reads."""
+    words, path, number = [], None, 0
+    while number < len(arguments):
+        word = arguments[number]
+        number += 1
+        if words or not word.startswith("-") or word == "-":
+            words.append(word)
+        elif word == "--check" or re.match(r"-[a-zA-Z]*[chvV]", word) and word not in ("-D", "-I", "-d"):
+            return
+        elif word.startswith("--file="):
+            path = word[7:]
+        elif word in ("--file",) or re.match(r"-[a-zA-Z]*f\Z", word):
+            path, number = "".join(arguments[number:number + 1]), number + 1
+        elif re.match(r"-[a-zA-Z]*f", word):
+            path = word.partition("f")[2]
+        elif word in _WITH_VALUE:
+            number += 1
+    if path is None:
+        _tell(walker, node, " ".join(words), False)
+    else:
+        _file(walker, node, path)
+
+
+def _file(walker, node, path):
+    text = walker.text_of_file(path)
+    files = _FILE.findall(text)
+    piped = path in ("-", "/dev/stdin")
+    _tell(walker, node, text, piped, path if path in walker.files else None)
+    if files or MARK in text and not text.replace(RULES, "").strip("\n") == "" and "\0?\0" in text:
+        walker.effect(node, "apply", piped, POSSIBLE, families=ALL_FAMILIES, file=files[0] if files else None,
+                      comes_back="unknown")
+
+
+def _tell(walker, node, text, piped, file=None):
+    if _LISTS.match(text):
+        walker.findings.sequence.prints(ALL_FAMILIES)
+    elif _ADDS.match(text):
+        walker.findings.sequence.appends(ALL_FAMILIES)
+    for _start, _end, what in taken_away(text):
+        fields = dict(zip(_FIELDS, what))
+        fields["confidence"] = LIKELY if MARK in text and fields["confidence"] == LIKELY else fields["confidence"]
+        walker.effect(node, fields.pop("sort"), piped, **dict(fields, file=file))

@@ -11,7 +11,7 @@ from case_rows import cases
 from cases import TABLES, table
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _finding
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.judge import differences, findings_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import differences, findings_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.table import lacking
 
 FIELD = re.compile(r"\{\w+\}")

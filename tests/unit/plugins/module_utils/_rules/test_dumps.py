@@ -35,7 +35,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.h
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostports import ask_hostports
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.leftovers import (ask_backends,
                                                                                                  ask_other_mode)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.masquerade import ask_masquerade
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.foreign import ask_masquerade
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.structure import ask_structure
 
 RULES = pathlib.Path(__file__).resolve().parents[4] / "rules"

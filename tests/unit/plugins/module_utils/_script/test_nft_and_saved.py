@@ -13,7 +13,7 @@ from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script import script
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.nft_script import (
     read_nft_includes, read_nft_script)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.plain_line import read_plain_line
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_plain_line
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.saved_rules import (
     family_of, flushing_commands, is_saved, read_saved)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.words import WORDS, folders_started, mentions

@@ -22,8 +22,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_pro
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.marks import ask_marks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.promised import (
     compare_rules, own_rules)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.repaired import ask_repaired
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.unrepaired import ask_unrepaired
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.repaired import (
+    ask_repaired, ask_unrepaired)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import Setting
 

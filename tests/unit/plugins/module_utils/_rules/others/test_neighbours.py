@@ -12,8 +12,8 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.cni_result import CniResult
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.masquerade import ask_masquerade
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.other_cni import ask_other_cni
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.foreign import (
+    ask_masquerade, ask_other_cni)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.owners import count_owners, owner_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.pod_chains import rules_of_pod
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
