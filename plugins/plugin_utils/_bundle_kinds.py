@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 from ..module_utils._parse.iptables.dump_forms import read_forms
-from ..module_utils._parse.kube.pod_log_names import AGENTS
+from ..module_utils._parse.kube.kubelet_logs import AGENTS
 from ..module_utils._parse.logs.line import parse_line
 from ..module_utils._parse.logs.newest import Newest
 from ..module_utils._parse.prompts import is_border

@@ -5,7 +5,7 @@
 
 Every file is written to a path that is chosen here, below a private folder that its caller removes. Outputs of commands
 are converted to the files of the node with the same content; rules and outputs of other commands go to the folders that
-_host/bundle.py reads.
+_host/other_hosts.py reads.
 """
 
 import dataclasses

@@ -16,7 +16,7 @@ from hook_nodes import (AZURE, CRON_DEBIAN, DEBIAN, RHEL, SNAPSHOT, UBUNTU, fire
                         netfilter_persistent, ufw)
 from node_tree import executable, link, merged
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.bundle import BundleHost
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.other_hosts import BundleHost
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.bounds import fitted
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import collect_flush_hooks

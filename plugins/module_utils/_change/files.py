@@ -6,7 +6,9 @@
 import re
 
 from .. import _errors
-from .._host import write as host_write
+from .._host import write, write as host_write
+from .._host.caller import written_by_others
+from .._host.host import TEXT_LIMIT
 from .._script.edit.changed_lines import changed_lines
 
 _TIME = re.compile(r'("time": )"[^"\n]*"')
@@ -87,3 +89,56 @@ def digest_of(text):
 
 def _without_times(text):
     return None if text is None else _TIME.sub(r'\1"when it was written"', text)
+
+
+# Undoing a record, and the checks before any change is begun.
+
+def plan_undo(record, wanted=lambda path, entry: True):
+    """(changes, entries that stay, [problem]) of putting back the entries that `wanted(path, entry)` selects."""
+    changes, kept, problems = [], {}, []
+    for path, entry in sorted(record.entries.items()):
+        try:
+            undo = record.undone(path, entry) if wanted(path, entry) else None
+        except _errors.ChangeFailed as error:
+            problems.append("%s is not put back: %s" % (path, error))
+            undo = None
+        if undo is None:
+            kept[path] = entry
+        else:
+            changes.extend(undo)
+    return changes, kept, problems
+
+
+def put_back(host, record, changes, entries):
+    """Undo `changes`, even if some fail; returns [problem]. Failed ones go back into `entries`, which the record keeps,
+    and are removed from `changes`. Raises ChangeFailed where another run wrote the record in the meantime."""
+    record.refuse_stale()
+    failed = each_of(list(changes), lambda change: change.make(host))
+    for change, error in failed:
+        if change.path in record.entries:
+            entries[change.path] = record.entries[change.path]
+        if not error.changed:
+            changes.remove(change)
+    return [str(error) for _change, error in failed]
+
+
+def refuse_unwritable(host, changes):
+    """Check that every file can be written before the first is written. Raises ChangeFailed."""
+    problems = [problem for problem in (write.may_write(host, change.path) for change in changes) if problem]
+    if problems:
+        raise _errors.ChangeFailed("; ".join(problems) + ". Nothing was changed")
+
+
+# Files of records that only root or this user can have written.
+
+def refuse_of_others(host, path):
+    """Raises ChangeFailed where another user may have written `path` below STATE, or a directory above it."""
+    problem = written_by_others(host, path)
+    if problem:
+        raise _errors.ChangeFailed(problem)
+
+
+def read_ours(host, path, limit=TEXT_LIMIT):
+    """As read_exactly(), for a file below STATE that an undo or a later run obeys."""
+    refuse_of_others(host, path)
+    return write.read_exactly(host, path, limit)

@@ -17,7 +17,7 @@ def facts_of(params, collect):
 
 def facts_within(params, collect, seconds):
     """The facts of facts_of() within `seconds`; 0 sets no time limit. Raises Overdue as well."""
-    from .._host.overdue import within
+    from .._host.signals import within
     with within(seconds):
         return facts_of(params, collect)
 

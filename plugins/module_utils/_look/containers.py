@@ -9,7 +9,7 @@ The names come from the names of kubelet's log files; neither the runtime nor th
 import re
 
 from .._parse.kube.container_state import seconds_of
-from .._parse.kube.pod_log_names import parse_container_link, parse_pod_folder
+from .._parse.kube.kubelet_logs import parse_container_link, parse_pod_folder
 from .._parse.proc.cgroup import parse_cgroup
 
 POD_LOGS = "/var/log/pods"

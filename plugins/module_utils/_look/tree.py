@@ -51,7 +51,7 @@ def open_tree(root="/", place=None):
     if node["place"] == "bundle":
         if host.root == "/":
             raise _errors.BadInput("place is bundle, and root is /; give the folder of the bundle as root")
-        from .._host.bundle import BundleHost
+        from .._host.other_hosts import BundleHost
         host = BundleHost(root)
         node = identify(host, place)
     host.commands = host.commands and node["place"] == "live"

@@ -14,11 +14,10 @@ from ..._conntrack.keys import FORWARD_6, MAX, dotted
 from ..._conntrack.size import advice_for
 from ..._host import lock
 from ..._host.host import ABSENT
-from ..._look.conntrack.router_advertisements import lost_by_forwarding
+from ..._look.conntrack.now import lost_by_forwarding
 from ..._look import tree
-from ..files import FileChange
+from ..files import FileChange, plan_undo, put_back, refuse_unwritable
 from ..modules.plan import checked_file_name
-from ..undo import plan_undo, put_back, refuse_unwritable
 from .options import SWITCHES, check_memory, option_values, targets
 from .files import Files, in_order, kept_values
 from .live import Live, lost_so_far, may_be, plan_live, set_live

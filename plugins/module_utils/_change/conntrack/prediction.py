@@ -9,7 +9,7 @@ from ... import _errors
 from ..._conntrack.predict import rounded_buckets
 from ..._conntrack.keys import BUCKETS, MAX, MODULES, dotted
 from ..._host import write
-from ..._host.planned import PlannedHost
+from ..._host.other_hosts import PlannedHost
 from ..._look.conntrack.conntrack import collect_conntrack
 from ..._look.kube.kube_proxy import collect_kube_proxy
 from ..._look.kube.kubelet import collect_kubelet

@@ -13,8 +13,7 @@ from ... import _errors
 from ..._host import lock, write
 from ..._look.hooks.flush_hooks import DIRECTORIES, collect_flush_hooks
 from ..._look import tree
-from ..files import FileChange, each_of
-from ..undo import plan_undo
+from ..files import FileChange, each_of, plan_undo
 from .record import DIVERTED, RECORD, Record, diversion
 
 OPTIONS = dict(

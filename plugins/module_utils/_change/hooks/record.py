@@ -9,8 +9,7 @@ from ..._host import write
 from ..._host.caller import STATE
 from ..._script.saved_rules import SIZE_LIMIT
 from .. import record
-from ..files import FileChange
-from ..ours import refuse_of_others
+from ..files import FileChange, refuse_of_others
 from ..record import backup_in
 
 NULL = "/dev/null"

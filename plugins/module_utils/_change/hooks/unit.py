@@ -13,7 +13,7 @@ once, before kubelet.
 from ..._host import write
 from ..._look.units.unit import EXEC_KEYS
 from ..._script.edit import drop_in
-from ..._script.edit.exec_line import without_flush
+from ..._script.edit.drop_in import without_flush
 from ..._script.saved_rules import SIZE_LIMIT, flushing_commands
 from ..._script.services import settings_of
 from ..files import FileChange

@@ -13,13 +13,12 @@ from collections import OrderedDict
 from ... import _errors, _names
 from ..._host import lock, write
 from ..._host.host import OK
-from ..._host.planned import PlannedHost
+from ..._host.other_hosts import PlannedHost
 from ..._look.modules import state as modules_state
 from ..._look.modules.look import Look
 from ..._look import tree
 from .. import record as change_record
-from ..files import FileChange, digest_of
-from ..undo import plan_undo, put_back, refuse_unwritable
+from ..files import FileChange, digest_of, plan_undo, put_back, refuse_unwritable
 from .list_file import added_lines, is_as_written, is_foreign, list_text, listed
 
 OPTIONS = dict(

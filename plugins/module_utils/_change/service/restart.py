@@ -13,7 +13,7 @@ import collections
 import time
 
 from ... import _errors
-from ..._host.terminate import terminate
+from ..._host.signals import terminate
 from ..._look.agents import of_this_network
 from ..._look.containers import Containers, who
 from ..._look.kube.kube_proxy_found import find_kube_proxy

@@ -54,8 +54,7 @@ def agent_of(host, node, name, entries, now):
         backend, source = backend_of(host, process, name)
         resources = resources_of(host, process, restarts)[1] or {}
         if restarts:
-            from ..last_container import with_last_kill
-            from ..outage import outage_of_running
+            from ..outage import outage_of_running, with_last_kill
             resources = with_last_kill(host, node, container, resources, now)
             row["outage"] = outage_of_running(host, node, container, restarts,
                                               process.age_seconds(uptime_seconds(host)))

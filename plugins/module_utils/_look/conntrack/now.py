@@ -7,8 +7,8 @@ import json
 import re
 import time
 
-from ..._conntrack.predict import number
 from ..._conntrack.keys import BUCKETS, COUNT, MAX
+from ..._conntrack.predict import number
 from ..._conntrack.size import BUCKET_BYTES, ENTRY_BYTES
 from ..._host.caller import STATE, written_by_others
 from ..._host.host import ABSENT, OK, UNPARSED
@@ -24,6 +24,11 @@ NETLINK_MODULE = "/sys/module/nf_conntrack_netlink"
 # The record that module conntrack writes when it raises the limit: losses before that belong to the old limit.
 RECORD = STATE + "/conntrack/record.json"
 _RECORD_LIMIT = 1 << 20
+ROUTES = "/proc/net/ipv6_route"
+_RTF_DEFAULT, _RTF_ADDRCONF = 0x00010000, 0x00040000
+# Fields of a line: net/ipv6/route.c rt6_route_seq_show() (destination, its length, source, its length, gateway, metric,
+# two counters, flags, device).
+_FLAGS, _DEVICE = 8, 9
 
 
 def read_key(host, key):
@@ -129,3 +134,25 @@ def memory_of(table, entry, memory_bytes):
 def percent(part, whole):
     """A share in percent with one decimal, None where one of the two is not known."""
     return round(100.0 * part / whole, 1) if part is not None and whole else None
+
+
+# Default routes that the kernel has from router advertisements.
+# A node that forwards IPv6 takes no advertisements unless accept_ra is 2 (Linux
+# Documentation/networking/ip-sysctl.rst), so such a route is gone when its lifetime ends. Flags:
+# include/uapi/linux/ipv6_route.h.
+
+def lost_by_forwarding(host):
+    """Interfaces, sorted, whose default route would be lost once the node forwards IPv6."""
+    found = set()
+    for line in host.read_text(ROUTES).text.split("\n"):
+        words = line.split()
+        if len(words) > _DEVICE and _is_advertised(words[_FLAGS]) and "/" not in words[_DEVICE]:
+            found.add(words[_DEVICE])
+    return sorted(name for name in found if read_key(host, "net/ipv6/conf/%s/accept_ra" % name)[1] != 2)
+
+
+def _is_advertised(flags):
+    try:
+        return int(flags, 16) & (_RTF_DEFAULT | _RTF_ADDRCONF) == _RTF_DEFAULT | _RTF_ADDRCONF
+    except ValueError:
+        return False

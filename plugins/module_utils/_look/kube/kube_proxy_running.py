@@ -55,9 +55,8 @@ def fill_running(host, node, found, bound, section, window_seconds):
         section["lacks"] = lacks_of(section["files"], section["effective_mode"] or section["mode"], version,
                                     any(not row["never_synced"] for row in section["sync"]))
     if section["restarts"]:
-        from ..last_container import with_last_kill
+        from ..outage import outage_of_running, with_last_kill
         section["resources"] = with_last_kill(host, node, section["container"], section["resources"], time.time())
-        from ..outage import outage_of_running
         section["outage"] = outage_of_running(host, node, section["container"], section["restarts"],
                                               section["started_seconds_ago"])
     section["modes"], section["advice"] = modes_of(host, node.get("kernel_release"), section["tools"], version)

@@ -7,7 +7,7 @@ import re
 
 from ... import _versions
 from ..._host.host import ABSENT, DENIED, OK, UNPARSED
-from ..._parse.kube.kubelet_log import PATTERN, parse_kubelet_log
+from ..._parse.kube.kubelet_logs import PATTERN, parse_kubelet_log
 from ..rules.rule_sets import FAMILIES as PROGRAMS, rules_of, save_command
 
 # kubelet checks its canary once a minute: chains that are missing for less than that may still be created.

@@ -10,7 +10,7 @@ import re
 from ..._errors import BadInput
 from ..._host.file_end import stream_back
 from ..._host.host import ABSENT, OK, UNPARSED
-from ..._parse.kube.pod_log_names import AGENTS, parse_docker_name
+from ..._parse.kube.kubelet_logs import AGENTS, parse_docker_name
 from ..._parse.logs.candidates import is_candidate
 from ..._parse.logs.line import parse_line
 from ..._parse.logs.newest import FromEnd, Newest

@@ -3,10 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Log lines that the agents and the kernel of a running node wrote in the last minutes. PRIVATE to the collection."""
 
+import re
 import time
 
+from ..._host.file_end import stream_back
 from ..._host.host import ABSENT, DENIED, OK
-from ..._parse.kube.pod_log_names import SYSTEM_NAMESPACES
+from ..._names import BUNDLE_LOGS, BUNDLE_LOG_NAMES, UNCOLLECTED
+from ..._parse.kube.kubelet_logs import SYSTEM_NAMESPACES
+from ..._parse.logs.line import parse_line
 from . import lines as log_lines
 
 # The log checks judge only lines that are at most this old.
@@ -20,6 +24,11 @@ _JOURNALS = ("/run/log/journal", "/var/log/journal")
 _END_BYTES, _MOST_BYTES = 256 * 1024, 2 * 1024 * 1024
 # Lines of the journal, some 2 MB.
 _JOURNAL_LINES = 10000
+_LOGS = 40
+_NAMES_LIMIT = 256 * 1024
+# The end of a log in which its last time is searched, and how many lines before that may have a time of another form.
+_LAST_BYTES, _END_LINES = 64 * 1024, 200
+_ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\Z")
 
 
 def collect_node_logs(host, node, now=None):
@@ -31,7 +40,6 @@ def collect_node_logs(host, node, now=None):
                "now": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
                "utc_offset_seconds": time.localtime(now).tm_gmtoff}
     if node["place"] == "bundle":
-        from .of_bundle import add_logs_of_bundle
         section["ends"] = []
         add_logs_of_bundle(host, section)
     if node["place"] != "live":
@@ -71,3 +79,43 @@ def collect_node_logs(host, node, now=None):
     section["read"] = sorted(section["read"])[:MOST_ROWS]
     section["kube_proxy_ports"] = log_lines.kube_proxy_ports(host, found)
     return section
+
+
+# The logs that a support bundle holds.
+# The logs do not contain the time of their collection, so a line is recent relative to the last line of its log.
+
+def add_logs_of_bundle(host, section):
+    """Fills a section `node_logs` that has no line yet."""
+    names = host.read_text(BUNDLE_LOG_NAMES, _NAMES_LIMIT).text.splitlines()
+    if not names:
+        section["collected"] = dict.fromkeys(section["collected"], UNCOLLECTED)
+        return
+    section["collected"]["files"] = OK
+    left, found = log_lines.MOST_BYTES, []
+    for name in names[:_LOGS]:
+        path = BUNDLE_LOGS + name
+        status, texts, size, cut = log_lines.of_file(host, path, left, log_lines.MOST_ROWS_OF_FILE)
+        if status != OK:
+            section["collected"]["files"] = status
+        left -= size
+        section["cut"] = section["cut"] or cut
+        ends = _last_times(host, path) if texts else []
+        section["read"].append(name)
+        section["ends"] += [{"source": name, "time": end} for end in ends]
+        found += [(name, text) for text in texts]
+    section["lines"] = log_lines.bounded(found)
+    section["cut"] = section["cut"] or len(names) > _LOGS or len(section["lines"]) < len(found)
+
+
+def _last_times(host, path):
+    """The last time of each form in the last lines of a log: with and without a year, with and without a zone."""
+    blocks, found, left = [], {}, _END_LINES
+    stream_back(host, host.tree_path(path) or path, lambda block, _is_first: blocks.insert(0, block), _LAST_BYTES)
+    for row in reversed(b"".join(blocks).decode("utf-8", "replace").split("\n")):
+        time = parse_line(row).time if row else None
+        if time:
+            found.setdefault((time[4:5] == "-", bool(_ZONE.search(time))), time)
+        left -= bool(found)
+        if not left:
+            break
+    return list(found.values())

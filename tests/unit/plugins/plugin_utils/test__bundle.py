@@ -20,7 +20,7 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.bundle import BundleHost
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.other_hosts import BundleHost
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.ipset_list import parse_ipset_list
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_bundle, _bundle_archive, _bundle_texts,
                                                                          _bundle_tree)

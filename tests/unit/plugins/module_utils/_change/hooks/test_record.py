@@ -20,7 +20,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks import plan, record as hooks_record
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks.record import FOLDER, RECORD
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.record import Contents
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.undo import plan_undo
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.files import plan_undo
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 
 

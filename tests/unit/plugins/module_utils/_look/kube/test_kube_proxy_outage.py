@@ -13,8 +13,7 @@ from fake_tools import LIVE, ToolNode, script
 from node_manifests import DEBIAN, merged, process
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.last_container import with_last_kill
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.outage import outage_of_running
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.outage import outage_of_running, with_last_kill
 
 ID, UID = "5eed" * 16, "a5c1f8d5-1111-2222-3333-444455556666"
 POD = "var/log/pods/kube-system_kube-proxy-x_%s" % UID

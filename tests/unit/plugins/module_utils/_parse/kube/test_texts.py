@@ -17,10 +17,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.hos
     addresses_of, is_in, parse_range_sets)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_answers import (
     parse_configz, parse_healthz, split_answer)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kubelet_log import (
-    PATTERN, parse_kubelet_log)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.pod_log_names import (
-    parse_container_link, parse_pod_folder)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kubelet_logs import (
+    PATTERN, parse_container_link, parse_kubelet_log, parse_pod_folder)
 
 
 # Parser of CNI network configurations.

@@ -16,7 +16,7 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.exec import split_arguments
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.owners import count_owners
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.edit import drop_in, exec_line
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.edit import drop_in
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.edit.changed_lines import (
     LINES_LIMIT, changed_lines)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.edit.clean_saved import OWNERS, clean_saved
@@ -170,4 +170,4 @@ def test_what_is_not_there_is_not_restored():
 @cases
 def test_a_command_line_of_a_unit(text, restores, expected):
     argv = [word.replace("$$", "$") for word in split_arguments(text)]
-    assert exec_line.without_flush(text, argv, restores) == expected
+    assert drop_in.without_flush(text, argv, restores) == expected

@@ -1,13 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of pods and containers, as kubelet writes them into names of log files. PRIVATE to the collection.
-
-No name of a pod, a namespace or a container contains an underscore, so underscores separate the names (kubernetes
-pkg/kubelet/kuberuntime/legacy.go and helpers.go, and of containers of Docker pkg/kubelet/dockershim/naming.go).
-"""
+"""Names of the logs of pods and containers, and messages of kubelet in its own log. PRIVATE to the collection."""
 
 import re
+
+# Names of pods and containers, as kubelet writes them into names of log files.
+# No name of a pod, a namespace or a container contains an underscore, so underscores separate the names (kubernetes
+# pkg/kubelet/kuberuntime/legacy.go and helpers.go, and of containers of Docker pkg/kubelet/dockershim/naming.go).
 
 _POD_FOLDER = re.compile(r"([a-z0-9.-]+)_([a-z0-9.-]+)_([0-9a-f-]{32,36})\Z")
 _CONTAINER_LINK = re.compile(r"([a-z0-9.-]+)_([a-z0-9.-]+)_([a-z0-9.-]+)-([0-9a-f]{64})\.log\Z")
@@ -40,3 +40,35 @@ def parse_docker_name(name):
     """(container, pod, namespace) of a container that dockershim or cri-dockerd started, or None."""
     match = _DOCKER_NAME.match(name)
     return match.groups() if match else None
+
+
+# The messages that kubelet logs when it creates its chains, which it does once.
+# Samples, from kubernetes pkg/kubelet/kubelet_network_linux.go; 1.20, the releases before 1.24, and 1.24 on:
+#     W1121 10:00:00.000000     812 kubelet_network_linux.go:75] Failed to initialize IPv4 iptables rules; some
+#         functionality may be missing.
+#     I1121 ... kubelet_network_linux.go:80] "Failed to initialize protocol iptables rules; some functionality may be
+#         missing." protocol=IPv4
+#     I1121 ... kubelet_network_linux.go:58] "Failed to initialize iptables rules; some functionality may be missing."
+#         protocol="IPv4"
+# and `Initialized ... iptables rules.` in the same three forms. k0s wraps the line in one of its own and escapes the
+# quotes.
+
+# Pattern for the journal, all in lower case: journalctl then ignores case.
+PATTERN = "(failed to initialize|initialized) .*iptables rules"
+
+_LINE = re.compile(
+    r"(Failed to initialize|Initialized) (?:(IPv[46]) |protocol )?iptables rules(?:; some functionality may be "
+    r"missing)?\."
+    r"(?:[^\n]{0,40}?protocol\\*\"?[=:]\s?\\*\"?(IPv[46]))?")
+_FAMILIES = {"IPv4": "ipv4", "IPv6": "ipv6"}
+
+
+def parse_kubelet_log(text):
+    """`{family: (failed, line)}`: the last result that was logged for each family, and the matching part of its
+    line."""
+    found = {}
+    for match in _LINE.finditer(text):
+        family = _FAMILIES.get(match.group(2) or match.group(3))
+        if family:
+            found[family] = match.group(1) != "Initialized", re.sub(r"[\\\"]", "", match.group(0))
+    return found

@@ -1,10 +1,35 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ending a process of the node that a user asked to restart. PRIVATE to the collection."""
+"""A time limit for a look, and the end of a process. PRIVATE to the collection."""
 
+import contextlib
 import os
 import signal
+
+# A time limit for a look that follows a change in the same process.
+
+
+class Overdue(Exception):
+    """It took longer than it may."""
+
+
+@contextlib.contextmanager
+def within(seconds):
+    """Ends what runs inside with Overdue after whole `seconds`; 0 means never."""
+    def overdue(_signal, _frame):
+        raise Overdue("the look took longer than %d seconds" % seconds)
+
+    before = signal.signal(signal.SIGALRM, overdue)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# Ending a process of the node that a user asked to restart.
 
 _OPEN, _SEND = getattr(os, "pidfd_open", None), getattr(signal, "pidfd_send_signal", None)
 
