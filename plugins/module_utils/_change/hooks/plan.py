@@ -216,7 +216,7 @@ def _plan_units(host, node, plan, rows, unordered, start, done):
 def _verify(host, units, plan, fix, accepted):
     """Keep the part of a drop-in that systemd accepts together with the drop-ins before it: remove its order where that
     makes a cycle, and the whole drop-in where systemd still refuses it."""
-    from .verify import complaints
+    from .unit import complaints
     if not fix.changes() or fix.masks:
         return
     problems = complaints(host, units, dict(accepted, **{fix.name: fix.drop_in.text()}))

@@ -11,7 +11,7 @@ import node_tree
 import pytest
 from node_tree import merged
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks.verify import complaints
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks.unit import complaints
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import Units
 
