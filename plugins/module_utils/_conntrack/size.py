@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The size of the conntrack table. PRIVATE to the collection.
+"""The size of the conntrack table, and the size that a node needs. PRIVATE to the collection.
 
 The limit keeps the table below the policy's share at the peak. It is at least the value that kube-proxy will write
 anyway, and otherwise at most the value that the memory of the node allows. See docs/conntrack.md.

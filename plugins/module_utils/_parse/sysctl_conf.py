@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of sysctl.d. PRIVATE to the collection.
+"""Files of sysctl.d, and the sysctls in the profiles of tuned. PRIVATE to the collection.
 
 Sample:
     # comment, as ; is

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_kube_proxy: where kube-proxy runs, in which mode, with which tools. PRIVATE to the collection.
+"""The section node_kube_proxy: where kube-proxy runs, in which mode, with which settings and tools. PRIVATE to the
+collection.
 
 Code that only a running kube-proxy needs is imported when one runs: the sources of a module are compiled on each run.
 """

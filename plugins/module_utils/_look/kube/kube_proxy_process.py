@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kernel shows of a running kube-proxy: memory and CPU of its cgroup, its children, its sockets, its restarts.
-PRIVATE to the collection."""
+"""What the kernel shows of a running kube-proxy: its cgroup, children, sockets and restarts, the files in its root, and
+the modes that are possible. PRIVATE to the collection."""
 
 import re
 import time

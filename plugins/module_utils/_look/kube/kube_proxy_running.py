@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The state of a running kube-proxy, in addition to its configuration. PRIVATE to the collection."""
+"""The state of a running kube-proxy, from its answers, in addition to its configuration. PRIVATE to the collection."""
 
 import re
 import time

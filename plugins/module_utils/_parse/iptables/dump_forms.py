@@ -13,7 +13,7 @@ import re
 
 from ..nft import json_listing, ruleset
 from ..prompts import PROMPT
-from . import listing, printed
+from . import dump_fragments, listing
 from .dump_fragments import with_tables, without_ends
 from .fragment_table import ALL_BUILT_IN
 from .save import SaveReader
@@ -112,7 +112,7 @@ def read_forms(text, source):
             texts.add((family, backend, table), without_ends(made) if filtered else made,
                       at_end and not filtered and any(line.startswith("*") for line in part.lines))
         else:
-            parser = printed if part.form == PRINT else listing
+            parser = dump_fragments if part.form == PRINT else listing
             known = parser.save_text_of(part.lines, table, at_end)
             known.whole, known.declared = known.whole and not filtered, known.declared and not filtered
             texts.add((family or known.family, backend, known.table), known.lines(), False)
@@ -231,7 +231,7 @@ class _Splitter:
             self._take(LIST, plain, current is not None and (name in current.chains
                                                              or _starts_over(name, current.last_chain)))
             self._current.add_chain(name)
-        elif printed.FIRST.match(plain):
+        elif dump_fragments.FIRST.match(plain):
             behind = current is not None and current.form == PRINT and not current.lines[-1].startswith("-P")
             self._take(PRINT, plain, behind and plain.startswith("-P"))
         elif _SUMMARY.match(plain):

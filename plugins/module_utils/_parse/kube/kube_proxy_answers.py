@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Responses of kube-proxy at /healthz, /livez and /configz. PRIVATE to the collection.
+"""Responses of kube-proxy at /healthz, /livez, /configz and /metrics. PRIVATE to the collection.
 
 Source: kubernetes pkg/proxy/healthcheck/proxier_health.go. Up to 1.32 times have the format of Go's time.Time.String();
 from 1.33 on it is RFC 3339, and each family has its own state.

@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of other programs that jump to the chain of a Service. PRIVATE to the collection.
+"""Rules of other programs: jumps to the chain of a Service, chains that masquerade nothing, another network plugin.
+PRIVATE to the collection.
 
 The kernel deletes no chain that a rule leads to. Once the Service goes, kube-proxy wants to delete the chain,
 iptables-restore refuses the whole input, and from then on every sync of that family fails (seen with 1.30 and 1.36; its

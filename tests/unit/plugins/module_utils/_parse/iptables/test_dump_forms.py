@@ -48,7 +48,7 @@ def test_every_form_holds_the_same_rules(name, table, family, backend):
 def test_listings_are_put_into_the_words_of_iptables_save(name):
     """Each rule, word for word; nft alone keeps no comments."""
     from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import (
-        listing, printed as iptables_printed)
+        dump_fragments as iptables_printed, listing)
     told = (iptables_printed if name.startswith("S") else listing).save_text_of(sample(name).rstrip("\n").split("\n"))
     printed = SAVE[SAVE.index("*" + told.table):].partition("COMMIT")[0]
     assert [line.replace('"', "") for line in printed.splitlines()
