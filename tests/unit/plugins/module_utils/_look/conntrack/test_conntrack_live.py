@@ -80,7 +80,7 @@ def in_own_network(work):
 @needs_table
 def test_a_table_filled_to_the_brim(tmp_path, monkeypatch):
     # All of a table is listed, also on a busy machine.
-    monkeypatch.setattr(conntrack, "SECONDS", 600.0)
+    monkeypatch.setattr(conntrack, "_LIST_SECONDS", 600.0)
 
     def work():
         host = Host("/")

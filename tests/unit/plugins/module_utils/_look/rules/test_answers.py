@@ -15,12 +15,12 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules imp
 LOOK = """
 import json, subprocess, sys
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import host as _host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import nft_hostports as _nft_hostports
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import answers as _answers
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import rule_sets as _rule_sets
 subprocess.run(["nft", "-f", "-"], input=sys.argv[1].encode(), check=True)
 rules = _rule_sets.Rules("live")
 rules.nf_tables = "ok"
-found = _nft_hostports.nft_hostports(_host.Host("/"), rules, {("tcp", 10250): "kubelet", ("tcp", 6443): "the API server"})
+found = _answers.nft_hostports(_host.Host("/"), rules, {("tcp", 10250): "kubelet", ("tcp", 6443): "the API server"})
 print(json.dumps([[(row["family"], row["table"], row["chain"], row["text"]) for row in found], rules.unread]))
 """
 TABLE = """
