@@ -13,11 +13,13 @@ import re
 
 from ..._host.host import ABSENT, OK
 from ..._parse.kube.component_config import parse_component_config
+from ..._rules.addresses import number_of
+from ..._rules.model.of_iptables import IptablesRules
+from ..._rules.model.packet import Packet, Sender
 from ..._rules.observation import TEXT_LIMIT, cut
-from ..._rules.services.packet import Packet, Sender
 from ..._rules.services.services import Service, list_services
-from ..._rules.services.traversal import Traversal
 from ..._rules.tables import table_of
+from ..._rules.targets import REFUSALS
 from ..processes import Process
 from ..rules.nft_native import native_rows
 from ..rules.rule_sets import rules_of
@@ -161,13 +163,14 @@ def _of_rule_set(found, target, sender, by_backend):
         if table is None or not table.committed or hook not in table.chains:
             continue
         state = None if name == "raw" else frozenset(("ESTABLISHED" if replies else "NEW",))
+        rules, number = IptablesRules(table, REFUSALS), number_of(address)
         for otherwise in (None,) if replies else (None, True):
-            packet = (Packet(address, None, "tcp", None, state, None, None, False) if replies else
-                      Packet(None, address, "tcp", port, state, None, None, True, None,
-                             sender._replace(otherwise=otherwise)))
-            traversal = Traversal(table)
-            rule = traversal.end(hook, packet)
-            if rule is None and not (table.chains[hook].policy == "DROP" and traversal.passes(hook, packet)):
+            packet = (Packet(sources=(number,), protocol="tcp", states=state) if replies else
+                      Packet(destinations=(number,), destination=address, protocol="tcp", port=port, states=state,
+                             from_node=True, sender=sender._replace(otherwise=otherwise)))
+            ends, passed = rules.walked(hook, [packet])
+            rule = ends.get(packet)
+            if rule is None and not (table.chains[hook].policy == "DROP" and passed):
                 continue
             program = {"ipv4": "iptables", "ipv6": "ip6tables"}[found.family] + ("-" + found.backend
                                                                                  if by_backend else "")

@@ -11,10 +11,10 @@ them. Conntrack works at -200, so only a notrack before that counts. After the t
 and passes forward; an input chain that refuses NodePorts does not affect the pods of any other node.
 """
 
-import ipaddress
-
-from ..._parse.nft.statements import Condition, Statement, parse_rule
-from .meets import Judge, Packet
+from ..addresses import number_of
+from ..model.of_nft import SOURCES_LIMIT, NftRules
+from ..model.packet import Packet
+from ..model.walk import TooMuch, Walk
 
 DSTNAT, CONNTRACK, SRCNAT = -100, -200, 100
 # kube-proxy's mark for masquerading (masqueradeBit 14, the default).
@@ -23,81 +23,84 @@ MASQUERADE_MARK = 0x4000
 # the rule matches count as one. A rule that needs no test counts too: where each of 16 chains jumps 400 times to the
 # next one, a packet meets more rules than any machine can follow.
 WORK_LIMIT = 50000
-SOURCES_LIMIT = 100
-_DEPTH = 16
 _KINDS = {"drop": "unexpected_drop", "reject": "unexpected_drop", "dnat": "anchor_shadowed",
           "redirect": "anchor_shadowed", "notrack": "untracked", "mark": "mark_cleared"}
 _EFFECTS = {"drop": "drops", "reject": "rejects", "dnat": "translates before kube-proxy",
             "redirect": "redirects before kube-proxy",
             "notrack": "exempts from conntrack, and so from kube-proxy's DNAT,",
             "mark": "clears kube-proxy's mark for masquerading on"}
-# The packet goes on to the next rule.
-_PASSING = ("continue", "mark", "notrack")
+_NEW, _TRANSLATED = frozenset(("NEW",)), frozenset(("NEW", "DNAT"))
 # Packets of a pod whose address is not known, to a pod on another node: no rule of kube-proxy translates them.
-_FORWARDED = tuple(Packet(family, None, None, "tcp", False) for family in ("ip", "ip6"))
+_FORWARDED = tuple(Packet(family=family, protocol="tcp", states=_NEW, destination_type="UNICAST", of_all=True)
+                   for family in ("ip", "ip6"))
 
 
-class TooMuch(Exception):
-    """A table with more rules than can be judged."""
-
-
-def judge_table(table, services, own=()):
+def judge_table(table, services, own=(), routed=()):
     """([(kind, chain, text, detail)], the reason why a part could not be judged, or None) of a listing.Table;
     `services` [Service].
 
     `own`: the addresses of the node, None where they are not known. A packet to an endpoint on these addresses is not
-    forwarded.
+    forwarded. `routed`: the interfaces that routes to endpoints lead over.
     """
-    walk = _Walk(table, services, own)
+    judge = _Judge(table, services, own, routed)
     for name in sorted(table.chains):
         chain = table.chains[name]
         if chain.is_base and chain.priority is not None:
             try:
-                walk.base_chain(chain)
+                judge.base_chain(chain)
             except TooMuch:
-                walk.doubts.append("chain %s has too many rules to judge" % name)
+                judge.doubts.append("chain %s has too many rules to judge" % name)
         elif chain.is_base:
-            walk.doubts.append("the priority of chain %s is not known" % name)
-    return walk.rows, walk.doubts[0] if walk.doubts else None
+            judge.doubts.append("the priority of chain %s is not known" % name)
+    return judge.rows, judge.doubts[0] if judge.doubts else None
 
 
 def judge_forwarding(table):
     """[(kind, chain, text, detail)] of rules and policies that refuse all traffic between pods, whatever their
     addresses and interfaces are; for dumps that show no Service."""
-    walk = _Walk(table, (), None)
-    walk.behind = [packet for packet in _FORWARDED if table.family in ("inet", packet.family)]
+    judge = _Judge(table, (), None)
+    judge.behind = [packet for packet in _FORWARDED if table.family in ("inet", packet.family)]
     for name in sorted(table.chains):
         chain = table.chains[name]
         if chain.is_base and chain.hook == "forward" and chain.priority is not None:
             try:
-                walk.base_chain(chain)
+                judge.base_chain(chain)
             except TooMuch:
-                walk.rows.append(("unjudged_table", "", "", "chain %s has too many rules to judge" % name))
-    return walk.rows
+                judge.rows.append(("unjudged_table", "", "", "chain %s has too many rules to judge" % name))
+    return judge.rows
 
 
 def _family(service):
     return "ip6" if service.family == "ipv6" else "ip"
 
 
-class _Walk:
-    def __init__(self, table, services, own):
-        self.table, self.rows, self.doubts, self._work = table, [], [], 0
-        self._parsed, self._seen, self._returning = {}, set(), {}
+class _Judge:
+    def __init__(self, table, services, own, routed=()):
+        self.table, self.rows, self.doubts, self._seen, self._left = table, [], [], set(), WORK_LIMIT
         families = ("ip", "ip6") if table.family == "inet" else (table.family,)
         self._own_known, own = own is not None, own or ()
         services = [service for service in services if _family(service) in families and service.has_endpoints]
-        self.before = [Packet(_family(service), _address(service.address), service.port, service.protocol, False)
-                       for service in services]
-        ends = sorted({(_family(service),) + end for service in services for end in service.endpoints or ()})
-        self.behind = [Packet(family, _address(address), port, protocol, True)
-                       for family, address, port, protocol in ends if address not in own]
-        sources = {family: [packet.address for packet in self.behind if packet.family == family]
+        ends = [end for end in sorted({(_family(service),) + end for service in services
+                                       for end in service.endpoints or ()}) if end[1] not in own]
+        sources = {family: [address for of, address, _port, _protocol in ends if of == family]
                    for family in ("ip", "ip6")}
-        self._judge = Judge(
-            table.sets, {family: found[::len(found) // SOURCES_LIMIT + 1] for family, found in sources.items()},
-            {"ip": [address for address in map(_address, own) if address is not None and address.version == 4],
-             "ip6": [address for address in map(_address, own) if address is not None and address.version == 6]})
+        sources = {family: found[::len(found) // SOURCES_LIMIT + 1] for family, found in sources.items()}
+        self._sources = {family: _numbers(found) for family, found in sources.items()}
+        self._own = {family: _numbers(address for address in own if (":" in address) == (family == "ip6"))
+                     for family in ("ip", "ip6")}
+        self.before = [self._packet(_family(service), service.address, service.port, service.protocol, _NEW)
+                       for service in services]
+        self.behind = [self._packet(*end, states=_TRANSLATED) for end in ends]
+        self._rules = NftRules(table, sources, routed, self.doubts.append)
+
+    def _packet(self, family, address, port, protocol, states):
+        """A packet to an address, or to one of the node's own where it is none, as of a NodePort."""
+        number = number_of(address)
+        return Packet(
+            family=family, sources=self._sources[family], protocol=protocol, port=port, states=states, of_all=True,
+            destinations=self._own[family] if number is None else (number,),
+            destination=None if number is None else address,
+            destination_type="LOCAL" if number is None and states is _NEW else "UNICAST")
 
     def base_chain(self, chain):
         early = chain.hook in ("prerouting", "output") and chain.priority <= DSTNAT
@@ -106,140 +109,30 @@ class _Walk:
         if chain.hook not in ("prerouting", "output", "forward", "postrouting"):
             return
         self._base, self._early = chain, early
-        packets = self.before if early else self.behind
-        left, doubtful = self._through(chain, packets, [], 0)
+        walk = Walk(self._rules.rules_of, self.before if early else self.behind, self._harms, self._met, self._left, True)
+        try:
+            left, doubtful = walk.through(chain.name)
+        finally:
+            self._left = walk.left
         if chain.policy == "drop":
             self._harmed("drop", chain, "policy drop", left, doubtful)
 
     def _input(self, chain):
         """The purpose of an input chain is to close the node's own ports, so only a chain that lets no packet pass is
         reported."""
-        rules = self._rules(chain)
+        rules = self._rules.parsed(chain)
         if (chain.policy == "drop" and not rules) or (rules and not rules[0].conditions
                                                       and rules[0].statement.action in ("drop", "reject")):
             self._row("unexpected_drop", chain, rules[0].text if rules else "policy drop",
                       "refuses all packets to the node itself")
 
-    def _rules(self, chain):
-        if chain.name not in self._parsed:
-            self._parsed[chain.name] = [rule for text in chain.texts for rule in parse_rule(text)]
-            if self._cut(chain):
-                self.doubts.append("chain %s has too many rules to read" % chain.name)
-        return self._parsed[chain.name]
+    def _met(self, rule, chain, yes, maybe):
+        self._harmed(rule.origin.statement.action, self.table.chains[chain], rule.origin.text, yes, maybe)
 
-    @staticmethod
-    def _cut(chain):
-        return chain.rules is None or chain.rules > len(chain.texts)
-
-    def _through(self, chain, packets, doubtful, depth):
-        """(packets that reach the end of a chain, packets that may reach it)."""
-        returned, returned_doubtful = [], []
-        for rule in (rule for packed in self._rules(chain) for rule in self._expanded(packed)):
-            if not packets and not doubtful:
-                break
-            action, harms = rule.statement.action, self._harms(rule.statement)
-            if action in _PASSING and not harms:
-                self._spend()
-                continue
-            yes, maybe, no, perhaps = self._split(rule, packets, doubtful, harms)
-            if harms:
-                self._harmed(action, chain, rule.text, yes, maybe)
-            if action in _PASSING:
-                continue
-            if action in ("jump", "goto"):
-                target = self.table.chains.get(rule.statement.argument)
-                out = yes, maybe
-                if target is not None and depth < _DEPTH:
-                    # Zones of firewalld: which of them a packet enters is not known, but each of them returns it.
-                    passing = [packet for packet in yes
-                               if packet in _FORWARDED and self._returns(target, packet, depth)]
-                    out = self._through(target, [packet for packet in yes if packet not in passing] if passing else yes,
-                                        maybe, depth + 1)
-                    out = (out[0] + passing, out[1]) if passing else out
-                if action == "goto":
-                    returned, returned_doubtful, packets, doubtful = (returned + out[0], returned_doubtful + out[1], no,
-                                                                      perhaps)
-                elif len(out[0]) < len(yes) or len(out[1]) < len(maybe):
-                    kept = set(maybe)
-                    packets, doubtful = no + out[0], [packet for packet in perhaps if packet not in kept] + out[1]
-                continue
-            if action == "return":
-                returned, returned_doubtful = returned + yes, returned_doubtful + maybe
-            packets, doubtful = no, perhaps
-        packets, doubtful = packets + returned, doubtful + returned_doubtful
-        # The rules that were not read may have taken any of these packets.
-        return ([], packets + doubtful) if self._cut(chain) else (packets, doubtful)
-
-    def _spend(self):
-        self._work += 1
-        if self._work > WORK_LIMIT:
-            raise TooMuch()
-
-    def _returns(self, chain, packet, depth):
-        """Whether a chain returns a packet, whichever of its rules match."""
-        key = chain.name, packet
-        if key not in self._returning:
-            # This is the answer where the chain leads back to itself.
-            self._returning[key] = False
-            self._returning[key] = not self._cut(chain) and self._returns_from(chain, packet, depth)
-        return self._returning[key]
-
-    def _returns_from(self, chain, packet, depth):
-        for rule in (rule for packed in self._rules(chain) for rule in self._expanded(packed)):
-            self._spend()
-            action = rule.statement.action
-            held = False if action in _PASSING else self._judge.holds(rule, packet, False)
-            if held is False:
-                continue
-            if action in ("jump", "goto"):
-                target = self.table.chains.get(rule.statement.argument)
-                if target is None or depth >= _DEPTH or not self._returns(target, packet, depth + 1):
-                    return False
-            elif action != "return":
-                return False
-            if held and action != "jump":
-                return True
-        return True
-
-    def _split(self, rule, packets, doubtful, harms):
-        """(matched, perhaps matched, not matched, perhaps not matched) of packets. Packets of `doubtful` may have ended
-        before the rule."""
-        if not rule.conditions:
-            self._spend()
-            return packets, doubtful, [], []
-        keys = [key for condition in rule.conditions for key in condition.keys]
-        by_address, by_port = (any(key.endswith("daddr") for key in keys),
-                               any(key.endswith(("dport", "l4proto", "protocol", "nexthdr")) for key in keys))
-        yes, maybe, no, perhaps, known = [], [], [], [], {}
-        for group, sure in ((packets, True), (doubtful, False)):
-            for packet in group:
-                alike = (packet.family, packet.address if by_address else packet.address is None,
-                         by_port and packet[2:4])
-                if alike not in known:
-                    self._spend()
-                    known[alike] = self._judge.holds(rule, packet, harms)
-                held = known[alike]
-                if held is not False:
-                    (yes if held and sure else maybe).append(packet)
-                if not held:
-                    (no if sure and held is False else perhaps).append(packet)
-        return yes, maybe, no, perhaps
-
-    def _expanded(self, rule):
-        """A verdict map as one rule for each of its elements."""
-        if rule.statement.action != "vmap":
-            return [rule]
-        keys, elements = rule.statement.argument
-        if isinstance(elements, str):
-            held = self.table.sets.get(elements[1:])
-            elements = [(element.key, element.verdict, element.target)
-                        for element in held.elements] if held is not None else []
-        return [rule._replace(conditions=rule.conditions + [Condition(keys, False, [words])],
-                              statement=Statement(verdict, target or "")) for words, verdict, target in elements]
-
-    def _harms(self, statement):
+    def _harms(self, rule):
         """Whether the action of a rule is harmful at this hook and priority."""
-        if statement.action not in _KINDS:
+        statement = rule.origin.statement if rule.origin is not None else None
+        if statement is None or statement.action not in _KINDS:
             return False
         hook, priority = self._base.hook, self._base.priority
         if statement.action in ("dnat", "redirect"):
@@ -268,7 +161,7 @@ class _Walk:
     def _may_be_own(self, packets, text):
         """True if the only address of a family may be an address of the node: the node's addresses are not known, and
         the rule does not name it."""
-        ends = {(packet.family, str(packet.address)) for packet in packets if packet.translated}
+        ends = {(packet.family, str(packet.destination)) for packet in packets if packet.states is _TRANSLATED}
         alone = len(ends) == len({family for family, _address in ends})
         return bool(ends) and alone and not self._own_known and not any(address in text for _family, address in ends)
 
@@ -287,15 +180,12 @@ def _clears(expression):
     return words[:2] == ["mark", "&"] and bool(numbers) and not any(number & MASQUERADE_MARK for number in numbers)
 
 
-def _address(text):
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
+def _numbers(addresses):
+    return tuple(number for number in map(number_of, addresses) if number is not None)
 
 
 def _text(packet):
     if packet in _FORWARDED:
         return "all forwarded traffic that no rule before it accepts, such as between pods of different nodes"
-    place = "NodePort" if packet.address is None else str(packet.address)
+    place = "NodePort" if packet.destination is None else packet.destination
     return "traffic to %s port %d/%s" % (place, packet.port, packet.protocol)

@@ -8,8 +8,10 @@ import collections
 import itertools
 
 from ..addresses import number_of, range_of, within
+from ..model.of_iptables import conditions_of
+from ..model.packet import Packet
+from ..model.rule import holds
 from ..rules import plain_value
-from .packet import Packet, meets
 from .services import NODE_PORT
 from .packet_stage import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 
@@ -60,46 +62,59 @@ class ServicePackets:
 
     def of(self, rule, table, hook, where):
         """[Packet] that may match the rule (None: the policy); empty where no packet can."""
+        conditions = conditions_of(rule) if rule is not None else []
         if where == MARKED:
-            return self._to_themselves(rule)
+            return self._to_themselves(rule, conditions)
         if where == RAW:
-            return self.of(rule, table, hook, VIRTUAL) + (self._answers(rule) if hook == "PREROUTING" else [])
+            return self._to(rule, conditions, table, hook, VIRTUAL) + (
+                self._answers(rule) if hook == "PREROUTING" else [])
+        return self._to(rule, conditions, table, hook, where)
+
+    def _to(self, rule, conditions, table, hook, where):
+        """Packets to virtual addresses, endpoints and node ports."""
         source = rule and plain_value(rule, "-s")
         if source is not None and (hook == "OUTPUT" or self._pod_in(source) is None):
             return []
         if not self._virtual.rows:
             # The only known property is that the connection is new.
-            return [] if where == NAMED else [Packet(None, None, None, None, None if table == "raw" else _NEW, None,
-                                                     None, hook == "OUTPUT")]
-        client = (None if hook == "OUTPUT" or not self._pods else self._pod_in(source)
-                  if source else self._pods[0].address)
-        found = self._made(rule, self._endpoints, client, hook,
+            return [] if where == NAMED else [Packet(states=None if table == "raw" else _NEW,
+                                                     from_node=hook == "OUTPUT")]
+        client = (None if hook == "OUTPUT" or not self._pods else self._pod_in(source) if source else self._pods[0])
+        found = self._made(rule, conditions, self._endpoints, client, hook,
                            _NEW if self._ipvs else _TRANSLATED) if where == ENDPOINT else []
         # After DNAT no packet goes to a virtual address; a rule that names one is still meant to refuse it. A port
         # alone does not prove that: a rule that blocks port 25 of external hosts is not meant for a Service with
         # endpoints on another port.
         if where == VIRTUAL or (rule and plain_value(rule, "-d") is not None):
             states = None if table == "raw" else _NEW
-            found += self._made(rule, self._virtual, client, hook, states)
+            found += self._made(rule, conditions, self._virtual, client, hook, states)
             if where == VIRTUAL and hook == "PREROUTING":
-                found += self._made(rule, self._node_ports, None, hook, states)
+                found += self._made(rule, conditions, self._node_ports, None, hook, states)
         return found
 
-    def _made(self, rule, targets, client, hook, states):
+    def _made(self, rule, conditions, targets, client, hook, states):
         tried = {}
         for target in targets.named(rule):
             self._left -= 1
             if len(tried) == _TRIED or self._left < 0:
                 break
             if (target.protocol, target.port) not in tried:
-                original = (None, None) if self._ipvs else (target.original, target.original_port)
-                packet = Packet(client, target.address, target.protocol, target.port, states, original[0], original[1],
-                                hook == "OUTPUT")
-                if rule is None or not rule.has_match or meets(rule, packet):
+                packet = self._packet(client, target, states, from_node=hook == "OUTPUT")
+                if holds(conditions, packet):
                     tried[target.protocol, target.port] = packet
         return list(tried.values())
 
-    def _to_themselves(self, rule):
+    def _packet(self, client, target, states, **more):
+        """A packet of the pod `client`, None where its sender is not known."""
+        packet = Packet(sources=_number(client), destinations=_number(target), destination=target.address,
+                        protocol=target.protocol, port=target.port, states=states, **more)
+        if self._ipvs:
+            return packet
+        # In iptables mode virtual addresses are not addresses of the node.
+        return packet._replace(original=target.original, original_port=target.original_port, destination_type=(
+            "UNICAST" if target.address is not None and target.address == target.original else None))
+
+    def _to_themselves(self, rule, conditions):
         """Packets of pods that reached themselves through a Service; one packet for each port, of the first pod that
         the rule names."""
         network = plain_value(rule, "-s") or plain_value(rule, "-d")
@@ -108,25 +123,28 @@ class ServicePackets:
         for target in itertools.takewhile(lambda target: target.number <= found[1], self._pods[first:first + _LOOKED]):
             self._left -= 1
             if len(tried) < _TRIED and self._left >= 0 and (target.protocol, target.port) not in tried:
-                packet = Packet(target.address, target.address, target.protocol, target.port,
-                                _NEW if self._ipvs else _TRANSLATED, None if self._ipvs else target.original,
-                                None if self._ipvs else target.original_port, False, self._mark)
-                if meets(rule, packet):
+                packet = self._packet(target, target, _NEW if self._ipvs else _TRANSLATED, mark=self._mark)
+                if holds(conditions, packet):
                     tried[target.protocol, target.port] = packet
         return list(tried.values())
 
     def _answers(self, rule):
         """Replies of pods that are endpoints to pods that are clients, to a port that is not known in advance."""
-        ends = [self._pod_in(network) if network else self._pods[0].address if self._pods else None
+        ends = [self._pod_in(network) if network else self._pods[0] if self._pods else None
                 for network in (plain_value(rule, "-s"), plain_value(rule, "-d"))]
         protocols = sorted({target.protocol for target in self._endpoints.ports}) if None not in ends else ()
-        return [Packet(ends[0], ends[1], protocol, None, None, None, None, False) for protocol in protocols]
+        return [Packet(sources=_number(ends[0]), destinations=_number(ends[1]), destination=ends[1].address,
+                       protocol=protocol) for protocol in protocols]
 
     def _pod_in(self, network):
-        """A pod's address in a network, or None."""
+        """A pod in a network, or None."""
         found = range_of(network)
         place = bisect.bisect_left(self._pods, found[:1]) if found else len(self._pods)
-        return self._pods[place].address if place < len(self._pods) and self._pods[place].number <= found[1] else None
+        return self._pods[place] if place < len(self._pods) and self._pods[place].number <= found[1] else None
+
+
+def _number(target):
+    return (target.number,) if target is not None and target.number else ()
 
 
 def _most_alike(endpoints):

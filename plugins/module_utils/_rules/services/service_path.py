@@ -86,12 +86,12 @@ def ask_service_path(rule_set, services, is_noted, mode=None):
     if first is None:
         return
     # Most nodes have no such rule of another program, so these modules are not compiled there.
+    from ..model.of_iptables import IptablesRules
     from .service_packets import ServicePackets
-    from .traversal import Traversal
     services = list_services(rule_set) if services is None else services
     packets = ServicePackets([service for service in services or () if service.family == rule_set.family
                               and service.has_endpoints], ipvs, service_mark(rule_set))
-    traversals, seen, tried = {}, set(), 0
+    rules, seen, tried = {}, set(), 0
     for question, (name, hook, where), index, rule in itertools.chain([first], waiting):
         if rule is not None and is_noted(name, rule.chain, index, rule):
             continue
@@ -101,13 +101,13 @@ def ask_service_path(rule_set, services, is_noted, mode=None):
         tried += bool(sent)
         if tried > _RULES_LIMIT:
             return
-        if (question, name) not in traversals:
-            ends = TERMINAL if question.until else question.targets
-            traversals[question, name] = Traversal(rule_set.tables[name], ends, question.until, question.is_one)
-        traversal = traversals[question, name]
-        packet = next((packet for packet in sent
-                       if (traversal.passes(hook, packet) if rule is None
-                           else traversal.end(hook, packet) == rule)), None)
+        if (question, name) not in rules:
+            rules[question, name] = IptablesRules(
+                rule_set.tables[name], TERMINAL if question.until else question.targets, question.until,
+                question.is_one)
+        ends, passed = rules[question, name].walked(hook, sent)
+        packet = next((packet for packet in sent if (packet in passed if rule is None else ends.get(packet) == rule)),
+                      None)
         if packet is not None:
             seen.add(place)
             yield observe(question.kind, rule_set, name, place[2], text, 1,

@@ -125,8 +125,8 @@ def test_long_lists_of_refusals_are_bounded(monkeypatch):
                                                              for number in range(20000, 40000)]
     services = [Service("ipv4", "10.96.%d.%d" % (number // 250, number % 250), 40001 + number, "tcp", "", frozenset(
         [("10.244.9.9", 50000 + number % 5000, "tcp")]), True, True) for number in range(10000)]
-    looked, meets = [], service_packets.meets
-    monkeypatch.setattr(service_packets, "meets", lambda *given: looked.append(1) or meets(*given))
+    looked, holds = [], service_packets.holds
+    monkeypatch.setattr(service_packets, "holds", lambda *given: looked.append(1) or holds(*given))
     assert ask(texts.node_with("filter", *ports), services) == []
     assert 20000 < len(looked) <= service_packets._LOOKED_ALL
     every = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -m comment --comment %d -j DROP" % number

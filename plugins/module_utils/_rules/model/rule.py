@@ -1,0 +1,159 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The neutral rule: conditions and a verdict, whichever program printed it; and whether its conditions hold for a packet.
+PRIVATE to the collection.
+
+A condition has one or more fields, as in nft's `ip saddr . tcp dport { ... }`, and holds if one of its values holds in
+all fields. A value is what the test of its field in _FIELDS takes; None stands for a value that cannot be judged.
+"""
+
+import collections
+import operator
+import re
+
+from ..addresses import number_of, range_of, within
+from ..kube_proxy.mark_values import has_bits
+
+# fields: names in _FIELDS. values: [(value of each field)].
+Condition = collections.namedtuple("Condition", "fields negated values")
+# alike: a function of a packet; packets with the same result are treated alike. target: the chain of a jump or goto.
+# origin: the rule as it was read.
+Rule = collections.namedtuple("Rule", "conditions alike verdict target origin")
+
+# Verdicts: to the next rule, into a chain and back, into a chain without coming back, back, and everything after which
+# the packet meets no other rule of its base chain.
+CONTINUE, JUMP, GOTO, RETURN, END = "continue", "jump", "goto", "return", "end"
+UNKNOWN = Condition(("unknown",), False, [(None,)])
+
+PROTOCOLS = {"6": "tcp", "17": "udp", "132": "sctp"}
+# kube-proxy's mark: packets of a pod to a ClusterIP do not get it.
+_MASQUERADE = ("0x4000/0x4000", "0x4000")
+_OWNERS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?\Z")
+
+
+def rule_of(conditions, verdict, origin, target=None):
+    """A Rule."""
+    read = sorted({name for condition in conditions for field in condition.fields for name in _FIELDS[field][0]})
+    return Rule(conditions, operator.attrgetter(*read) if read else _no_property, verdict, target, origin)
+
+
+def holds(conditions, packet, harms=False):
+    """True if all conditions hold for a packet, False if one does not, None if that depends on what is not known.
+
+    `harms`: a rule that harms the packet is tried: what holds for some packets of a connection only (a rate) harms no
+    Service as a whole.
+    """
+    result = True
+    for condition in conditions:
+        held = _one(condition, packet, harms)
+        if held is False:
+            return False
+        result = held and result
+    if result is None and harms and packet.of_all and packet.port is not None and _is_named(conditions, packet):
+        return True
+    return result
+
+
+def span_of(word):
+    """(first, last) number of an address, a network or a range of addresses; None if it is none."""
+    first, dash, last = word.partition("-")
+    if not dash:
+        return range_of(word)
+    ends = number_of(first), number_of(last)
+    return None if None in ends else ends
+
+
+def _no_property(_packet):
+    return None
+
+
+def _is_named(conditions, packet):
+    """True if only interfaces are not known, and the address or the port of this packet is named: it is meant."""
+    opened = [condition.fields for condition in conditions if _one(condition, packet, True) is None]
+    named = [condition for condition in conditions if not condition.negated
+             and {"destination", "port"} & set(condition.fields)]
+    return bool(named) and all(set(fields) == {"interface"} for fields in opened)
+
+
+def _one(condition, packet, harms):
+    tests = [_FIELDS[field][1] for field in condition.fields]
+    found = False
+    for values in condition.values:
+        held = [None if value is None else test(value, packet, harms) for test, value in zip(tests, values)]
+        if False in held:
+            continue
+        if None not in held:
+            found = True
+            break
+        found = None
+    return not found if condition.negated and found is not None else found
+
+
+def _among(numbers, span):
+    return any(span[0] <= number <= span[1] for number in numbers) if numbers else None
+
+
+def _in_range(port, span):
+    return None if port is None else span[0] <= port <= span[1]
+
+
+def _state(value, packet, harms):
+    if packet.states is None:
+        return None
+    # Who drops replies harms the connection as well.
+    return value in packet.states or (harms and packet.of_all and value == "ESTABLISHED")
+
+
+def _mark(value, packet):
+    if packet.mark is not None:
+        return has_bits(packet.mark, value)
+    return False if value and value[0] in _MASQUERADE else None
+
+
+def _sender(value, sender):
+    """A path holds for the cgroups below it as well (Linux net/netfilter/xt_cgroup.c)."""
+    if sender is None:
+        return None
+    option, text = value
+    if option == "--path" and sender.cgroup is not None:
+        path = text.strip("/")
+        return not path or (sender.cgroup.strip("/") + "/").startswith(path + "/")
+    owned, found = {"--uid-owner": sender.uid, "--gid-owner": sender.gid}.get(option), _OWNERS.match(text)
+    if owned is None or not found:
+        return True if option == "--socket-exists" else sender.otherwise
+    return int(found.group(1)) <= owned <= int(found.group(2) or found.group(1))
+
+
+# {field: (the properties of a packet that its test reads, the test of (value, packet, harms))}.
+_FIELDS = {
+    "family": (("family",), lambda value, packet, _harms: value == packet.family),
+    "source": (("sources",), lambda span, packet, _harms: _among(packet.sources, span)),
+    "destination": (("destinations",), lambda span, packet, _harms: _among(packet.destinations, span)),
+    "protocol": (("protocol",), lambda value, packet, _harms: None if packet.protocol is None
+                 else value in (packet.protocol, "all")),
+    # The extension of a protocol, without an option: it matches by the `-p` beside it.
+    "extension": (("protocol",), lambda value, packet, _harms: value == packet.protocol or None),
+    "port": (("port",), lambda span, packet, _harms: _in_range(packet.port, span)),
+    # The port of the other side is not known.
+    "one port": (("port",), lambda span, packet, _harms: _in_range(packet.port, span) or None),
+    "source port": ((), lambda _value, _packet, harms: False if harms else None),
+    # The value is what carries_pods() returns: None never comes here.
+    "interface": (("of_all",), lambda carries, packet, _harms: (packet.of_all or None) if carries else False),
+    "state": (("states", "of_all"), _state),
+    "original": (("states", "original"), lambda network, packet, _harms: None if packet.states is None
+                 else within(packet.original, network)),
+    "original port": (("states", "original_port"), lambda span, packet, _harms: None if packet.states is None
+                      else _in_range(packet.original_port, span)),
+    "source type": (("from_node",), lambda value, packet, _harms: value == ("LOCAL" if packet.from_node
+                                                                            else "UNICAST")),
+    "destination type": (("destination_type",), lambda value, packet, _harms: None if packet.destination_type is None
+                         else value == packet.destination_type),
+    "mark": (("mark",), lambda value, packet, _harms: _mark(value, packet)),
+    "sender": (("sender",), lambda value, packet, _harms: _sender(value, packet.sender)),
+    # Rates, counts and TCP flags hold for some packets of any connection.
+    "rate": ((), lambda _value, _packet, harms: False if harms else None),
+    # Whether the packet is such a packet: fragments, other protocols, replies; or the first segment of a connection.
+    "fixed": ((), lambda value, _packet, _harms: value),
+    "unknown": ((), lambda _value, _packet, _harms: None),
+}

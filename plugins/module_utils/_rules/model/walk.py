@@ -1,0 +1,103 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The traversal of packets through chains of neutral rules, as far as it is certain. PRIVATE to the collection.
+
+Which packets reach a rule is a matter of three groups. `sure`: they do. `unsure`: a RETURN or goto that may match was
+before it in this chain; whichever is true, they come to the end of the chain. `lost`: a rule that may match may have
+accepted them.
+"""
+
+from .rule import CONTINUE, END, GOTO, JUMP, RETURN, holds
+
+# A chain that leads deeper is in a circle, which no kernel has.
+DEPTH_LIMIT = 30
+
+
+class TooMuch(Exception):
+    """More rules than can be tried."""
+
+
+class Walk:
+    """A walk of `packets`, a list of Packet, from one base chain.
+
+    `rules_of(chain)`: its neutral rules. `sought(rule)`: whether the question is about this rule, which then harms the
+    packet. `met(rule, chain, sure, perhaps)` is called with the packets that meet such a rule. `limit`: the number of
+    tests of a rule with a packet; packets that do not differ in the properties that the rule matches count as one, and
+    so does a rule that needs no test. `doubts`: whether `perhaps` is asked for.
+    """
+
+    def __init__(self, rules_of, packets, sought, met, limit, doubts=False):
+        self._rules_of, self._packets, self._sought, self._met = rules_of, packets, sought, met
+        self._doubts, self.left = doubts, limit
+
+    def through(self, chain):
+        """(packets that pass the chain, packets that may pass it), in their order; the first are those that the policy
+        of a base chain decides on. Raises TooMuch."""
+        passed, lost = self._through(chain, list(range(len(self._packets))), [], [], 0)
+        return self._named(passed), self._named(lost)
+
+    def _named(self, numbers):
+        return [self._packets[number] for number in sorted(numbers)]
+
+    def _through(self, chain, sure, unsure, lost, depth):
+        """({packets that pass the chain, of the first two groups}, {packets that may have ended in it or before})."""
+        if depth == DEPTH_LIMIT:
+            return set(), set(sure + unsure + lost)
+        passed, lost_before = set(), set()
+        for rule in self._rules_of(chain):
+            if not sure and not unsure and not (lost and self._doubts):
+                break
+            sought = self._sought(rule)
+            if rule.verdict == CONTINUE and not sought:
+                self._spend()
+                continue
+            known = {}
+            yes, maybe, no = self._split(rule, sure, sought, known)
+            unsure_yes, unsure_maybe, unsure_no = self._split(rule, unsure, sought, known)
+            lost_yes, lost_maybe, lost_no = self._split(rule, lost if self._doubts else [], sought, known)
+            unsure_in, lost_on = maybe + unsure_yes + unsure_maybe, lost_maybe + lost_no
+            if sought:
+                self._met(rule, chain, self._named(yes), self._named(unsure_in + lost_yes + lost_maybe))
+            if rule.verdict in (JUMP, GOTO) and (yes or unsure_in or lost_yes or lost_maybe):
+                through, lost_in = self._through(rule.target, yes, unsure_in, lost_yes + lost_maybe, depth + 1)
+                lost = sorted(lost_in.union(lost_on))
+                kept = through.union(no, unsure_no)
+                unsure = [number for number in unsure if number in kept]
+                if rule.verdict == JUMP:
+                    sure = [number for number in sure if number in kept]
+                else:
+                    passed.update(through.intersection(yes))
+                    sure, unsure = no, unsure + [number for number in maybe if number in through]
+            elif rule.verdict == RETURN:
+                passed.update(yes)
+                lost_before.update(lost_yes)
+                sure, unsure, lost = no, unsure + maybe, lost_on
+            elif rule.verdict == END and sought:
+                # A packet that may have met this rule meets what follows as certainly as before.
+                sure, lost = no + maybe, lost_on
+            elif rule.verdict == END:
+                sure, unsure, lost = no, unsure_no, lost_on + unsure_in
+        return passed.union(sure, unsure), lost_before.union(lost)
+
+    def _spend(self):
+        self.left -= 1
+        if self.left < 0:
+            raise TooMuch()
+
+    def _split(self, rule, group, sought, known):
+        """(matched, perhaps matched, not matched) of a group of packets; `known`: the results so far."""
+        if not group:
+            return [], [], []
+        if not rule.conditions:
+            self._spend()
+            return group, [], []
+        found = {True: [], None: [], False: []}
+        for number in group:
+            packet = self._packets[number]
+            alike = rule.alike(packet)
+            if alike not in known:
+                self._spend()
+                known[alike] = holds(rule.conditions, packet, sought)
+            found[known[alike]].append(number)
+        return found[True], found[None], found[False]
