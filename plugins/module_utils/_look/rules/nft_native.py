@@ -9,12 +9,17 @@ table; nft is run for each table that may be judged, and for none on most nodes.
 `nft list ruleset` printed.
 """
 
+import bisect
+import collections
 import functools
 import re
 
 from ..._host.host import OK
 from ..._parse.iptables.ruleset import RuleSet
-from ..._parse.proc.network_files import parse_proc_net_fib_trie, parse_proc_net_if_inet6
+from ..._parse.proc.network_files import (
+    parse_proc_net_fib_trie, parse_proc_net_if_inet6, parse_proc_net_ipv6_route, parse_proc_net_route)
+from ..._rules.addresses import number_of, range_of
+from ..._rules.model.interfaces import is_tunnel
 from ..._rules.observation import observe
 
 LIST_SECONDS = 20.0
@@ -34,6 +39,10 @@ _OWNED = re.compile(r"(?:kube-proxy|calico|cali-|cilium|kube-router|kubevirt|fla
                     r"|podman|lxd|incus)")
 
 
+# own(): its addresses, None where they are not known. routed(): its tunnels that routes to endpoints lead over.
+_Node = collections.namedtuple("_Node", "own routed")
+
+
 def native_rows(host, rules, services):
     """[observation] of these tables; `services()` gives ([Service], whether these are all)."""
     services = functools.lru_cache(maxsize=1)(services)
@@ -47,8 +56,8 @@ def native_rows(host, rules, services):
         rules.miss("nftables", None, "the kernel did not list the native nft tables: %s" % status, "native tables")
         return []
     wanted = [name for name in set(names) if may_be_judged(*name)]
-    own = functools.lru_cache(maxsize=1)(lambda: _own_addresses(host))
-    return _within_bounds(wanted, lambda family, name: _judged(host, family, name, services, own))
+    node = _Node(functools.lru_cache(maxsize=1)(lambda: _own_addresses(host)), _routed(host, services))
+    return _within_bounds(wanted, lambda family, name: _judged(host, family, name, services, node))
 
 
 def _within_bounds(names, judge):
@@ -65,11 +74,12 @@ def _of_dumps(host, rules, services):
     known = rules.nftables.tables.values() if rules.nftables else ()
     own = functools.lru_cache(maxsize=1)(lambda: (_own_addresses(host) if rules.of_tree else set()) | _own_of(known)
                                          or None)
+    node = _Node(own, _routed(host, services) if rules.of_tree else tuple)
     return _within_bounds(rules.native,
-                          lambda family, name: _judged_text(family, name, rules.native[family, name], services, own))
+                          lambda family, name: _judged_text(family, name, rules.native[family, name], services, node))
 
 
-def _judged_text(family, name, texts, services, own):
+def _judged_text(family, name, texts, services, node):
     """`texts`: the listings of this table, of which the first complete one counts."""
     dropped = None
     for text in texts:
@@ -79,7 +89,7 @@ def _judged_text(family, name, texts, services, own):
         reader.feed(text.encode("utf-8", "backslashreplace"))
         table = reader.close().get((family, name))
         if table is not None and table.complete:
-            return _rows(table, services, own) + _forwarding(table, services)
+            return _rows(table, services, node) + _forwarding(table, services)
         dropped = dropped or (_dropped(table) if table is not None and "dormant" not in table.flags else None)
     why = ("this table is too large" if all(len(text) > LIST_LIMIT for text in texts)
            else "the end of this table is missing in its listing")
@@ -106,7 +116,7 @@ def _reader():
     return ListingReader(texts=(TEXTS_LIMIT, TEXT_LENGTH))
 
 
-def _judged(host, family, name, services, own):
+def _judged(host, family, name, services, node):
     reader = _reader()
     done = host.stream(["nft", "list", "table", family, name], reader.feed, LIST_SECONDS, LIST_LIMIT)
     table = reader.close().get((family, name))
@@ -115,10 +125,10 @@ def _judged(host, family, name, services, own):
     if done.status != OK or done.rc or table is None or not table.complete:
         return [_unjudged(family, name, "nft did not list this table: %s"
                           % (done.status if done.status != OK else "status %s" % done.rc))]
-    return _rows(table, services, own)
+    return _rows(table, services, node)
 
 
-def _rows(table, services, own):
+def _rows(table, services, node):
     if not any(chain.is_base for chain in table.chains.values()) or "dormant" in table.flags:
         return []
     if set(table.flags) - _FLAGS:
@@ -126,7 +136,7 @@ def _rows(table, services, own):
         return [_unjudged(table.family, table.name, "the flags of this table are not known, so it may be dormant")]
     from ..._rules.nft.native import judge_table
     listed, all_listed = services()
-    rows, doubt = judge_table(table, listed, own())
+    rows, doubt = judge_table(table, listed, node.own(), node.routed)
     if not all_listed:
         doubt = doubt or "the Services of this node are not known"
     return [_observed(table, row) for row in rows] + ([_unjudged(table.family, table.name, doubt)] if doubt else [])
@@ -149,6 +159,24 @@ def _observed(table, row):
 def _own_addresses(host):
     four, six = (host.read_text(path, ADDRESSES_LIMIT).text for path in ("/proc/net/fib_trie", "/proc/net/if_inet6"))
     return parse_proc_net_fib_trie(four)[0] | set(parse_proc_net_if_inet6(six))
+
+
+def _routed(host, services):
+    """A function that returns these tunnels, and reads the routes at its first call only."""
+    def read():
+        found = set()
+        for version, path, parse in ((4, "/proc/net/route", parse_proc_net_route),
+                                     (6, "/proc/net/ipv6_route", parse_proc_net_ipv6_route)):
+            routes = [route for route in parse(host.read_text(path, ADDRESSES_LIMIT).text, gateways=True)
+                      if route.network and is_tunnel(route.interface)]
+            ends = sorted({number_of(end[0]) or 0 for service in services()[0] for end in service.endpoints or ()
+                           if (":" in end[0]) == (version == 6)}) if routes else []
+            for route in routes:
+                first, last = range_of(route.network)
+                if bisect.bisect_left(ends, first) < bisect.bisect_right(ends, last):
+                    found.add(route.interface)
+        return found
+    return functools.lru_cache(maxsize=1)(read)
 
 
 def _own_of(tables):

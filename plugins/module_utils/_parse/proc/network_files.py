@@ -26,25 +26,26 @@ _OF_IPV6 = re.compile(r"^([0-9a-f]{32}) ([0-9a-f]{2}) [0-9a-f]{32} [0-9a-f]{2} [
                       r"([0-9a-f]{8}) +(\S+)$", re.M)
 
 
-def parse_proc_net_route(text):
-    """[Route] of IPv4 in the order of the file, without routes through a gateway to a single network."""
+def parse_proc_net_route(text, gateways=False):
+    """[Route] of IPv4 in the order of the file, without routes through a gateway to a single network unless
+    `gateways`."""
     rows = ((_number(network), _length(_number(mask)), int(flags, 16), interface)
             for interface, network, flags, mask in _OF_IPV4.findall(text))
-    return _routes(ipaddress.IPv4Network, rows)
+    return _routes(ipaddress.IPv4Network, rows, gateways)
 
 
-def parse_proc_net_ipv6_route(text):
+def parse_proc_net_ipv6_route(text, gateways=False):
     """The same for IPv6, without routes to addresses of the machine itself."""
     rows = ((int(network, 16), int(length, 16), int(flags, 16), interface)
             for network, length, flags, interface in _OF_IPV6.findall(text))
-    return _routes(ipaddress.IPv6Network, (row for row in rows if row[1] <= 128))
+    return _routes(ipaddress.IPv6Network, (row for row in rows if row[1] <= 128), gateways)
 
 
-def _routes(kind, rows):
+def _routes(kind, rows, gateways):
     found = []
     for number, length, flags, interface in rows:
         # A node may have thousands of routes to other nodes' pods, which go through a gateway.
-        if length is None or flags & (_REJECT | _OF_THE_MACHINE) or (length and flags & _GATEWAY):
+        if length is None or flags & (_REJECT | _OF_THE_MACHINE) or (length and flags & _GATEWAY and not gateways):
             continue
         found.append(Route(str(kind((number, length), strict=False)) if length else None, interface))
     return found

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whose traffic passes an interface, by its name: the one table of it. PRIVATE to the collection.
 
-Names: LXC, LXD and Incus, libvirt, Docker, Podman, nerdctl, VirtualBox, VMware, Waydroid and Multipass give their bridges
-names of their own; network plugins do so with the interfaces of pods. A tunnel (wg0, tun0, tailscale0, zt...) may carry
-the traffic of pods and nodes as any network card may, so that it is known only where the routes are.
+LXC, LXD, Incus, libvirt, Docker, Podman, nerdctl, VirtualBox, VMware, Waydroid and Multipass name their bridges by
+patterns of their own; network plugins do so with the interfaces of pods. A tunnel (wg0, tailscale0) may carry the traffic
+of pods and nodes as any network card may: the routes show whether it does.
 """
 
 import re
@@ -17,6 +17,7 @@ _OTHERS = ("docker", "virbr", "lxcbr", "lxdbr", "incusbr", "podman", "cni-podman
 _DOCKER_NETWORK = re.compile(r"br-(?:[0-9a-f]{12}\Z|[0-9a-f]{0,12}[+*]\Z)")
 _PODS = ("cni", "cbr", "cali", "lxc", "cilium", "flannel", "veth", "eni", "weave", "kube-bridge", "azv", "vxlan",
          "tunl", "geneve", "ovn", "antrea", "nodelocaldns")
+_TUNNELS = ("wg", "tun", "tap", "tailscale", "zt")
 
 
 def is_foreign(name):
@@ -25,11 +26,21 @@ def is_foreign(name):
     return name == "lo" or name.startswith(_OTHERS) or bool(_DOCKER_NETWORK.match(name))
 
 
-def carries_pods(name, routed=()):
-    """Whether traffic of pods passes an interface: True, False, or None where its name does not tell it. `routed`: the
-    interfaces that routes to pods lead over."""
+def is_tunnel(name):
+    """True for the interfaces of WireGuard, OpenVPN, Tailscale and ZeroTier."""
+    return name.startswith(_TUNNELS)
+
+
+def carries_pods(name, routed=tuple):
+    """Whether traffic of pods passes an interface: True, False, or None where its name does not show it.
+
+    `routed()`: the tunnels that routes to pods or nodes lead over.
+    """
     if is_foreign(name):
         return False
-    if name.startswith(_PODS) or name in routed:
+    if name.startswith(_PODS):
         return True
-    return True if name[-1:] in "+*" and any(each.startswith(name[:-1]) for each in routed) else None
+    if not is_tunnel(name):
+        return None
+    pattern = name[-1:] in ("*", "+")
+    return True if any(each.startswith(name[:-1]) if pattern else each == name for each in routed()) else None

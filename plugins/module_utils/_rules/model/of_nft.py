@@ -22,8 +22,7 @@ _FAMILIES = {"ipv4": "ip", "ipv6": "ip6"}
 class NftRules:
     """The neutral rules of the chains of one table, a listing.Table, made when they are asked for.
 
-    `sources`: {family: [address of a pod as text]}. `routed`: the interfaces that routes to pods lead over.
-    `note(text)` is called where a chain has more rules than were read.
+    `sources`: {family: [address of a pod as text]}. `routed`: see carries_pods(). `note(text)` is called where a chain has more rules than were read.
     """
 
     def __init__(self, table, sources, routed, note):
@@ -70,7 +69,7 @@ class NftRules:
         if not expression.keys:
             return [UNKNOWN]
         if expression.keys[0] == "limit":
-            return [Condition(("rate",), False, [(None,)])]
+            return [Condition(("rate",), False, [(True,)])]
         firsts = [key.partition(" ")[0] for key in expression.keys]
         found = [Condition(("family",), False, [(first,)]) for first in firsts if first in ("ip", "ip6")]
         found += [Condition(("protocol",), False, [(first,)]) for first in firsts if first in _TRANSPORTS]

@@ -56,28 +56,30 @@ class Walk:
             yes, maybe, no = self._split(rule, sure, sought, known)
             unsure_yes, unsure_maybe, unsure_no = self._split(rule, unsure, sought, known)
             lost_yes, lost_maybe, lost_no = self._split(rule, lost if self._doubts else [], sought, known)
-            unsure_in, lost_on = maybe + unsure_yes + unsure_maybe, lost_maybe + lost_no
+            stays, lost_on = maybe + unsure_maybe, lost_maybe + lost_no
             if sought:
-                self._met(rule, chain, self._named(yes), self._named(unsure_in + lost_yes + lost_maybe))
-            if rule.verdict in (JUMP, GOTO) and (yes or unsure_in or lost_yes or lost_maybe):
-                through, lost_in = self._through(rule.target, yes, unsure_in, lost_yes + lost_maybe, depth + 1)
-                lost = sorted(lost_in.union(lost_on))
-                kept = through.union(no, unsure_no)
-                unsure = [number for number in unsure if number in kept]
+                self._met(rule, chain, self._named(yes), self._named(stays + unsure_yes + lost_yes + lost_maybe))
+            if rule.verdict in (JUMP, GOTO):
+                through, lost_in = self._through(rule.target, yes, stays + unsure_yes, lost_yes + lost_maybe, depth + 1)
                 if rule.verdict == JUMP:
-                    sure = [number for number in sure if number in kept]
+                    kept = through.union(no, unsure_no)
+                    sure, unsure = _those(sure, kept), _those(unsure, kept)
+                    lost = sorted(lost_in.union(lost_on))
                 else:
-                    passed.update(through.intersection(yes))
-                    sure, unsure = no, unsure + [number for number in maybe if number in through]
+                    passed.update(through.difference(stays))
+                    lost_before.update(lost_in.difference(stays, lost_maybe))
+                    sure, unsure, lost = no, unsure_no + _those(stays, through), lost_on + _those(stays, lost_in)
             elif rule.verdict == RETURN:
-                passed.update(yes)
+                passed.update(yes, unsure_yes)
                 lost_before.update(lost_yes)
-                sure, unsure, lost = no, unsure + maybe, lost_on
+                sure, unsure, lost = no, unsure_no + stays, lost_on
             elif rule.verdict == END and sought:
                 # A packet that may have met this rule meets what follows as certainly as before.
-                sure, lost = no + maybe, lost_on
+                passed.update(unsure_yes)
+                sure, unsure, lost = no + maybe, unsure_no + unsure_maybe, lost_on
             elif rule.verdict == END:
-                sure, unsure, lost = no, unsure_no, lost_on + unsure_in
+                lost_before.update(unsure_yes)
+                sure, unsure, lost = no, unsure_no, lost_on + stays
         return passed.union(sure, unsure), lost_before.union(lost)
 
     def _spend(self):
@@ -101,3 +103,7 @@ class Walk:
                 known[alike] = holds(rule.conditions, packet, sought)
             found[known[alike]].append(number)
         return found[True], found[None], found[False]
+
+
+def _those(numbers, kept):
+    return [number for number in numbers if number in kept]

@@ -35,12 +35,12 @@ _FORWARDED = tuple(Packet(family=family, protocol="tcp", states=_NEW, destinatio
                    for family in ("ip", "ip6"))
 
 
-def judge_table(table, services, own=(), routed=()):
+def judge_table(table, services, own=(), routed=tuple):
     """([(kind, chain, text, detail)], the reason why a part could not be judged, or None) of a listing.Table;
     `services` [Service].
 
     `own`: the addresses of the node, None where they are not known. A packet to an endpoint on these addresses is not
-    forwarded. `routed`: the interfaces that routes to endpoints lead over.
+    forwarded. `routed`: see carries_pods().
     """
     judge = _Judge(table, services, own, routed)
     for name in sorted(table.chains):
@@ -75,7 +75,7 @@ def _family(service):
 
 
 class _Judge:
-    def __init__(self, table, services, own, routed=()):
+    def __init__(self, table, services, own, routed=tuple):
         self.table, self.rows, self.doubts, self._seen, self._left = table, [], [], set(), WORK_LIMIT
         families = ("ip", "ip6") if table.family == "inet" else (table.family,)
         self._own_known, own = own is not None, own or ()

@@ -9,6 +9,7 @@ from ..endings import ends_chain
 from ..kube_proxy.anchor_table import ANCHORS
 from ..kube_proxy.lost_match import lost_rules
 from ..kube_proxy.proxy import PORTALS, carries_services, has_proxy, is_portal
+from ..model.interfaces import is_foreign
 from ..observation import cut, observe
 from ..rules import is_limit, match_options, plain_value, port_ranges, states, to_local, uses
 from ..services.service_path import ask_service_path
@@ -249,8 +250,8 @@ def _is_known(rule, chain):
         # A host's firewall may refuse any port, source and interface; only a destination may be a Service address.
         return destination is None or port_ranges(rule) is not None or plain_value(rule, "-s") is not None
     interfaces = [plain_value(rule, option) or "" for option in ("-i", "-o")]
-    # Weave drops what its policy chain did not accept; no pods are behind bridges of Docker and libvirt.
-    return any(name.startswith(("weave", "docker", "br-", "virbr", "lxcbr")) for name in interfaces)
+    # Weave drops what its policy chain did not accept; no pods are behind the bridges of other programs.
+    return any(name.startswith("weave") or is_foreign(name) for name in interfaces)
 
 
 def _own(rule_set, table, setting):

@@ -3,16 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the FORWARD chain lets pod traffic through. PRIVATE to the collection.
 
-A rule limited to replies, to marked Service traffic, to ICMP, to single ports or to the bridges of Docker and libvirt
-does not. Any other ACCEPT counts.
+A rule limited to replies, to marked Service traffic, to ICMP, to single ports or to the bridges of other
+programs does not. Any other ACCEPT counts.
 """
 
-import re
-
+from ..model.interfaces import is_foreign
 from ..rules import plain_value, port_ranges, states
 from .owners import owner_of
 
-_FOREIGN_BRIDGE = re.compile(r"(docker\d|br-[0-9a-f]{12}|virbr\d|lxcbr\d|lo$)")
 _ICMP = ("icmp", "icmpv6", "ipv6-icmp", "1", "58")
 
 
@@ -39,4 +37,4 @@ def _counts(table, rule):
 
 
 def _of_bridge(rule):
-    return any(_FOREIGN_BRIDGE.match(plain_value(rule, option) or "") for option in ("-i", "-o"))
+    return any(is_foreign(plain_value(rule, option) or "") for option in ("-i", "-o"))
