@@ -123,10 +123,11 @@ class Services:
     `affinity`: {KUBE-SVC or KUBE-SVL chain: [KUBE-SEP chain]}, the `recent --rcheck` rules before the balancing;
     `noting`: the KUBE-SEP chains of `endpoints` that record their clients for the affinity (`recent --set`);
     `masquerading`: {chain: number of rules to KUBE-MARK-MASQ} of service traffic, before the balancing;
-    `titles`: {KUBE-SVC or KUBE-SVL chain: first word of the comment of its balancing}, where it has comments.
+    `titles`: {KUBE-SVC or KUBE-SVL chain: first word of the comment of its balancing}, where it has comments;
+    `comments`: {chain: what its folded rules have beside that}, where they are needed to rebuild the rules.
     """
 
-    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "noting", "masquerading", "titles",
+    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "noting", "masquerading", "titles", "comments",
                  "in_services", "in_nodeports")
 
     def __init__(self):
@@ -135,7 +136,7 @@ class Services:
         self.endpoints = {}
         self.affinity, self.noting = {}, set()
         self.masquerading = {}
-        self.titles = {}
+        self.titles, self.comments = {}, {}
         self.in_services = self.in_nodeports = 0
 
     def add_balancing(self, chain, chance, endpoint):

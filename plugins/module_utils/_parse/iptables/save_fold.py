@@ -53,8 +53,9 @@ _JUMP = "".join(
         r"-m (?P=protocol) --dport (?P<port>[1-9]\d{0,4}) -j (?P<target>KUBE-(?:SVC|SVL|EXT|FW|XLB)-", _HASH, r"))"))
 _PROTOCOLS = {name: name for name in ("tcp", "udp", "sctp")}
 # Bytes of save_lines.ROOM that each takes: both rules of an endpoint; a balancing rule of a service; another rule of a
-# service; a rule that leads to a service, with its Service; a rule whose text is kept as well.
-_OF_ENDPOINT, _OF_BALANCING, _OF_OTHER, _OF_JUMP, _OF_WRITTEN = 200, 40, 120, 710, 230
+# service; a rule that leads to a service, with its Service; a rule whose text is kept as well;
+# a comment.
+_OF_ENDPOINT, _OF_BALANCING, _OF_OTHER, _OF_JUMP, _OF_WRITTEN, _OF_COMMENT = 200, 40, 120, 710, 230, 150
 
 
 class _Ports(dict):
@@ -79,12 +80,14 @@ def fold_block(text, lines):
 
 
 def texts_of(chain, services):
-    """The folded rules of a chain as they were printed, limited to rules without a comment: balancing rules, or the
+    """The folded rules of a chain as they were printed, limited to those that can be rebuilt: balancing rules, or the
     rules of an endpoint."""
+    comments = services.comments.get(chain, ())
     if chain in services.endpoints:
-        yield from _endpoint_texts(chain, *services.endpoints[chain])
-    for chance, endpoint in zip(*services.balancing.get(chain, ((), ()))):
-        yield _balancing_text(chain, "%.11f" % chance if chance is not None else None, endpoint)
+        yield from _endpoint_texts(chain, *services.endpoints[chain] + comments)
+    chances, endpoints = services.balancing.get(chain, ((), ()))
+    for chance, endpoint, comment in zip(chances, endpoints, comments or itertools.repeat(None)):
+        yield _balancing_text(chain, "%.11f" % chance if chance is not None else None, endpoint, comment)
 
 
 def _endpoint_texts(chain, address, port, protocol, comment=None, other=None, recent=""):
@@ -185,10 +188,14 @@ class _Folder:
                      else [four or six for four, six in zip(columns["four"], columns["six"])])
         rows = list(zip(addresses, map(_PORTS.__getitem__, columns["port"]), map(_PROTOCOLS.get, columns["protocol"])))
         fresh, extra = dict(zip(names, rows)), [columns[group] for group in ("comment", "other", "recent")]
-        if (len(fresh) == len(names) and known.keys().isdisjoint(fresh) and not any(map(any, extra))
-                and not self._mixed(names)):
+        if len(fresh) == len(names) and known.keys().isdisjoint(fresh) and not self._mixed(names):
             known.update(fresh)
-            self.lines.folded(2 * len(names), len(names) * _OF_ENDPOINT)
+            room = len(names) * _OF_ENDPOINT
+            if any(map(any, extra)):
+                self.table.services.comments.update(zip(names, zip(*extra)))
+                self.table.services.noting.update(itertools.compress(names, columns["recent"]))
+                room += 2 * len(names) * _OF_COMMENT
+            self.lines.folded(2 * len(names), room)
             return
         for index, (name, row) in enumerate(zip(names, rows)):
             if name in known:
@@ -208,8 +215,8 @@ class _Folder:
         firsts = [next((index for index in range(start, end) if not others[index]), end)
                   for start, end in zip(starts, ends)]
         chains, led_to = self._shared([names[start] for start in starts]), self._shared(columns["endpoint"])
-        mixed = set(chains) if any(columns["comment"]) else self._mixed(chains)
-        texts, folded = [], 0
+        mixed, comments = self._mixed(chains), columns["comment"] if any(columns["comment"]) else ()
+        texts, folded, commented = [], 0, 0
         for name, start, first, end in zip(chains, starts, firsts, ends):
             endpoints = tuple(led_to[first:end])
             if name in mixed or name in balancing or None in endpoints or len(set(endpoints)) < end - first:
@@ -221,8 +228,14 @@ class _Folder:
             if endpoints:
                 balancing[name] = _chances(tuple(columns["chance"][first:end])), endpoints
                 folded += len(endpoints)
+                titles = list(filter(None, comments[first:end]))
+                if titles:
+                    self.table.services.titles.setdefault(name, _title(titles[0]))
+                    self.table.services.comments[name] = tuple(comments[first:end])
+                    commented += len(endpoints)
         self.lines.note_all(texts)
-        self.lines.folded(len(texts) + folded, len(texts) * _OF_OTHER + folded * _OF_BALANCING)
+        self.lines.folded(len(texts) + folded, len(texts) * _OF_OTHER + folded * _OF_BALANCING
+                          + commented * _OF_COMMENT)
 
     def _one_by_one(self, name, columns, indexes):
         services = self.table.services
@@ -232,7 +245,7 @@ class _Folder:
                 self._write_down(name, [_balancing_text(name, chance, endpoint, columns["comment"][index])])
                 services.add_balancing(name, float(chance) if chance else None, endpoint)
                 if columns["comment"][index]:
-                    services.titles.setdefault(name, columns["comment"][index].strip('"').partition(" ")[0])
+                    services.titles.setdefault(name, _title(columns["comment"][index]))
             elif name in services.balancing:
                 self._refuse(_SERVICES, columns, index)
             else:
@@ -248,7 +261,7 @@ class _Folder:
         jumps = zip(
             chains, addresses, map(_PROTOCOLS.get, columns["protocol"]), map(_PORTS.__getitem__, columns["port"]),
             self._shared(columns["target"]),
-            [comment and comment.strip('"').partition(" ")[0] for comment in columns["comment"]])
+            [comment and _title(comment) for comment in columns["comment"]])
         services.in_nodeports += addresses.count(None)
         services.in_services += len(addresses) - addresses.count(None)
         for text in columns["text"]:
@@ -281,6 +294,11 @@ class _Folder:
         self.lines.note_folded(name)
         self.lines.note_all(texts)
         self.lines.folded(len(texts), len(texts) * _OF_WRITTEN)
+
+
+def _title(comment):
+    """The first word of a comment."""
+    return comment.strip('"').partition(" ")[0]
 
 
 @functools.lru_cache(maxsize=1024)
