@@ -124,6 +124,22 @@ def test_a_listing_that_does_not_tell_the_services(tmp_path):
     assert rows[1][4] == "the Services of this node are not known" and "table inet guard" in unknown_in(findings)
 
 
+ROUTES = ("Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
+          "wg0\t0000F40A\t0100000A\t0003\t0\t0\t0\t0000FFFF\t0\t0\t0\n")
+
+
+@pytest.mark.parametrize("interface, routes, kinds", [
+    ("lxcbr0", ROUTES, []), ("docker0", ROUTES, []), ("wg0", ROUTES, ["unexpected_drop"]), ("wg0", "", ["unjudged_table"]),
+    ("tun0", ROUTES, ["unjudged_table"])])
+def test_a_bridge_of_others_is_no_tunnel_of_the_nodes(tmp_path, interface, routes, kinds):
+    """A route to the pods of other nodes leads through a gateway on the tunnel."""
+    trie, [[text, _json]] = listings("nftables", live.chain("forward", -5, 'iifname "%s" drop' % interface))
+    files = {"nft": text, "proc/net/fib_trie": trie, "proc/net/route": routes}
+    rows, findings = told(tmp_path, files, "nftables")
+    assert [row[0] for row in rows] == kinds
+    assert ("CHAIN015" in bundles.told(findings, "fail")) is (kinds == ["unexpected_drop"])
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_table_that_breaks_off_has_its_name(tmp_path, form):
     _trie, [[text, as_json, four, six]] = listings("iptables", DROPPING)

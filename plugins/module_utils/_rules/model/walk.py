@@ -3,9 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The traversal of packets through chains of neutral rules, as far as it is certain. PRIVATE to the collection.
 
-Which packets reach a rule is a matter of three groups. `sure`: they do. `unsure`: a RETURN or goto that may match was
-before it in this chain; whichever is true, they come to the end of the chain. `lost`: a rule that may match may have
-accepted them.
+In each chain a packet is in one of three groups. `sure`: it comes to the next rule. `unsure`: it does, unless a RETURN or
+goto before it took the packet to the end of the chain. `lost`: it does, unless a rule before it accepted the packet.
 """
 
 from .rule import CONTINUE, END, GOTO, JUMP, RETURN, holds
@@ -41,7 +40,7 @@ class Walk:
         return [self._packets[number] for number in sorted(numbers)]
 
     def _through(self, chain, sure, unsure, lost, depth):
-        """({packets that pass the chain, of the first two groups}, {packets that may have ended in it or before})."""
+        """({packets that pass the chain}, {packets that pass it unless they were accepted in it or before})."""
         if depth == DEPTH_LIMIT:
             return set(), set(sure + unsure + lost)
         passed, lost_before = set(), set()
@@ -62,23 +61,24 @@ class Walk:
             if rule.verdict in (JUMP, GOTO):
                 through, lost_in = self._through(rule.target, yes, stays + unsure_yes, lost_yes + lost_maybe, depth + 1)
                 if rule.verdict == JUMP:
+                    lost_before.update(lost_in.intersection(unsure))
                     kept = through.union(no, unsure_no)
                     sure, unsure = _those(sure, kept), _those(unsure, kept)
                     lost = sorted(lost_in.union(lost_on))
                 else:
                     passed.update(through.difference(stays))
-                    lost_before.update(lost_in.difference(stays, lost_maybe))
+                    lost_before.update(lost_in)
                     sure, unsure, lost = no, unsure_no + _those(stays, through), lost_on + _those(stays, lost_in)
             elif rule.verdict == RETURN:
                 passed.update(yes, unsure_yes)
-                lost_before.update(lost_yes)
+                lost_before.update(lost_yes, lost_maybe)
                 sure, unsure, lost = no, unsure_no + stays, lost_on
             elif rule.verdict == END and sought:
                 # A packet that may have met this rule meets what follows as certainly as before.
                 passed.update(unsure_yes)
                 sure, unsure, lost = no + maybe, unsure_no + unsure_maybe, lost_on
             elif rule.verdict == END:
-                lost_before.update(unsure_yes)
+                lost_before.update(unsure_yes, unsure_maybe)
                 sure, unsure, lost = no, unsure_no, lost_on + stays
         return passed.union(sure, unsure), lost_before.union(lost)
 

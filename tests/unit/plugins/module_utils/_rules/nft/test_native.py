@@ -8,17 +8,38 @@ import time
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.listing import ListingReader
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.native import judge_forwarding
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.native import (judge_forwarding,
+                                                                                           judge_table)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
 
 BASE = ["type filter hook forward priority 0; policy drop;"]
 
 
-def kinds(**chains):
-    """The kinds of the observations on a table with these chains, each a list of its lines."""
+WEB = Service("ipv4", "10.96.0.2", 80, "tcp", "shop/web:http", frozenset([("10.244.1.2", 8080, "tcp"),
+                                                                        ("10.244.2.2", 8080, "tcp")]), True, True)
+
+
+def table(**chains):
+    """A table with these chains, each a list of its lines."""
     reader = ListingReader(texts=(500, 2000))
     blocks = ["chain %s {\n%s\n}" % (name, "\n".join(lines)) for name, lines in chains.items()]
     reader.feed(("table inet guard {\n%s\n}\n" % "\n".join(blocks)).encode())
-    return [row[0] for row in judge_forwarding(reader.close()["inet", "guard"])]
+    return reader.close()["inet", "guard"]
+
+
+def kinds(**chains):
+    """The kinds of the observations on a table."""
+    return [row[0] for row in judge_forwarding(table(**chains))]
+
+
+@pytest.mark.parametrize("interface, routed, rows, doubts", [
+    ("lxcbr0", (), 0, False), ("lxc12ab", (), 1, False), ("wg0", (), 0, True), ("wg0", ("wg0",), 1, False),
+    ("tailscale0", ("wg0",), 0, True)])
+def test_whose_interface_a_rule_names(interface, routed, rows, doubts):
+    """LXC's bridge carries no pods, Cilium's interfaces do; a tunnel may be the network of the nodes."""
+    chain = ["type filter hook forward priority -5; policy accept;", 'iifname "%s" drop' % interface]
+    found, doubt = judge_table(table(base=chain), [WEB], (), lambda: routed)
+    assert (len(found), bool(doubt)) == (rows, doubts)
 
 
 @pytest.mark.parametrize("rules, zone, expected", [
