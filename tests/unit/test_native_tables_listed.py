@@ -129,8 +129,8 @@ ROUTES = ("Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tW
 
 
 @pytest.mark.parametrize("interface, routes, kinds", [
-    ("lxcbr0", ROUTES, []), ("docker0", ROUTES, []), ("wg0", ROUTES, ["unexpected_drop"]), ("wg0", "", ["unjudged_table"]),
-    ("tun0", ROUTES, ["unjudged_table"])])
+    ("lxcbr0", ROUTES, []), ("docker0", ROUTES, []), ("wg0", ROUTES, ["unexpected_drop"]),
+    ("wg0", "", ["unjudged_table"]), ("tun0", ROUTES, ["unjudged_table"])])
 def test_a_bridge_of_others_is_no_tunnel_of_the_nodes(tmp_path, interface, routes, kinds):
     """A route to the pods of other nodes leads through a gateway on the tunnel."""
     trie, [[text, _json]] = listings("nftables", live.chain("forward", -5, 'iifname "%s" drop' % interface))

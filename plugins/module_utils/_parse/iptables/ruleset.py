@@ -127,8 +127,8 @@ class Services:
     `comments`: {chain: what its folded rules have beside that}, where they are needed to rebuild the rules.
     """
 
-    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "noting", "masquerading", "titles", "comments",
-                 "in_services", "in_nodeports")
+    __slots__ = ("jumps", "copies", "balancing", "endpoints", "affinity", "noting", "masquerading", "titles",
+                 "comments", "in_services", "in_nodeports")
 
     def __init__(self):
         self.jumps, self.copies = [], {}

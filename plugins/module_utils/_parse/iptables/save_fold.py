@@ -80,7 +80,7 @@ def fold_block(text, lines):
 
 
 def texts_of(chain, services):
-    """The folded rules of a chain as they were printed, limited to those that can be rebuilt: balancing rules, or the
+    """The folded rules of a chain as they were printed, limited to rules that can be rebuilt: balancing rules, or the
     rules of an endpoint."""
     comments = services.comments.get(chain, ())
     if chain in services.endpoints:

@@ -4,8 +4,8 @@
 """Whose traffic passes an interface, by its name: the one table of it. PRIVATE to the collection.
 
 LXC, LXD, Incus, libvirt, Docker, Podman, nerdctl, VirtualBox, VMware, Waydroid and Multipass name their bridges by
-patterns of their own; network plugins do so with the interfaces of pods. A tunnel (wg0, tailscale0) may carry the traffic
-of pods and nodes as any network card may: the routes show whether it does.
+patterns of their own; network plugins do so with the interfaces of pods. A tunnel (wg0, tailscale0) may carry the
+traffic of pods and nodes as any network card may: the routes show whether it does.
 """
 
 import re
@@ -21,8 +21,11 @@ _TUNNELS = ("wg", "tun", "tap", "tailscale", "zt")
 
 
 def is_foreign(name):
-    """True if no traffic of pods passes the interfaces with a name or a pattern such as `docker0`, `docker+`. No address
-    of a Service or of another node is behind `lo`, and in OUTPUT the first routing counts (Linux nf_hook_slow())."""
+    """True if no traffic of pods passes the interfaces with a name or a pattern such as `docker0`, `docker+`.
+
+    No address of a Service or of another node is behind `lo`, and in OUTPUT the first routing counts (Linux
+    nf_hook_slow()).
+    """
     return name == "lo" or name.startswith(_OTHERS) or bool(_DOCKER_NETWORK.match(name))
 
 

@@ -84,7 +84,7 @@ class IptablesRules:
 
     def walked(self, hook, packets):
         """({packet: the sought rule at which it certainly ends}, [packets that pass: the policy decides on them]).
-        Packets that may be accepted before are in neither, nor are those that are not predictable."""
+        Packets that may be accepted before are in neither, nor are packets that are not predictable."""
         ends = {}
         walk = Walk(self._rules_of, packets, self._is_sought, lambda rule, _chain, sure, _perhaps: ends.update(
             (packet, rule.origin) for packet in sure), RULES_LIMIT * len(packets))

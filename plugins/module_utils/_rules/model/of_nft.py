@@ -22,7 +22,8 @@ _FAMILIES = {"ipv4": "ip", "ipv6": "ip6"}
 class NftRules:
     """The neutral rules of the chains of one table, a listing.Table, made when they are asked for.
 
-    `sources`: {family: [address of a pod as text]}. `routed`: see carries_pods(). `note(text)` is called where a chain has more rules than were read.
+    `sources`: {family: [address of a pod as text]}. `routed`: see carries_pods(). `note(text)` is called where a chain
+    has more rules than were read.
     """
 
     def __init__(self, table, sources, routed, note):
@@ -113,9 +114,11 @@ class NftRules:
             return _FAMILIES.get(word, word)
         if key == "ct status":
             return "DNAT" if word == "dnat" else None
+        if key == "ct direction":
+            return word == "original"
         if field == "fixed":
-            # The first packet of a connection has the original direction, and no packet of a Service goes to many.
-            return word == "original" if key == "ct direction" else False if word in ("broadcast", "multicast") else None
+            # No packet of a Service goes to many.
+            return False if word in ("broadcast", "multicast") else None
         return word.upper()
 
 

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The neutral rule: conditions and a verdict, whichever program printed it; and whether its conditions hold for a packet.
-PRIVATE to the collection.
+"""The neutral rule of iptables and nft: conditions and a verdict; and whether its conditions hold for a packet. PRIVATE
+to the collection.
 
 A condition has one or more fields, as in nft's `ip saddr . tcp dport { ... }`, and holds if one of its values holds in
 all fields. A value is what the test of its field in _FIELDS takes; None stands for a value that cannot be judged.
@@ -39,7 +39,7 @@ def rule_of(conditions, verdict, origin, target=None):
 
 
 def holds(conditions, packet, harms=False):
-    """True if all conditions hold for a packet, False if one does not, None if that depends on what is not known.
+    """True if all conditions hold for a packet, False if one does not, None if an unknown property decides.
 
     `harms`: a rule that harms the packet is tried: what holds for some packets of a connection only (a rate) harms no
     Service as a whole.
@@ -56,7 +56,7 @@ def holds(conditions, packet, harms=False):
 
 
 def span_of(word):
-    """(first, last) number of an address, a network or a range of addresses; None if it is none."""
+    """(first, last) number of an address, a network or a range of addresses; None for any other text."""
     first, dash, last = word.partition("-")
     if not dash:
         return range_of(word)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The traversal of packets through chains of neutral rules, as far as it is certain. PRIVATE to the collection.
 
-In each chain a packet is in one of three groups. `sure`: it comes to the next rule. `unsure`: it does, unless a RETURN or
-goto before it took the packet to the end of the chain. `lost`: it does, unless a rule before it accepted the packet.
+In each chain a packet is in one of three groups. `sure`: it comes to the next rule. `unsure`: it does, unless a RETURN
+or goto before it took the packet to the end of the chain. `lost`: it does, unless a rule before it accepted the packet.
 """
 
 from .rule import CONTINUE, END, GOTO, JUMP, RETURN, holds
@@ -31,8 +31,8 @@ class Walk:
         self._doubts, self.left = doubts, limit
 
     def through(self, chain):
-        """(packets that pass the chain, packets that may pass it), in their order; the first are those that the policy
-        of a base chain decides on. Raises TooMuch."""
+        """(packets that pass the chain: the policy of a base chain decides on them, packets that may pass it), in their
+        order. Raises TooMuch."""
         passed, lost = self._through(chain, list(range(len(self._packets))), [], [], 0)
         return self._named(passed), self._named(lost)
 

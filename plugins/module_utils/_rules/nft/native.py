@@ -94,7 +94,7 @@ class _Judge:
         self._rules = NftRules(table, sources, routed, self.doubts.append)
 
     def _packet(self, family, address, port, protocol, states):
-        """A packet to an address, or to one of the node's own where it is none, as of a NodePort."""
+        """A packet to an address, or to one of the node's own addresses where this is a NodePort."""
         number = number_of(address)
         return Packet(
             family=family, sources=self._sources[family], protocol=protocol, port=port, states=states, of_all=True,
@@ -109,7 +109,8 @@ class _Judge:
         if chain.hook not in ("prerouting", "output", "forward", "postrouting"):
             return
         self._base, self._early = chain, early
-        walk = Walk(self._rules.rules_of, self.before if early else self.behind, self._harms, self._met, self._left, True)
+        packets = self.before if early else self.behind
+        walk = Walk(self._rules.rules_of, packets, self._harms, self._met, self._left, True)
         try:
             left, doubtful = walk.through(chain.name)
         finally:

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The neutral rule: what iptables and nft print alike is judged alike; interfaces; and the walk through chains, which is
-compared with all that can be true of the conditions that are not known."""
+"""The neutral rule: the same condition of iptables and nft has one answer; interfaces; and the walk through chains,
+which is compared with all ways in which unknown conditions can turn out."""
 
 import functools
 import itertools
@@ -26,8 +26,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.wa
 
 NEW, TRANSLATED = frozenset(["NEW"]), frozenset(["NEW", "DNAT"])
 ANY = Packet(family="ip", states=NEW)
-VIRTUAL = Packet(family="ip", sources=(number_of("10.244.3.9"),), destinations=(number_of("10.96.0.2"),), protocol="tcp",
-                 port=80, states=NEW, destination="10.96.0.2", original="10.96.0.2", original_port=80,
+VIRTUAL = Packet(family="ip", sources=(number_of("10.244.3.9"),), destinations=(number_of("10.96.0.2"),),
+                 protocol="tcp", port=80, states=NEW, destination="10.96.0.2", original="10.96.0.2", original_port=80,
                  destination_type="UNICAST")
 ENDPOINT = VIRTUAL._replace(destinations=(number_of("10.244.1.2"),), port=8080, states=TRANSLATED,
                             destination="10.244.1.2", destination_type=None)
@@ -113,8 +113,8 @@ def test_where_a_packet_comes_to(chains, met, perhaps, left):
 
 
 def followed(chains, true, name="base"):
-    """The rule at which a packet ends, `accept`, or None where it passes, if the rules in `true` are those that match
-    among those that may."""
+    """The rule at which a packet ends, `accept`, or None where it passes, if of the rules that may match only `true`
+    do."""
     for number, rule in enumerate(chains[name]):
         place, (condition, verdict, *target) = "%s %d" % (name, number), rule.split()
         if condition == "no" or (condition == "maybe" and place not in true):
@@ -137,7 +137,8 @@ def rules_of(layer):
     """A strategy for the rules of a chain, which lead to later chains only."""
     verdicts = ["drop", "accept", "return"] + ["%s %s" % (verb, name) for name in LAYERS[layer + 1:]
                                                for verb in ("jump", "goto")]
-    return st.lists(st.builds("{} {}".format, st.sampled_from(sorted(CONDITIONS)), st.sampled_from(verdicts)), max_size=4)
+    rules = st.builds("{} {}".format, st.sampled_from(sorted(CONDITIONS)), st.sampled_from(verdicts))
+    return st.lists(rules, max_size=4)
 
 
 @settings(max_examples=300, deadline=None)
@@ -171,6 +172,6 @@ def test_packets_that_do_not_differ_for_a_rule_are_tried_once():
     packets = [ENDPOINT._replace(destinations=(number,), port=number % 3) for number in range(3000)]
     rules = [of_nft("tcp dport %d" % number) for number in (1, 2, 3)]
     met = []
-    walk = Walk({"base": rules}.get, packets, lambda rule: True, lambda rule, chain, sure, perhaps: met.append(len(sure)),
-                100)
+    walk = Walk({"base": rules}.get, packets, lambda rule: True,
+                lambda rule, chain, sure, perhaps: met.append(len(sure)), 100)
     assert len(walk.through("base")[0]) == 1000 and met == [1000, 1000, 0] and walk.left > 90
