@@ -23,6 +23,7 @@ _RECENT = r"--name %s --mask [0-9a-f.:]{1,39} --rsource "
 
 
 def _comment(name=None):
+    """A comment, which kube-proxy writes before other matches; `late` is one behind them."""
     # (?:x|) is a fifth faster than (?:x)?, for which Python records where each repetition begins.
     return "(?:-m comment --comment %s |)" % (("(?P<%s>" % name if name else "(?:") + _TEXT + ")")
 
@@ -35,22 +36,24 @@ _ENDPOINT = "".join(
         r"-A (?P<chain>KUBE-SEP-", _HASH, r") -s (?:(?P<four>[\d.]{7,15})/32|(?P<six>[\da-f:]{2,39})/128) ",
         _comment("comment"), r"-j KUBE-MARK-MASQ", r"\n-A (?P=chain) -p (?P<protocol>tcp|udp|sctp) ", _comment("other"),
         r"(?P<recent>-m recent --set ", _RECENT % "(?P=chain)", r"|)",
-        r"-m (?P=protocol) -j DNAT --to-destination (?:(?P=four)|\[(?P=six)\]):(?P<port>[1-9]\d{0,4})"))
+        r"-m (?P=protocol) ", _comment("late"), r"-j DNAT --to-destination (?:(?P=four)|\[(?P=six)\]):(?P<port>[1-9]\d{0,4})"))
 # A rule of a service: to an endpoint by probability, to the endpoint that the client used before, or masquerading.
 _SERVICE = "".join(
     (
         r"-A (?P<chain>KUBE-SV[CL]-", _HASH, r") (?:", _comment("comment"),
-        r"(?:-m statistic --mode random --probability (?P<chance>0\.\d{11}) |)-j (?P<endpoint>KUBE-SEP-", _HASH, r")",
+        r"(?:-m statistic --mode random --probability (?P<chance>0\.\d{11}) |)", _comment("late"),
+        r"-j (?P<endpoint>KUBE-SEP-", _HASH, r")",
         r"|(?P<other>", _comment(), r"-m recent --rcheck --seconds \d{1,10} --reap ",
-        _RECENT % ("(?P<kept>KUBE-SEP-" + _HASH + ")"), r"-j (?P=kept)",
+        _RECENT % ("(?P<kept>KUBE-SEP-" + _HASH + ")"), _comment(), r"-j (?P=kept)",
         r"|(?:! -s [\da-f.:]{2,39}/\d{1,3} |)-d [\da-f.:]{2,39}/(?:32|128) (?:! -i [\w.+-]{1,16} |)-p "
-        r"(?P<protocol>tcp|udp|sctp) ", _comment(), r"-m (?P=protocol) --dport [1-9]\d{0,4} -j KUBE-MARK-MASQ))"))
+        r"(?P<protocol>tcp|udp|sctp) ", _comment(), r"-m (?P=protocol) --dport [1-9]\d{0,4} ", _comment(),
+        r"-j KUBE-MARK-MASQ))"))
 # A rule that sends a virtual address or a node port to its service.
 _JUMP = "".join(
     (
         r"(?P<text>-A (?:KUBE-SERVICES -d (?P<address>[\da-f.:]{2,39})/(?:32|128)|KUBE-NODEPORTS) -p "
         r"(?P<protocol>tcp|udp|sctp) ", _comment("comment"),
-        r"-m (?P=protocol) --dport (?P<port>[1-9]\d{0,4}) -j (?P<target>KUBE-(?:SVC|SVL|EXT|FW|XLB)-", _HASH, r"))"))
+        r"-m (?P=protocol) --dport (?P<port>[1-9]\d{0,4}) ", _comment("late"), r"-j (?P<target>KUBE-(?:SVC|SVL|EXT|FW|XLB)-", _HASH, r"))"))
 _PROTOCOLS = {name: name for name in ("tcp", "udp", "sctp")}
 # Bytes of save_lines.ROOM that each takes: both rules of an endpoint; a balancing rule of a service; another rule of a
 # service; a rule that leads to a service, with its Service; a rule whose text is kept as well;
@@ -86,20 +89,20 @@ def texts_of(chain, services):
     if chain in services.endpoints:
         yield from _endpoint_texts(chain, *services.endpoints[chain] + comments)
     chances, endpoints = services.balancing.get(chain, ((), ()))
-    for chance, endpoint, comment in zip(chances, endpoints, comments or itertools.repeat(None)):
-        yield _balancing_text(chain, "%.11f" % chance if chance is not None else None, endpoint, comment)
+    for chance, endpoint, both in zip(chances, endpoints, comments or itertools.repeat(())):
+        yield _balancing_text(chain, "%.11f" % chance if chance is not None else None, endpoint, *both)
 
 
-def _endpoint_texts(chain, address, port, protocol, comment=None, other=None, recent=""):
+def _endpoint_texts(chain, address, port, protocol, comment=None, other=None, recent="", late=None):
     source, destination = ("%s/128", "[%s]") if ":" in address else ("%s/32", "%s")
     return ("-A %s -s %s %s-j KUBE-MARK-MASQ" % (chain, source % address, _commented(comment)),
-            "-A %s -p %s %s%s-m %s -j DNAT --to-destination %s:%s" % (
-                chain, protocol, _commented(other), recent, protocol, destination % address, port))
+            "-A %s -p %s %s%s-m %s %s-j DNAT --to-destination %s:%s" % (
+                chain, protocol, _commented(other), recent, protocol, _commented(late), destination % address, port))
 
 
-def _balancing_text(chain, chance, endpoint, comment=None):
+def _balancing_text(chain, chance, endpoint, comment=None, late=None):
     statistic = "-m statistic --mode random --probability %s " % chance if chance else ""
-    return "-A %s %s%s-j %s" % (chain, _commented(comment), statistic, endpoint)
+    return "-A %s %s%s%s-j %s" % (chain, _commented(comment), statistic, _commented(late), endpoint)
 
 
 def _commented(comment):
@@ -187,7 +190,7 @@ class _Folder:
         addresses = (columns["four"] if None not in columns["four"]
                      else [four or six for four, six in zip(columns["four"], columns["six"])])
         rows = list(zip(addresses, map(_PORTS.__getitem__, columns["port"]), map(_PROTOCOLS.get, columns["protocol"])))
-        fresh, extra = dict(zip(names, rows)), [columns[group] for group in ("comment", "other", "recent")]
+        fresh, extra = dict(zip(names, rows)), [columns[group] for group in ("comment", "other", "recent", "late")]
         if len(fresh) == len(names) and known.keys().isdisjoint(fresh) and not self._mixed(names):
             known.update(fresh)
             room = len(names) * _OF_ENDPOINT
@@ -215,8 +218,9 @@ class _Folder:
         firsts = [next((index for index in range(start, end) if not others[index]), end)
                   for start, end in zip(starts, ends)]
         chains, led_to = self._shared([names[start] for start in starts]), self._shared(columns["endpoint"])
-        mixed, comments = self._mixed(chains), columns["comment"] if any(columns["comment"]) else ()
-        texts, folded, commented = [], 0, 0
+        mixed, commented = self._mixed(chains), any(columns["comment"]) or any(columns["late"])
+        comments = list(zip(columns["comment"], columns["late"])) if commented else ()
+        texts, folded, kept = [], 0, 0
         for name, start, first, end in zip(chains, starts, firsts, ends):
             endpoints = tuple(led_to[first:end])
             if name in mixed or name in balancing or None in endpoints or len(set(endpoints)) < end - first:
@@ -228,29 +232,34 @@ class _Folder:
             if endpoints:
                 balancing[name] = _chances(tuple(columns["chance"][first:end])), endpoints
                 folded += len(endpoints)
-                titles = list(filter(None, comments[first:end]))
-                if titles:
-                    self.table.services.titles.setdefault(name, _title(titles[0]))
+                if any(map(any, comments[first:end])):
                     self.table.services.comments[name] = tuple(comments[first:end])
-                    commented += len(endpoints)
+                    self._entitle(name, comments[first:end])
+                    kept += len(endpoints)
         self.lines.note_all(texts)
         self.lines.folded(len(texts) + folded, len(texts) * _OF_OTHER + folded * _OF_BALANCING
-                          + commented * _OF_COMMENT)
+                          + kept * _OF_COMMENT)
 
     def _one_by_one(self, name, columns, indexes):
         services = self.table.services
         for index in indexes:
             endpoint, chance = columns["endpoint"][index], columns["chance"][index]
             if endpoint:
-                self._write_down(name, [_balancing_text(name, chance, endpoint, columns["comment"][index])])
+                comments = columns["comment"][index], columns["late"][index]
+                self._write_down(name, [_balancing_text(name, chance, endpoint, *comments)])
                 services.add_balancing(name, float(chance) if chance else None, endpoint)
-                if columns["comment"][index]:
-                    services.titles.setdefault(name, _title(columns["comment"][index]))
+                self._entitle(name, [comments])
             elif name in services.balancing:
                 self._refuse(_SERVICES, columns, index)
             else:
                 self._write_down(name, ["-A %s %s" % (name, columns["other"][index])])
                 services.add_other(name, columns["kept"][index])
+
+    def _entitle(self, name, comments):
+        """Keeps the title of a chain, the first of its `comments`, pairs of which each may be None."""
+        found = next(filter(None, itertools.chain.from_iterable(comments)), None)
+        if found:
+            self.table.services.titles.setdefault(name, found.strip('"').partition(" ")[0])
 
     def jumps(self, columns):
         """Rules of virtual addresses in KUBE-SERVICES, and of node ports in KUBE-NODEPORTS."""
@@ -261,7 +270,8 @@ class _Folder:
         jumps = zip(
             chains, addresses, map(_PROTOCOLS.get, columns["protocol"]), map(_PORTS.__getitem__, columns["port"]),
             self._shared(columns["target"]),
-            [comment and _title(comment) for comment in columns["comment"]])
+            [comment and comment.strip('"').partition(" ")[0]
+             for comment in (early or late for early, late in zip(columns["comment"], columns["late"]))])
         services.in_nodeports += addresses.count(None)
         services.in_services += len(addresses) - addresses.count(None)
         for text in columns["text"]:
@@ -296,11 +306,6 @@ class _Folder:
         self.lines.folded(len(texts), len(texts) * _OF_WRITTEN)
 
 
-def _title(comment):
-    """The first word of a comment."""
-    return comment.strip('"').partition(" ")[0]
-
-
 @functools.lru_cache(maxsize=1024)
 def _chances(texts):
     """The probabilities as numbers; most services have as many endpoints as another one, and so the same
@@ -310,10 +315,12 @@ def _chances(texts):
 
 _CHAINS = _Shape(":KUBE-S", _DECLARED, _Folder.declared, lambda row: [":%s - [0:0]" % row["chain"]], only_nat=False)
 _ENDPOINTS = _Shape("-A KUBE-SEP-", _ENDPOINT, _Folder.endpoints, lambda row: _endpoint_texts(
-    row["chain"], row["four"] or row["six"], row["port"], row["protocol"], row["comment"], row["other"], row["recent"]))
+    row["chain"], row["four"] or row["six"], row["port"], row["protocol"], row["comment"], row["other"], row["recent"],
+    row["late"]))
 _SERVICES = _Shape("-A KUBE-SV", _SERVICE, _Folder.services,
                    lambda row: [
                        "-A %s %s" % (row["chain"], row["other"]) if row["other"]
-                       else _balancing_text(row["chain"], row["chance"], row["endpoint"], row["comment"])])
+                       else _balancing_text(row["chain"], row["chance"], row["endpoint"], row["comment"],
+                                            row["late"])])
 _JUMPS = _Shape("-A KUBE-", _JUMP, _Folder.jumps, lambda row: [row["text"]])
 _SHAPES = (_CHAINS, _ENDPOINTS, _SERVICES, _JUMPS)

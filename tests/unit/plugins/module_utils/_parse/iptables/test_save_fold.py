@@ -161,14 +161,28 @@ def without_comments(text):
                   r'(?:KUBE-MARK-MASQ|KUBE-SEP-|DNAT))', r"\1\2", text, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("comments", [True, False])
+def with_late_comments(text):
+    """The same rules with their comments behind the other matches."""
+    return re.sub(r'^(.*-A KUBE-\S+ .*)(-m comment --comment (?:"[^"]*"|\S+) )((?:.* )?)(-j .*)$', r"\1\3\2\4", text,
+                  flags=re.MULTILINE)
+
+
+def test_comments_behind_the_other_matches_are_folded_as_well(dump):
+    late = with_late_comments(dump)
+    assert answers(*read(late)) == answers(*read(late, False))
+    found, wanted = (read(text)[0][0].tables["nat"].services for text in (late, dump))
+    for name in ("jumps", "balancing", "endpoints", "affinity", "masquerading", "titles"):
+        assert getattr(found, name) == getattr(wanted, name), name
+
+
+@pytest.mark.parametrize("written", [str, without_comments, with_late_comments])
 @pytest.mark.parametrize("backend, family",
                          [(backend, family) for backend in kube_dumps.BACKENDS for family in kube_dumps.FAMILIES])
-def test_a_damaged_dump_says_the_same_with_and_without(backend, family, comments, monkeypatch):
+def test_a_damaged_dump_says_the_same_with_and_without(backend, family, written, monkeypatch):
     source = random.Random(kube_audit.seed())
     text = kube_dumps.node_dump(source.choice(VERSIONS), "iptables", backend, kube_cluster.every_kind(family),
                                 counters=source.random() < 0.5)[0]
-    text = text if comments else without_comments(text)
+    text = written(text)
     for _try in range(60):
         broken = damaged(text, source)
         plain = answers(*read(broken, False))
@@ -214,6 +228,9 @@ def test_a_rule_that_is_there_twice_is_found_wherever_the_second_stands(rules, d
 
 def test_rules_that_differ_in_their_comment_are_not_the_same():
     commented = [rule.replace(" -j", " %s -j" % COMMENT) for rule in PAIR + WHOLE]
+    early = [re.sub("(-m statistic|-m tcp|-j)", r"%s \1" % COMMENT, rule, 1) for rule in PAIR + WHOLE]
+    assert read(HEADER + nat(*early + commented))[0][0].tables["nat"].repeated.keys() == {
+        (rule.split(" ")[1], rule) for rule in set(early) & set(commented)}
     for rules in (PAIR + WHOLE + commented, commented + PAIR + WHOLE,
                   [rule for both in zip(commented, PAIR + WHOLE) for rule in both]):
         assert read(HEADER + nat(*rules))[0][0].tables["nat"].duplicates() == []
