@@ -15,7 +15,7 @@ from ..._host.host import ABSENT, OK
 from ..._parse.kube.component_config import parse_component_config
 from ..._rules.addresses import number_of
 from ..._rules.model.of_iptables import IptablesRules
-from ..._rules.model.packet import Packet, Sender
+from ..._rules.model.rule import Packet, Sender
 from ..._rules.observation import TEXT_LIMIT, cut
 from ..._rules.services.services import Service, list_services
 from ..._rules.tables import table_of

@@ -13,7 +13,7 @@ and passes forward; an input chain that refuses NodePorts does not affect the po
 
 from ..addresses import number_of
 from ..model.of_nft import SOURCES_LIMIT, NftRules
-from ..model.packet import Packet
+from ..model.rule import Packet
 from ..model.walk import TooMuch, Walk
 
 DSTNAT, CONNTRACK, SRCNAT = -100, -200, 100

@@ -9,8 +9,7 @@ import itertools
 
 from ..addresses import number_of, range_of, within
 from ..model.of_iptables import conditions_of
-from ..model.packet import Packet
-from ..model.rule import holds
+from ..model.rule import Packet, holds
 from ..rules import plain_value
 from .services import NODE_PORT
 from .packet_stage import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL

@@ -19,9 +19,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.addresse
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.interfaces import carries_pods
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.of_iptables import conditions_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.of_nft import NftRules
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.packet import Packet, Sender
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.rule import (
-    CONTINUE, END, GOTO, JUMP, RETURN, UNKNOWN, Condition, holds, rule_of)
+    CONTINUE, END, GOTO, JUMP, RETURN, UNKNOWN, Condition, Packet, Sender, holds, rule_of)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.walk import TooMuch, Walk
 
 NEW, TRANSLATED = frozenset(["NEW"]), frozenset(["NEW", "DNAT"])
