@@ -228,7 +228,7 @@ def test_a_rule_that_is_there_twice_is_found_wherever_the_second_stands(rules, d
 
 def test_rules_that_differ_in_their_comment_are_not_the_same():
     commented = [rule.replace(" -j", " %s -j" % COMMENT) for rule in PAIR + WHOLE]
-    early = [re.sub("(-m statistic|-m tcp|-j)", r"%s \1" % COMMENT, rule, 1) for rule in PAIR + WHOLE]
+    early = [re.sub("(-m statistic|-m tcp|-j)", r"%s \1" % COMMENT, rule, count=1) for rule in PAIR + WHOLE]
     assert read(HEADER + nat(*early + commented))[0][0].tables["nat"].repeated.keys() == {
         (rule.split(" ")[1], rule) for rule in set(early) & set(commented)}
     for rules in (PAIR + WHOLE + commented, commented + PAIR + WHOLE,
