@@ -15,6 +15,9 @@ REQUIREMENTS = ("antsibull-docs>=2.16,<3", "antsibull-changelog>=0.30,<1", "sphi
                 "sphinx-ansible-theme>=0.10,<1")
 COLLECTION = "kubenode.netfilter"
 CHANGELOG = ("changelogs/changelog.yaml", "CHANGELOG.rst")
+# The fragment with the summary of a version. A release removes all fragments, so where this one exists, the version is
+# not released yet.
+SUMMARY = "changelogs/fragments/%s.yml"
 # Labels of Ansible's own documentation. With this list the build needs no network, and a wrong label is still an
 # error.
 ANSIBLE_DOCS = "https://docs.ansible.com/projects/ansible/devel/"
@@ -33,19 +36,35 @@ def write_inventory(path):
     path.write_bytes(INVENTORY_HEAD.encode() + zlib.compress(lines.encode()))
 
 
+def releases(folder):
+    return yaml.safe_load((folder / CHANGELOG[0]).read_text(encoding="utf-8"))["releases"] or {}
+
+
+def write_release(run, folder, version, date):
+    """Write the changelog of a version from the fragments, which are removed, and from modules, plugins and roles; an
+    earlier draft of the same version goes."""
+    path = folder / CHANGELOG[0]
+    kept = yaml.safe_load(path.read_text(encoding="utf-8"))
+    (kept["releases"] or {}).pop(version, None)
+    path.write_text(yaml.safe_dump(kept, sort_keys=False), encoding="utf-8")
+    return run("antsibull-changelog release", "antsibull-changelog", "release", "--version", version, "--date", date,
+               "--reload-plugins", cwd=folder)
+
+
 def changelog(results, run, copy, check):
-    """Update the changelog for modules, plugins and roles, or check that it is current. The changes of a release come
-    from the fragments."""
+    """Write the changelog of a version that is not released yet, or check that it is current; one that is released
+    stays as it is."""
     run("antsibull-changelog lint", "antsibull-changelog", "lint", cwd=copy)
-    # Ignore fragments of the next release: each run would add them to the changelog again.
-    shutil.rmtree(str(copy / "changelogs" / "fragments"), ignore_errors=True)
-    version = yaml.safe_load((copy / "galaxy.yml").read_text(encoding="utf-8"))["version"]
-    release = yaml.safe_load((copy / CHANGELOG[0]).read_text(encoding="utf-8"))["releases"].get(version)
+    version = str(yaml.safe_load((copy / "galaxy.yml").read_text(encoding="utf-8"))["version"])
+    release = releases(copy).get(version)
     if release is None:
         results.add("%s has release %s: run `antsibull-changelog release`" % (CHANGELOG[0], version), 0, 1)
         return
-    if not run("antsibull-changelog release", "antsibull-changelog", "release", "--update-existing", "--date",
-               release["release_date"], "--refresh-plugins", "--reload-plugins", cwd=copy):
+    if not (copy / (SUMMARY % version)).exists():
+        # The fragments of the next release are not part of a released version.
+        results.add("changelog of %s, which is released" % version, 1, 0)
+        return
+    if not write_release(run, copy, version, str(release["release_date"])):
         return
     if check:
         stale = [name for name in CHANGELOG if (copy / name).read_bytes() != (TOP / name).read_bytes()]

@@ -111,7 +111,9 @@ def texts(path):
         return [cause[key] for cause in data for key in ("effect", "meaning", "fix") if key in cause]
     if path in TASKS:
         return list(task_names(data))
-    return sum(data.values(), []) if path in FRAGMENTS else list(described(data))
+    if path in FRAGMENTS:
+        return [words for value in data.values() for words in ([value] if isinstance(value, str) else value)]
+    return list(described(data))
 
 
 @pytest.mark.parametrize("paths", [PAGES, SPECS, DEFAULTS, CAUSES, TASKS, FRAGMENTS, PLUGINS],
