@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help preflight test test-all unit check quick mutate robust damage kube-proxy real-node fixes lint sanity molecule bench docs golden build slow link clean clean-cache venv venv-dev
+.PHONY: help preflight test test-all unit check quick mutate robust damage kube-proxy real-node fixes lint sanity molecule bench docs golden build release slow link clean clean-cache venv venv-dev
 
 PYTHON ?= python3
 INVENTORY ?=
@@ -22,6 +22,7 @@ COUNT =
 ID =
 BASE =
 ONLY =
+VERSION =
 # Of `make test` in the environment, too.
 KERNEL ?=
 SCENARIO ?=
@@ -102,6 +103,9 @@ golden: venv-dev link ## Write the golden files of the report formats anew; read
 
 build: venv-dev ## Build the tarball, look into it, install it and use it
 	@$(RUN) $(TOOLS)/build.py
+
+release: venv-dev ## Release VERSION=0.1.0 where make test-all passed on this tree: version, changelog, tarball with checksum, commit, tag; publishes nothing
+	@VERSION="$(VERSION)" $(RUN) $(TOOLS)/release.py
 
 slow: venv-dev link ## Measure the unit tests and write tests/unit/slow.txt anew (20 minutes)
 	@$(RUN) $(TOOLS)/slow.py

@@ -14,6 +14,7 @@ import sys
 import time
 
 import choice
+import mark
 import progress
 from results import BUILD, TOP, clean_env
 
@@ -115,6 +116,8 @@ class Run:
         self.expected = progress.expected_seconds(lane)
         self.running, self.left = [], list(self.settings)
         self.line_seconds = None
+        # Only the whole matrix is enough for a release.
+        self.tree = mark.clean_tree() if lane.name == "test-all" else None
 
     def out_of_time(self):
         return self.limit is not None and self.clock() - self.began >= self.limit * 60
@@ -138,7 +141,11 @@ class Run:
         outcomes += [(part, 0, [failed_row("%s was not started within %g minutes" % (part, self.limit))])
                      for part in self.left]
         progress.keep_seconds(self.lane, self.passed())
-        return summary(outcomes, "%s, in %s" % (self.lane.words, progress.in_minutes(self.clock() - self.began)))
+        passed = summary(outcomes, "%s, in %s" % (self.lane.words, progress.in_minutes(self.clock() - self.began)))
+        if passed and self.tree:
+            mark.write(self.tree, [row["left_out"] for _part, _seconds, rows in outcomes for row in rows
+                                   if "left_out" in row])
+        return passed
 
     def fill(self):
         """Start the next parts, as many as may run at a time."""
