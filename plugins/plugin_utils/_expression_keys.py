@@ -29,7 +29,7 @@ def refuse_unknown_keys(where, name, expression):
             raise BadInput("%s: %s uses the function %s, which does not exist%s" % (where, name, word, near))
         if known is evidence:
             raise BadInput("%s: %s reads %s, but there is no such section%s" % (where, name, word, near))
-        raise BadInput("%s: %s reads %s, which no row and no RETURN has%s" % (where, name, above + word, near))
+        raise BadInput("%s: %s uses the unknown key %s%s" % (where, name, above + word, near))
     for problem in _wrong_calls(parsed):
         raise BadInput("%s: %s %s" % (where, name, problem))
 

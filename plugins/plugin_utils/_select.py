@@ -57,5 +57,5 @@ def judged_again(sections, facts):
 def facts_of(facts) -> Mapping:
     """The facts, if they are a mapping. Raises BadInput."""
     if not isinstance(facts, Mapping):
-        raise BadInput("needs the ansible_facts of a host, not %s" % type(plain(facts)).__name__)
+        raise BadInput("expected ansible_facts, got %s" % type(plain(facts)).__name__)
     return facts

@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes docs/checks.md, docs/logs.md, the schema of a report and the changelog (with --check: only compares) and
-proves that every page of the collection renders.
+"""Writes docs/checks.md, docs/log-causes.md, the schema of a report, the tables of the roles' variables and the
+changelog (with --check: only compares) and proves that every page of the collection renders.
 
 With --site it also builds the documentation site, which takes minutes.
 """
@@ -17,6 +17,7 @@ import checks_page
 import docsite
 import log_causes_page
 import report_schema
+import variables
 from results import BUILD, TOP, VENV, Results, clean_env
 
 PAGES = (("module", "plugins/modules/*.py"), ("filter", "plugins/filter/*.py"),
@@ -58,22 +59,23 @@ def render(results, kind, pattern):
         print("    %s: %s" % (name, problem))
 
 
-def write_page(results, module, check):
-    """Write a page that `module` renders from data of the collection, or compare it."""
-    page, name = module.render_page(), module.PAGE.relative_to(TOP)
+def write_page(results, path, page, check):
+    """Write a page that is rendered from data of the collection, or compare it."""
+    name, fresh = path.relative_to(TOP), path.exists() and path.read_text(encoding="utf-8") == page
     if check:
-        fresh = module.PAGE.exists() and module.PAGE.read_text(encoding="utf-8") == page
         results.add("%s is what its data renders to" % name, int(fresh), int(not fresh))
     else:
-        module.PAGE.write_text(page, encoding="utf-8")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8")
         print("  wrote %s" % name)
 
 
 def main(check, site):
     results = Results("docs")
-    write_page(results, checks_page, check)
-    write_page(results, log_causes_page, check)
-    write_page(results, report_schema, check)
+    for module in (checks_page, log_causes_page, report_schema):
+        write_page(results, module.PAGE, module.render_page(), check)
+    for path, page in variables.pages():
+        write_page(results, path, page, check)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         jobs = [pool.submit(render, results, kind, pattern) for kind, pattern in PAGES]
         tools = docsite.prepared(results)

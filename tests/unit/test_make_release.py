@@ -143,7 +143,7 @@ def test_a_failure_leaves_the_files_of_the_last_commit(repository, name, text):
 
 
 def test_make_test_all_leaves_the_mark_and_make_test_does_not(repository):
-    """Parts are scripts, as in test_make.py; one of them says what it left out."""
+    """Parts are scripts, as in test_make.py; one of them prints what it left out."""
     (repository / ".build/test-all.json").unlink()
     parts = ("lint", "docs", "build", "bench", "sanity", "unit", "molecule")
     write(repository, "Makefile", "".join("%s:\n\t@./part.sh %s\n" % (part, part) for part in parts))

@@ -27,7 +27,7 @@ def kernel_lacks(host, node, backend):
                 (group["releases"], group["state"], group["evidence"]) for group in row["kernels"]
                 if node["place"] != "live"]:
             if state not in AVAILABLE:
-                return ("whether kernel %s has it is not known (%s: %s)" % (releases[0], name, why)
+                return ("support in kernel %s is unknown (%s: %s)" % (releases[0], name, why)
                         if state == UNKNOWN else (
                             "kernel %s lacks %s (%s)" % (releases[0], name, why)))
     return None

@@ -93,7 +93,7 @@ def program_rows(host, place, files, bin_dirs):
 
 def _program(host, name, bin_dirs):
     """libcni FindInPath(): the first regular file of that name in the order of the directories."""
-    row = {"name": name[:64], "path": None, "state": "missing", "reason": "it is in none of %s" % ", ".join(bin_dirs)}
+    row = {"name": name[:64], "path": None, "state": "missing", "reason": "not found in %s" % ", ".join(bin_dirs)}
     if "/" in name or "\0" in name:
         return dict(row, reason="a type with a slash is refused")
     for folder in bin_dirs:

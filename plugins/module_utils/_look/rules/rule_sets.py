@@ -202,7 +202,7 @@ def _read_legacy(host, rules, family, program, names):
         return
     found = _save(host, rules, source, family, program, "legacy")
     for table in sorted(set(tables) - set(found.tables) if found else ()):
-        rules.miss(source, None, "%s lists table %s, and iptables-save does not print it" % (names, table), table)
+        rules.miss(source, None, "table %s exists (%s) but iptables-save omits it" % (table, names), table)
 
 
 def _save(host, rules, source, family, program, backend):
