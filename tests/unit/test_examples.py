@@ -57,6 +57,15 @@ def test_an_example_sets_variables_that_exist_to_values_that_are_taken(name):
         assert yaml.safe_load(text_of(name))
 
 
+def test_an_example_installs_from_where_the_collection_is():
+    """By name it can be installed only after a release was published."""
+    releases = (EXAMPLES.parent / "releasing.md").read_text(encoding="utf-8")
+    for name in FILES:
+        source, = (re.findall(r"collection install (\S+)", text_of(name))
+                   or re.findall(r"- name: (\S+)\n +type: git\n", text_of(name)))
+        assert source in releases and "github.com" in source, name
+
+
 def test_the_list_of_examples_is_whole():
     assert all("[%s](%s)" % (name, name) in text_of("README.md") for name in FILES)
 
