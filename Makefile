@@ -95,7 +95,7 @@ molecule: link ## Real nodes: virtual machines, kernels and reboots (KERNEL=6.1 
 bench: venv-dev link ## Benchmarks (SMOKE=1: small numbers, one of each kind; SMOKE=all: every one)
 	@$(RUN) tests/benchmarks/run.py $(if $(SMOKE),--smoke) $(if $(filter all,$(SMOKE)),--all)
 
-docs: venv-dev link ## Write docs/checks.md and the changelog (CHECK=1: compare), render every page (SITE=1: build the site, too; two minutes)
+docs: venv-dev link ## Write generated pages, the guides of the site and the changelog (CHECK=1: compare), render every page (SITE=1: build the site, too; two minutes)
 	@$(RUN) $(TOOLS)/docs.py $(if $(CHECK),--check) $(if $(SITE),--site)
 
 golden: venv-dev link ## Write the golden files of the report formats anew; read the difference before you commit it

@@ -8,22 +8,24 @@ import re
 import yaml
 from results import TOP
 
-SECTION = re.compile(r"(?ms)^## Variables\n.*?(?=^## |\Z)")
+HEADING = "## Variables\n"
 # A longer default would tear the table apart.
 MAX_DEFAULT = 40
 MARKUP = re.compile(r"\b(?:[OVCMPE]|RV)\(([^)]*)\)")
 
 
 def pages():
-    """A generator of (path, text): the README of each role that has variables."""
+    """A generator of (path, text): the README of each role that has a section for its variables."""
     for specs in sorted(TOP.glob("roles/*/meta/argument_specs.yml")):
         page = specs.parents[1] / "README.md"
-        yield page, SECTION.sub(lambda _old: section(specs), page.read_text(encoding="utf-8"))
+        before, heading, rest = page.read_text(encoding="utf-8").partition(HEADING)
+        if heading:
+            yield page, before + section(specs) + "".join(rest.partition("\n## ")[1:])[1:]
 
 
 def section(specs):
     options = yaml.safe_load(specs.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
-    lines = ["## Variables", "", "| variable | default | meaning |", "| --- | --- | --- |"]
+    lines = [HEADING, "| variable | default | meaning |", "| --- | --- | --- |"]
     defaults = defaults_of(specs.parents[1])
     for name, option in options.items():
         lines.append("| `%s` | %s | %s |" % (name, default_of(name, defaults), meaning(option)))
