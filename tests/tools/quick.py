@@ -27,7 +27,7 @@ OF_CATALOGUE = "tests/unit/plugins/plugin_utils/test__catalogue.py"
 # Tests for all files, whatever changed.
 HOUSE = ("tests/unit/test_import_law.py", "tests/unit/test_house.py")
 DOCUMENTED = re.compile(r"plugins/(modules|filter|doc_fragments)/.*\.py|roles/[^/]+/meta/argument_specs\.yml|%s/."
-                        r"*\.yml|docs/checks\.md"
+                        r"*\.yml|docs/.*\.(md|rst|yml)|roles/[^/]+/(README\.md|defaults/.*)"
                         r"|galaxy\.yml|CHANGELOG\.rst|changelogs/.*" % re.escape(str(CATALOGUE)))
 LINTED_BY_ANSIBLE = re.compile(r"(roles|playbooks|molecule|meta)/.*\.ya?ml|galaxy\.yml|\.ansible-lint")
 # Files that cannot have unit tests; the linters and the house rules check them.
