@@ -1,11 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pages: links between them resolve, and the README is short."""
+"""The pages: links between them resolve, the README is short, each module, role, filter and playbook that people use
+has its place, and pages name no other."""
 
 import pathlib
 import re
 
+import pytest
+import yaml
 from each_file import nothing_found
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -16,6 +19,7 @@ PAGES = sorted([README, TOP / "SECURITY.md", TOP / "CONTRIBUTING.md", *TOP.glob(
 LINK = re.compile(r"!?\[[^\]\n]*(?:\n[^\]\n]*)?\]\(([^()\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*(?:\n+|\Z))+")
+NAMED = re.compile(r"kubenode\.netfilter\.([a-z]\w*)")
 
 
 def read(path):
@@ -67,6 +71,51 @@ def test_the_readme_has_the_parts_that_people_look_for():
     headings = re.findall(r"^## (.+)$", read(README), re.MULTILINE)
     assert [part for part in ("Installation", "Use cases", "Compatibility", "Testing", "Support", "Release notes",
                               "Communication") if part not in headings] == []
+
+
+def names(pattern):
+    return {path.stem for path in TOP.glob(pattern)}
+
+
+MODULES, FILTERS, PLAYBOOKS = names("plugins/modules/*.py"), names("plugins/filter/*.py"), names("playbooks/*.yml")
+ROLES = {path.name for path in TOP.glob("roles/*") if path.is_dir()}
+
+
+def rows(page, heading=""):
+    """The names in the first column of the tables of a page, below a heading."""
+    return set(re.findall(r"^\| `(?:kubenode\.netfilter\.)?(\w+)`", read(TOP / page).partition(heading)[2],
+                          re.MULTILINE))
+
+
+def test_every_public_module_and_filter_has_a_row():
+    groups = yaml.safe_load(read(TOP / "meta/runtime.yml"))["action_groups"]
+    assert rows("docs/modules.md", "## Modules that look") == {*groups["all"], *FILTERS}
+    assert {*groups["all"], *groups["internal"]} == MODULES
+
+
+@pytest.mark.parametrize("filter_name", sorted(FILTERS))
+def test_the_readme_has_an_example_of_every_filter(filter_name):
+    assert "| kubenode.netfilter.%s" % filter_name in read(README)
+
+
+def test_every_playbook_and_role_has_its_place():
+    pages = "".join(read(page) for page in PAGES if page.parent.name == "docs")
+    assert [name for name in sorted(PLAYBOOKS) if "kubenode.netfilter." + name not in pages] == []
+    playbooks = read(TOP / "docs/playbooks.md")
+    assert [name for name in sorted(ROLES) if "../roles/%s/README.md" % name not in playbooks] == []
+
+
+def test_pages_name_nothing_that_does_not_exist():
+    """Groups of modules and the fragment of their documentation are named like modules."""
+    known = {*MODULES, *FILTERS, *PLAYBOOKS, *ROLES, "all", "internal", "git"}
+    nothing_found([page.relative_to(TOP).as_posix() for page in PAGES],
+                  lambda name: sorted(set(NAMED.findall(read(TOP / name))) - known))
+
+
+def test_a_role_has_an_example_its_variables_and_what_can_go_wrong():
+    for role in sorted(ROLES):
+        headings = re.findall(r"^## (.+)$", read(TOP / "roles" / role / "README.md"), re.MULTILINE)
+        assert headings == ["Example", "Variables", "What can go wrong"], role
 
 
 def test_every_page_is_found_from_the_index():
