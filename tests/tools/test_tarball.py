@@ -7,14 +7,17 @@ the folder with the programs of galaxy-importer."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
 
 import pytest
+import yaml
 
 TARBALL = pathlib.Path(os.environ["KUBENODE_TARBALL"])
 BIN = pathlib.Path(sys.executable).parent
+TOP = pathlib.Path(__file__).resolve().parents[2]
 INVENTORY = pathlib.Path(__file__).resolve().with_name("localhost.yml")
 MAX_BYTES = 2 * 1024 * 1024
 AT_THE_TOP = {"MANIFEST.json", "FILES.json", "README.md", "LICENSE", "SECURITY.md", "CHANGELOG.rst", "changelogs",
@@ -23,6 +26,7 @@ FOR_USERS = (
     "MANIFEST.json", "FILES.json", "README.md", "LICENSE", "SECURITY.md", "CHANGELOG.rst", "changelogs/changelog.yaml",
     "requirements.txt", "meta/runtime.yml", "playbooks/preflight.yml", "playbooks/audit.yml",
     "plugins/modules/node_facts.py", "plugins/modules/kernel_modules.py", "plugins/action/assess.py",
+    "docs/README.md", "docs/docsite/extra-docs.yml", "docs/docsite/rst/playbooks.rst",
 )
 
 
@@ -79,6 +83,22 @@ def test_preflight_runs_after_an_install_without_network(user_home):
     report = user_home / "kubenode-netfilter-report" / "nodes" / "localhost.json"
     statuses = {finding["status"] for finding in json.loads(report.read_text(encoding="utf-8"))["findings"]}
     assert statuses & {"pass", "fail"}, done.stdout
+
+
+def test_the_requirements_of_the_readme_install_it(tmp_path):
+    """From this checkout in place of the repository, so without network."""
+    text = (TOP / "README.md").read_text(encoding="utf-8")
+    row, = yaml.safe_load(re.search(r"^    collections:\n(?:     .*\n)+", text, re.MULTILINE).group())["collections"]
+    assert row["name"] == "https://github.com/kubenode/kubenode.netfilter.git" and row["type"] == "git"
+    (tmp_path / "requirements.yml").write_text(
+        json.dumps({"collections": [dict(row, name=TOP.as_uri(), version="HEAD")]}), encoding="utf-8")
+    # The checkout may belong to another user.
+    done = run_clean(["ansible-galaxy", "collection", "install", "-r", "requirements.yml", "-p",
+                      tmp_path / "collections"], tmp_path, GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="safe.directory",
+                     GIT_CONFIG_VALUE_0="*")
+    assert done.returncode == 0, done.stdout
+    installed = tmp_path / "collections" / "ansible_collections" / "kubenode" / "netfilter"
+    assert [name for name in FOR_USERS if not (installed / name).is_file()] == []
 
 
 def test_the_cases_of_a_users_check_are_judged_after_an_install(user_home):
