@@ -20,8 +20,8 @@ from ._plain import plain
 # (60 seconds each) and switches four groups of programs (60 seconds each).
 MOST_SECONDS = 600
 _LONGER = {"iptables_backend": 900}
-# {option: how long a module may watch a node with it at most, and by default}; `timeout` is that of service_restart, and
-# node_facts may watch two sections, one after the other.
+# {option: how long a module may watch a node with it at most, and by default}; `timeout` is that of service_restart,
+# and node_facts may watch two sections, one after the other.
 _WATCHES = {"window_seconds": (300, 0), "timeout": (86400, 180)}
 _WINDOWS = {"node_facts": 2}
 CLEANUP_SECONDS = 30

@@ -19,8 +19,8 @@ from node_manifests import node
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PUBLIC = {"node_facts", "kernel_modules_facts", "iptables_chain_audit", "xtables_lock_facts", "log_info",
-          "kernel_modules", "flush_hooks", "conntrack", "iptables_backend", "assess", "fix", "report", "gate",
-          "compare"}
+          "kernel_modules", "flush_hooks", "conntrack", "iptables_backend", "service_restart", "assess", "fix",
+          "report", "gate", "compare"}
 GROUPS = yaml.safe_load((TOP / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
 FRAGMENT = "kubenode.netfilter.common."
 MODULES = sorted(path.stem for path in (TOP / "plugins/modules").glob("*.py"))

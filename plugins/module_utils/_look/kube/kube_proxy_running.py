@@ -144,7 +144,8 @@ def fill_from_files(host, section, paths):
         answers[source] = Answer(OK, code or (503 if _UNHEALTHY in body.replace(b" ", b"") else 200), body)
     statuses, metrics, found = health_of(answers)
     statuses = {source: statuses[source] for source in paths}
-    section.update(found, api_watch=_watch_of_files(found["api_requests"]), rules_because="files of metrics hold no rules")
+    section.update(found, api_watch=_watch_of_files(found["api_requests"]),
+                   rules_because="files of metrics hold no rules")
     section["collected"].update(statuses, version=statuses.get("metrics", section["collected"]["version"]))
     section["version"] = metrics["version"] if metrics else None
 

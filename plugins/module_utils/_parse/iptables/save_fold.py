@@ -36,7 +36,8 @@ _ENDPOINT = "".join(
         r"-A (?P<chain>KUBE-SEP-", _HASH, r") -s (?:(?P<four>[\d.]{7,15})/32|(?P<six>[\da-f:]{2,39})/128) ",
         _comment("comment"), r"-j KUBE-MARK-MASQ", r"\n-A (?P=chain) -p (?P<protocol>tcp|udp|sctp) ", _comment("other"),
         r"(?P<recent>-m recent --set ", _RECENT % "(?P=chain)", r"|)",
-        r"-m (?P=protocol) ", _comment("late"), r"-j DNAT --to-destination (?:(?P=four)|\[(?P=six)\]):(?P<port>[1-9]\d{0,4})"))
+        r"-m (?P=protocol) ", _comment("late"),
+        r"-j DNAT --to-destination (?:(?P=four)|\[(?P=six)\]):(?P<port>[1-9]\d{0,4})"))
 # A rule of a service: to an endpoint by probability, to the endpoint that the client used before, or masquerading.
 _SERVICE = "".join(
     (
@@ -53,7 +54,8 @@ _JUMP = "".join(
     (
         r"(?P<text>-A (?:KUBE-SERVICES -d (?P<address>[\da-f.:]{2,39})/(?:32|128)|KUBE-NODEPORTS) -p "
         r"(?P<protocol>tcp|udp|sctp) ", _comment("comment"),
-        r"-m (?P=protocol) --dport (?P<port>[1-9]\d{0,4}) ", _comment("late"), r"-j (?P<target>KUBE-(?:SVC|SVL|EXT|FW|XLB)-", _HASH, r"))"))
+        r"-m (?P=protocol) --dport (?P<port>[1-9]\d{0,4}) ", _comment("late"),
+        r"-j (?P<target>KUBE-(?:SVC|SVL|EXT|FW|XLB)-", _HASH, r"))"))
 _PROTOCOLS = {name: name for name in ("tcp", "udp", "sctp")}
 # Bytes of save_lines.ROOM that each takes: both rules of an endpoint; a balancing rule of a service; another rule of a
 # service; a rule that leads to a service, with its Service; a rule whose text is kept as well;

@@ -4,8 +4,8 @@
 """The neutral rule of iptables and nft, the neutral packet, and whether the conditions of a rule hold for a packet.
 PRIVATE to the collection.
 
-The packet is the first one of a connection. A dump shows the addresses, the port and the state of a packet to a Service.
-Other properties that a rule may match (most interfaces, sets, limits, marks of other programs) are not known.
+The packet is the first one of a connection. A dump shows the addresses, the port and the state of a packet to a
+Service. Other properties that a rule may match (most interfaces, sets, limits, marks of other programs) are not known.
 
 A condition has one or more fields, as in nft's `ip saddr . tcp dport { ... }`, and holds if one of its values holds in
 all fields. A value is what the test of its field in _FIELDS takes; None stands for a value that cannot be judged.

@@ -38,8 +38,9 @@ def changed(monkeypatch):
     def run(service, *sections, plan=None, check_mode=False, timeout=180):
         found, made = list(sections), of_service._SERVICES[service]
         plan = plan or restart.Plan(None, "unit", "x.service", None)
-        fake = of_service._Service(lambda _host, _node: plan, lambda _host, _node: found.pop(0) if found[1:] else found[0],
-                             made.is_ready, made.least_seconds, made.overdue)
+        fake = of_service._Service(
+            lambda _host, _node: plan, lambda _host, _node: found.pop(0) if found[1:] else found[0], made.is_ready,
+            made.least_seconds, made.overdue)
         monkeypatch.setitem(of_service._SERVICES, service, fake)
         try:
             return of_service.run({"service": service, "timeout": timeout, "place": "live"}, check_mode)
