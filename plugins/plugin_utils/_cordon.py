@@ -10,7 +10,6 @@ from ..module_utils._errors import BadInput
 from ._fix.migration import part_of
 
 
-
 def cordon_doubt(result, node):
     """Why the answer to `kubectl get node NAME -o json` does not show that the node is cordoned, as a sentence; empty
     if it does."""

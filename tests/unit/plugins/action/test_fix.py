@@ -25,6 +25,7 @@ SETTINGS = {"changed": True, "files": [], "advice": None, "unfinished": False,
                  "after_kube_proxy": 1, "persisted": True, "failed": False, "msg": ""}]}
 FORWARD = {"node_conntrack": {"of_keys": {"net.ipv4.ip_forward": {"now": 0}}}}
 
+
 @pytest.fixture
 def run(monkeypatch):
     return runner(monkeypatch)
