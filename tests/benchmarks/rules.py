@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -94,12 +93,6 @@ def plain_cluster(services):
                              address="10.%d.%d.%d" % (96 + (index >> 16), index >> 8 & 255, index & 255),
                              endpoints=tuple(pod(index * ENDPOINTS + place) for place in range(ENDPOINTS)))
         for index in range(services)])
-
-
-def with_late_comments(text):
-    """Rules with a comment each, behind the other matches: not as kube-proxy writes them for many endpoints."""
-    text = re.sub(r'-m comment --comment "[^"]*" ', "", text)
-    return re.sub(r"^(-A KUBE-S.*)(-j .*)$", r'\1-m comment --comment "load/svc:http" \2', text, flags=re.MULTILINE)
 
 
 class Node:
@@ -203,8 +196,7 @@ class AgainstSave:
             seconds = take_turns({AUDIT: lambda: node.run(NODE_PYTHON, modules.audit), SAVE: both}, ROUNDS[smoke])
         what = ("audit of %d rules of the %s backend, against iptables-save of that backend and a module that does "
                 "nothing" % (rules, self.backend))
-        return Outcome(self.name, what, AUDIT, SAVE, seconds, LIMITS[self.backend], True,
-                       [memory(section)])
+        return Outcome(self.name, what, AUDIT, SAVE, seconds, LIMITS[self.backend], True, [memory(section)])
 
 
 class NftablesMode:
