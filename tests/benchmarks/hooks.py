@@ -64,8 +64,8 @@ def manifest(number):
 def measure(smoke):
     with workplace() as folder:
         tree = node_tree.unpack(manifest(FILES[smoke]), folder / "node")
-        ours = payload(Ansible(folder), FACTS_MODULE, {"root": tree, "gather_subset": ["flush_hooks"],
-                                                        "hook_directories": [FOLDER]})
+        options = {"root": tree, "gather_subset": ["flush_hooks"], "hook_directories": [FOLDER]}
+        ours = payload(Ansible(folder), FACTS_MODULE, options)
         section = json.loads(quiet([NODE_PYTHON, ours]))["ansible_facts"]["node_flush_hooks"]
         if section["scanned"]["files"] < FILES[smoke] or "timeout" in section["collected"].values():
             raise CannotRun("not every file was read: %s" % section["scanned"])

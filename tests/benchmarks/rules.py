@@ -2,7 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How long an audit of a big node's rules takes: compared with iptables-save alone, compared with a runbook, with more
-rules, and while another process holds the xtables lock; in a network namespace with a /run of its own."""
+rules, and while another process holds the xtables lock.
+
+Everything runs in a separate network namespace with a separate /run, so the rules and the lock of this machine do not
+change.
+"""
 
 import contextlib
 import dataclasses
@@ -33,11 +37,12 @@ ROUNDS = {False: 7, True: 1}
 FEW_ROUNDS = {False: 3, True: 1}
 LIMITS = {"nft": 1.3, "legacy": 1.8}
 MEMORY_LIMIT = 120
-NFTABLES_SERVICES = {False: 5000, True: 60}     # of each full family, with two endpoints each
+# Services in nftables mode for each full family, with two endpoints each.
+NFTABLES_SERVICES = {False: 5000, True: 60}
 NFTABLES_SECONDS = 2.5
 
-# (question, command) from incident documents; the audit answers all questions at once. Where documents leave out -n,
-# iptables asks name servers; here every `iptables -L` has it.
+# (question, command) from incident documents; the audit answers all questions at once. Some documents leave out -n, so
+# iptables asks name servers for every address; here every `iptables -L` has -n.
 DOCUMENTED = (
     ("which chains of Services are there", "{iptables} -t nat -L -n | grep -E 'KUBE-SERVICES|KUBE-SVC'"),
     ("is this Service programmed", "{iptables} -t nat -L KUBE-SERVICES -n | grep svc-00042"),
@@ -110,7 +115,8 @@ class Node:
         return lambda: self.run("sh", "-c", "iptables-%s-save > /dev/null" % backend)
 
     def restore(self, backend, services, form=str):
-        """Program the rules of a node with so many IPv4 Services, each in a form; return the number of rules."""
+        """Program the rules of a node with so many IPv4 Services; return the number of rules. kube-proxy makes its
+        chains in both families."""
         rules = 0
         for family, program, cluster in (("ipv4", "iptables", plain_cluster(services)),
                                          ("ipv6", "ip6tables", kube_cluster.cluster("ipv6", []))):
@@ -324,9 +330,11 @@ class UnderLock:
             rules = node.restore("legacy", SERVICES[smoke])
             modules = Modules(folder)
             checked(node, modules, "legacy", rules)
-            # An audit that waited for the lock would never end.
-            locked = ["timeout", "60", "flock", "--exclusive", "/run/xtables.lock", NODE_PYTHON, modules.audit]
-            seconds = take_turns({"the lock is held": lambda: node.run(*locked),
+
+            def locked():
+                # flock(1) holds the lock until the audit ends. An audit that waited for the lock would never end.
+                node.run("timeout", "60", "flock", "--exclusive", "/run/xtables.lock", NODE_PYTHON, modules.audit)
+            seconds = take_turns({"the lock is held": locked,
                                   "the lock is free": lambda: node.run(NODE_PYTHON, modules.audit)}, ROUNDS[smoke])
         what = "audit of %d rules of the legacy backend while another process holds the xtables lock" % rules
         return Outcome("rules_lock", what, "the lock is held", "the lock is free", seconds, 1.1, True, [])
@@ -334,9 +342,9 @@ class UnderLock:
 
 BENCHMARKS = {
     "rules_nft": AgainstSave("rules_nft", "nft"), "rules_legacy": AgainstSave("rules_legacy", "legacy"),
-    "rules_nft_comments": AgainstSave("rules_nft_comments", "nft", with_late_comments),
-    "rules_nftables": NftablesMode("rules_nftables", ("ipv4",)), "rules_growth_nft": Growth("nft"),
-    "rules_nftables_dual": NftablesMode("rules_nftables_dual", ("ipv4", "ipv6")), "rules_lock": UnderLock(),
+    "rules_nft_comments": AgainstSave("rules_nft_comments", "nft", kube_rules.with_late_comments),
+    "rules_nftables": NftablesMode("rules_nftables", ("ipv4",)),
+    "rules_nftables_dual": NftablesMode("rules_nftables_dual", ("ipv4", "ipv6")), "rules_growth_nft": Growth("nft"),
     "rules_growth_legacy": Growth("legacy"), "rules_runbook_nft": AgainstRunbook("nft"),
-    "rules_runbook_legacy": AgainstRunbook("legacy"),
+    "rules_runbook_legacy": AgainstRunbook("legacy"), "rules_lock": UnderLock(),
 }

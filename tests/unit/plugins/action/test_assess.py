@@ -81,8 +81,8 @@ def _status(result, check):
 def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
     """Each pause advances a fake clock, so the test does not wait."""
     clock = [1000.0]
-    monkeypatch.setattr(_looking, "time", mock.Mock(monotonic=lambda: clock[0],
-                                                  sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
+    monkeypatch.setattr(_looking, "time", mock.Mock(
+        monotonic=lambda: clock[0], sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
     answers = [_starting("kube-proxy has run for only 4 seconds and has not written its rules yet")] * 2 + [
         _starting(None)] * 9
     run.node.side_effect = list(answers)
@@ -100,8 +100,8 @@ def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
         dict(EVIDENCE["node_kubelet"]["initialisation"]["families"][0], state="starting")])})])
 def test_a_first_minute_is_waited_for(section, fields, run, monkeypatch):
     clock = [1000.0]
-    monkeypatch.setattr(_looking, "time", mock.Mock(monotonic=lambda: clock[0],
-                                                  sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
+    monkeypatch.setattr(_looking, "time", mock.Mock(
+        monotonic=lambda: clock[0], sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
     fresh = {"ansible_facts": dict(EVIDENCE, **{section: dict(EVIDENCE[section], **fields)}), "changed": False}
     run.node.side_effect = [fresh, _starting(None)]
     run({"settle": 60})

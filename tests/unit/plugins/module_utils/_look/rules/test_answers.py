@@ -55,8 +55,8 @@ def nft(tmp_path, text, status="ok", ports=True):
     rules = rule_sets.Rules("live")
     rules.nf_tables = status
     host = unpacked(tmp_path, {"usr/sbin/nft": script(text)})
-    return len(answers.nft_hostports(host, rules, {("tcp", 10250): "kubelet"}
-                                           if ports else {})), len(rules.unread), len(host.ran)
+    known = {("tcp", 10250): "kubelet"} if ports else {}
+    return len(answers.nft_hostports(host, rules, known)), len(rules.unread), len(host.ran)
 
 
 @cases

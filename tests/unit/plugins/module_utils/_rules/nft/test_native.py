@@ -15,8 +15,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services
 BASE = ["type filter hook forward priority 0; policy drop;"]
 
 
-WEB = Service("ipv4", "10.96.0.2", 80, "tcp", "shop/web:http", frozenset([("10.244.1.2", 8080, "tcp"),
-                                                                        ("10.244.2.2", 8080, "tcp")]), True, True)
+WEB = Service("ipv4", "10.96.0.2", 80, "tcp", "shop/web:http",
+              frozenset([("10.244.1.2", 8080, "tcp"), ("10.244.2.2", 8080, "tcp")]), True, True)
 
 
 def table(**chains):
