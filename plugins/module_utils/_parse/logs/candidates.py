@@ -12,8 +12,8 @@ WORDS = (
     "Inconsistent", "ChainExists", "ncompatible", "COMMIT expected", "legacy tables", "out-of-sync", "overflow",
     "Killed process", "no destination", "only usable", "o such", "out waiting", "in use", "Invalid argument",
     "Too many links", "nable to", "o iptables ", "blacklisted", "module_request", "match by that name",
-    "just became ready", "default CNI network", "ables v1.", "ables: ", "ables-restore", "annot ", "nknown ", "nvalid ",
-    "RTNETLINK answers", "conntrack-tools)", "ipset v", "-listed", "Problem ", "rejected", "duplicate",
+    "just became ready", "default CNI network", "ables v1.", "ables: ", "ables-restore", "annot ", "nknown ",
+    "nvalid ", "RTNETLINK answers", "conntrack-tools)", "ipset v", "-listed", "Problem ", "rejected", "duplicate",
     "ermission denied", "ead-only", "sysctl: ", "ERROR", "FATAL", "No CNI", "policy DROP", "is disabled", "disagrees",
     "ersion magic", "restricted", "own address", "to become free", "Dead loop", "blocked for", "BUG: ", "oom-killer",
     'comm="ip', 'comm="nft', 'comm="modprobe', 'comm="xtables', "nreachable", "imed out", "efused", "to host",
@@ -21,7 +21,7 @@ WORDS = (
     "section size", "dumped core", "Oops: ", "nitialized iptables", "nitialized protocol", "ut of memory: Kill",
     "RPF check", "firewall-cmd", "OUT=cni0 ", "OUT=flannel", "OUT=cali", "OUT=cilium", "OUT=weave", "IN=cni0 ",
     "IN=cali", "IN=cilium", "IN=lxc", "RIP: 0010:", "pc : ", "ore dumped", "panic: ", "Exiting due to",
-    "already bound", "is different",
+    "already bound", "is different", "dropping packet", "is larger than", "may be incomplete", " at net/",
 )
 
 
