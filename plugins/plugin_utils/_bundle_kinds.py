@@ -73,6 +73,7 @@ _SHAPES = {
     "kube_proxy_healthz": _shape(
         ("currentTime", "lastUpdated"), r"\{[^{}]{0,400}\"(?:lastUpdated|currentTime)\"\s*:\s*\"[^\"\n]{10,99}\","
         r"[^{}]{0,400}\"(?:lastUpdated|currentTime)\"\s*:"),
+    "kube_proxy_configz": _shape(("kubeproxy.config.k8s.io\"",), r"\{\s*\"kubeproxy\.config\.k8s\.io\"\s*:\s*\{"),
     "lsmod": _shape(("Used by",), r"^Module[ \t]+Size[ \t]+Used by"),
     "kernel_config": _shape(("CONFIG_", "Kernel Configuration"),
                             r"^# Linux/\S+ \S+ Kernel Configuration|\A(?:#.*\n|\n)*CONFIG_[A-Z0-9_]+="),
@@ -126,7 +127,8 @@ _CODE = ("system", "script", "unit", "kernel_config", "modprobe_conf", "sysctl_c
 # What people grep of the metrics of kube-proxy, which its port alone tells from those of kubelet.
 _PORT_OF_METRICS, _METRIC = ":10249/", re.compile(r"^rest_client_requests_total\{", re.MULTILINE)
 _MODE = re.compile(r"\A\s*(?:iptables|ipvs|nftables)\s*\Z")
-_ANSWERS = ("kube_proxy", "kube_proxy_metrics", "kube_proxy_healthz")
+_ANSWERS = ("kube_proxy", "kube_proxy_metrics", "kube_proxy_healthz", "kube_proxy_configz")
+_MODE_NAME = re.compile(r"proxy[-_]?mode\b", re.IGNORECASE)
 # Files in which a comment may look like a prompt.
 _WHOLE_KINDS = ("system", "script", "unit")
 _ASKS_KERNEL = re.compile(r"\bsysctl(?![\w./-])")
@@ -263,7 +265,8 @@ def kind_of(item):
     """(kind, path of the tree it keeps or None): one of `system` (a file that keeps its path), `rules`, `lsmod`,
     `kernel_config`, `sysctl` (running values), `sysctl_conf`, `modprobe_conf`, `modules_load`, `kernel_log`,
     `conntrack`, `alternatives`, `ipset`, `ipvs`, `addresses`, `kube_proxy`, `kube_proxy_metrics`, `kube_proxy_healthz`,
-    `checked_config`, `uname`, `unit`, `script`, or None for an unknown file."""
+    `kube_proxy_configz`, `kube_proxy_mode`, `checked_config`, `uname`, `unit`, `script`, or None for an unknown
+    file."""
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > PATH_LIMIT or is_secret(item.path):
         return None, None
@@ -280,6 +283,7 @@ def kind_of(item):
     if name.endswith((".conflist", ".conf")) and _CNI.search(head):
         return "system", "/etc/cni/net.d/" + name
     kind = next((kind for kind, shape in _SHAPES.items() if shape.search(head)), None)
+    kind = kind or ("kube_proxy_mode" if _MODE.match(head) and _MODE_NAME.search(name) else None)
     # Scripts first: a script may write a KubeProxyConfiguration.
     kind = kind or _is_script(head, name) or ("kube_proxy" if kube_proxy_config(item.data) else None)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"

@@ -187,6 +187,9 @@ def checked_config(text):
     return release.group(1) if release else None, "\n".join(lines + [""])
 
 
+_CONFIGZ_KEYS = ("mode", "clusterCIDR", "detectLocalMode", "metricsBindAddress", "healthzBindAddress")
+
+
 def config_of_flags(text):
     """A KubeProxyConfiguration from the arguments of kube-proxy in a manifest or a configuration of k3s, or None. With
     --config kube-proxy ignores its other flags (kubernetes cmd/kube-proxy/app/options.go)."""
@@ -197,6 +200,29 @@ def config_of_flags(text):
     lines += ["clusterCIDR: %s" % json.dumps(flags["cluster-cidr"])] if "cluster-cidr" in flags else []
     lines += ["ipvs:", "  scheduler: %s" % json.dumps(flags["ipvs-scheduler"])] if "ipvs-scheduler" in flags else []
     return "\n".join(lines + [""])
+
+
+def config_of_configz(text):
+    """(the answer of /configz of kube-proxy, the KubeProxyConfiguration that it shows); (None, None) for a text without
+    the whole answer. Up to 1.34 the keys are the names of Go fields (kubernetes pkg/proxy/apis/config/types.go)."""
+    try:
+        answer, _end = json.JSONDecoder().raw_decode(text[text.index("{"):])
+        shown = _lower(answer["kubeproxy.config.k8s.io"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None, None
+    linux, ranges = _lower(shown.get("linux")), _lower(shown.get("detectlocal")).get("clustercidrs")
+    conntrack = _lower(linux.get("conntrack") or shown.get("conntrack"))
+    found = {key: shown.get(key.lower()) for key in _CONFIGZ_KEYS}
+    found["clusterCIDR"] = found["clusterCIDR"] or ",".join(ranges or []) or None
+    found["conntrack"] = {key: conntrack.get(key.lower()) for key in ("maxPerCore", "min")}
+    found["ipvs"] = {"scheduler": _lower(shown.get("ipvs")).get("scheduler")}
+    found["iptables"] = {"masqueradeAll": _lower(shown.get("iptables")).get("masqueradeall")}
+    kept = {key: value for key, value in found.items() if value not in (None, "")}
+    return json.dumps(answer), json.dumps(dict(kept, kind="KubeProxyConfiguration"))
+
+
+def _lower(block):
+    return {key.lower(): value for key, value in block.items()} if isinstance(block, dict) else {}
 
 
 def alternatives(text):

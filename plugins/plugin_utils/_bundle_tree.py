@@ -25,6 +25,7 @@ RULES_LIMIT = 40
 # sysctl -a prints the names in their order: what it lacks before this one does not exist, unless the text is cut.
 _LATE_SYSCTL = "net/netfilter/nf_conntrack_max"
 _KERNEL_LOG_LIMIT = 64 * 1024 * 1024
+_CONFIG = "/var/lib/kube-proxy/config.conf"
 # Values and outputs of one moment, of which a bundle may have several.
 _MOMENTS = ("/proc/", "/sys/", _names.BUNDLE_FOLDER + "/")
 # Only the end of each log is kept.
@@ -241,11 +242,19 @@ class _Tree:
 
     def take_kube_proxy(self, item, _path):
         """A configuration of kube-proxy, or a ConfigMap with one."""
-        self.put("/var/lib/kube-proxy/config.conf", _bundle_kinds.kube_proxy_config(item.data) or item.data)
+        self.put(_CONFIG, _bundle_kinds.kube_proxy_config(item.data) or item.data)
 
     def take_kube_proxy_metrics(self, item, _path):
         """The answer of /metrics of kube-proxy."""
         self.put(_names.BUNDLE_ANSWERS + "/metrics", _bundle_texts.metrics(_text(item)))
+
+    def take_kube_proxy_configz(self, item, _path):
+        """The answer of /configz of kube-proxy: the configuration with which it runs."""
+        answer, config = _bundle_texts.config_of_configz(_text(item))
+        if answer:
+            self.put(_names.BUNDLE_ANSWERS + "/configz", answer)
+            if not self._place(_CONFIG).exists():
+                self.put(_CONFIG, config)
 
     def take_kube_proxy_mode(self, item, _path):
         """The answer of /proxyMode of kube-proxy."""
