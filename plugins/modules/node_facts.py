@@ -2042,6 +2042,12 @@ ansible_facts:
             family: {description: Address family., type: str, returned: always, sample: ipv4}
             network: {description: The network., type: str, returned: always, sample: 192.0.2.0/24}
             interface: {description: The interface., type: str, returned: always, sample: eth0}
+        pod_networks:
+          description: The networks of all pods in C(/run/flannel/subnet.env); empty where flannel does not run here.
+          type: list
+          elements: str
+          returned: always
+          sample: [10.244.0.0/16]
         service_ranges:
           description: Service ranges of an API server on this node; empty where none runs here or they are not known.
           type: list

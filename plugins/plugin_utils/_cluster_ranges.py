@@ -173,6 +173,13 @@ def _cluster_cidr(evidence, values, facts, nodes):
                    and not any(is_in(found, other) for other in around)]
         return {"judged": True, "doubts": [],
                 "offenders": [_outsider(str(found), "node_policy_pod_ranges", around) for found in outside]}
+    # The file of flannel stays where another network plugin took its place.
+    written = (evidence.get("node_cni") or {}).get("pod_networks") or () if facts["cni"] == "flannel" else ()
+    outside = [found for found in map(range_of, written) if found is not None and family_of(found) in families
+               and not any(is_in(found, other) for other in around)]
+    if outside:
+        return {"judged": True, "doubts": [], "offenders": [
+            _outsider(str(found), "FLANNEL_NETWORK in /run/flannel/subnet.env", around) for found in outside]}
     return _seen_outside(evidence, nodes, around, families)
 
 

@@ -198,6 +198,7 @@ SECTIONS = {
                 "tunnel": "flannel.1", "tunnel_mtu": 1450, "encapsulation": "vxlan", "overhead_bytes": 50,
                 "carried_bytes": 1450, "too_large": False, "reason": None},
         "file": "/etc/cni/net.d/10-bridge.conflist", "service_ranges": [], "service_ranges_source": None,
+        "pod_networks": [],
         "node_networks": [{"family": "ipv4", "network": "192.0.2.0/24", "interface": "eth0"},
                           {"family": "ipv6", "network": "2001:db8:1::/64", "interface": "eth0"}],
     },

@@ -7,6 +7,7 @@ import stat
 import time
 
 from ..._host.host import ABSENT, OK, UNPARSED
+from ..._parse.assignments import parse_assignments
 from ..._parse.proc.network_files import parse_proc_net_ipv6_route, parse_proc_net_route
 from ..agents import of_this_network
 from ..kube.embedded_arguments import K3S_CONFIG, MICROK8S_ARGUMENTS, k3s_options, microk8s_arguments
@@ -18,7 +19,7 @@ PLUGINS_LIMIT = 16
 PROGRAMS_LIMIT = 16
 # Plugins that the pods of agents install besides the plugins of their networks.
 _INSTALLED_WITH = ("calico-ipam", "azure-vnet-ipam", "egress-cni", "multus", "multus-shim")
-NETWORKS_LIMIT, RANGES_LIMIT = 8, 4
+NETWORKS_LIMIT, RANGES_LIMIT, FLANNEL_FILE = 8, 4, "/run/flannel/subnet.env"
 # About 30,000 routes, as on a node that learns the routes of all other nodes.
 ROUTES_LIMIT = 4 * 1024 * 1024
 # Link-local and multicast, which are behind every interface.
@@ -38,7 +39,7 @@ def collect_cni(host, node):
                                    "processes": ABSENT, "sandboxes": ABSENT, "service_ranges": ABSENT},
         "file": None, "plugins": [], "name": None, "node_networks": [], "service_ranges": [],
         "service_ranges_source": None, "runtime": None, "files": [], "files_left_out": 0, "programs": [], "agent": None,
-        "host_local": [], "mtu": None, "attached": None,
+        "host_local": [], "mtu": None, "attached": None, "pod_networks": pod_networks(host),
     }
     if node["place"] == "live":
         section["collected"]["routes"], section["node_networks"] = node_networks(host)
@@ -132,6 +133,13 @@ def node_networks(host):
         found += [{"family": family, "network": route.network, "interface": route.interface} for route in routes
                   if route.network and route.interface in uplinks and not route.network.startswith(_EVERYWHERE)]
     return next((status for status in statuses if status != OK), OK), found[:NETWORKS_LIMIT]
+
+
+def pod_networks(host):
+    """The network of all pods, as flanneld writes it at its start (flannel-io/flannel pkg/subnet, WriteSubnetFile)."""
+    values = parse_assignments(host.read_text(FLANNEL_FILE, 65536).text)
+    found = [values.get(name, "") for name in ("FLANNEL_NETWORK", "FLANNEL_IPV6_NETWORK")]
+    return [part.strip()[:64] for text in found for part in text.split(",") if part.strip()][:RANGES_LIMIT]
 
 
 def service_ranges(host):
