@@ -74,6 +74,8 @@ _SHAPES = {
         ("currentTime", "lastUpdated"), r"\{[^{}]{0,400}\"(?:lastUpdated|currentTime)\"\s*:\s*\"[^\"\n]{10,99}\","
         r"[^{}]{0,400}\"(?:lastUpdated|currentTime)\"\s*:"),
     "kube_proxy_configz": _shape(("kubeproxy.config.k8s.io\"",), r"\{\s*\"kubeproxy\.config\.k8s\.io\"\s*:\s*\{"),
+    "node_metrics": _shape(
+        ("node_nf_conntrack_entries",), r"^[ \t]*node_nf_conntrack_entries(?:\{[^}\n]{0,300}\})? +[\d.e+]+"),
     "lsmod": _shape(("Used by",), r"^Module[ \t]+Size[ \t]+Used by"),
     "kernel_config": _shape(("CONFIG_", "Kernel Configuration"),
                             r"^# Linux/\S+ \S+ Kernel Configuration|\A(?:#.*\n|\n)*CONFIG_[A-Z0-9_]+="),
@@ -265,8 +267,8 @@ def kind_of(item):
     """(kind, path of the tree it keeps or None): one of `system` (a file that keeps its path), `rules`, `lsmod`,
     `kernel_config`, `sysctl` (running values), `sysctl_conf`, `modprobe_conf`, `modules_load`, `kernel_log`,
     `conntrack`, `alternatives`, `ipset`, `ipvs`, `addresses`, `kube_proxy`, `kube_proxy_metrics`, `kube_proxy_healthz`,
-    `kube_proxy_configz`, `kube_proxy_mode`, `checked_config`, `uname`, `unit`, `script`, or None for an unknown
-    file."""
+    `kube_proxy_configz`, `kube_proxy_mode`, `node_metrics`, `checked_config`, `uname`, `unit`, `script`, or None for an
+    unknown file."""
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > PATH_LIMIT or is_secret(item.path):
         return None, None

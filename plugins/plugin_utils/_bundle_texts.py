@@ -187,6 +187,15 @@ def checked_config(text):
     return release.group(1) if release else None, "\n".join(lines + [""])
 
 
+def conntrack_of_metrics(text):
+    """{path of a file of the kernel: its content} from metrics of node_exporter (collector/conntrack_linux.go)."""
+    found = dict(re.findall(r"^[ \t]*node_nf_conntrack_(entries(?:_limit)?)(?:\{[^}\n]{0,300}\})? +([\d.e+]{1,24})\s*$",
+                            text, re.MULTILINE))
+    names = {"entries": "nf_conntrack_count", "entries_limit": "nf_conntrack_max"}
+    return {"/proc/sys/net/netfilter/" + names[key]: "%d\n" % float(value) for key, value in found.items()
+            if re.match(r"\d{1,12}(?:\.\d{1,12})?(?:e\+\d\d?)?\Z", value)}
+
+
 _CONFIGZ_KEYS = ("mode", "clusterCIDR", "detectLocalMode", "metricsBindAddress", "healthzBindAddress")
 
 

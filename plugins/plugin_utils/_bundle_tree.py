@@ -226,6 +226,11 @@ class _Tree:
         """The output of conntrack -S."""
         self.put("/proc/net/stat/nf_conntrack", _bundle_texts.nf_conntrack_stat(_text(item)))
 
+    def take_node_metrics(self, item, _path):
+        """The answer of /metrics of node_exporter: how full the conntrack table is."""
+        for path, value in _bundle_texts.conntrack_of_metrics(_text(item)).items():
+            self.put(path, value)
+
     def take_ipset(self, item, _path):
         """The output of ipset save or ipset list."""
         self.put(_names.BUNDLE_COMMANDS + "/ipset list -t", _bundle_texts.ipset_list(_text(item)))

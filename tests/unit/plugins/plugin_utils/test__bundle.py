@@ -23,7 +23,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.other_hosts import BundleHost
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.ipset_list import parse_ipset_list
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_config import (
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.component_config import (
     parse_kube_proxy_config)
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_bundle, _bundle_archive, _bundle_texts,
                                                                          _bundle_tree)
@@ -271,13 +271,14 @@ def test_what_a_bundle_is_not_judged_with(arguments, transport, message):
                                      _bundle_texts.alternatives, _bundle_texts.alternatives_state,
                                      _bundle_texts.addresses, _bundle_texts.metrics, _bundle_texts.healthz,
                                      _bundle_texts.checked_config, _bundle_texts.config_of_flags,
-                                     _bundle_texts.config_of_configz])
+                                     _bundle_texts.config_of_configz, _bundle_texts.conntrack_of_metrics])
 def test_texts_that_say_nothing(convert, text):
     convert(text)
 
 
 @pytest.mark.parametrize("shown", [
-    {"Mode": "ipvs", "ClusterCIDR": "10.0.0.0/16", "Conntrack": {"MaxPerCore": 0, "Min": 9}, "IPVS": {"Scheduler": "rr"}},
+    {"Mode": "ipvs", "ClusterCIDR": "10.0.0.0/16", "Conntrack": {"MaxPerCore": 0, "Min": 9},
+     "IPVS": {"Scheduler": "rr"}},
     {"mode": "ipvs", "detectLocal": {"clusterCIDRs": ["10.0.0.0/16"]}, "ipvs": {"scheduler": "rr"},
      "linux": {"conntrack": {"maxPerCore": 0, "min": 9}}}])
 def test_configz_is_the_configuration_with_which_kube_proxy_runs(shown):
