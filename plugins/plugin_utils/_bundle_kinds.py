@@ -128,6 +128,7 @@ _LOG_LINE = re.compile(
 _CODE = ("system", "script", "unit", "kernel_config", "modprobe_conf", "sysctl_conf", "modules_load")
 # What people grep of the metrics of kube-proxy, which its port alone tells from those of kubelet.
 _PORT_OF_METRICS, _METRIC = ":10249/", re.compile(r"^rest_client_requests_total\{", re.MULTILINE)
+_COUNTS = re.compile(r"\bconntrack +(?:-C|--count)\b|\bnf_conntrack_count\b")
 _MODE = re.compile(r"\A\s*(?:iptables|ipvs|nftables)\s*\Z")
 _ANSWERS = ("kube_proxy", "kube_proxy_metrics", "kube_proxy_healthz", "kube_proxy_configz")
 _MODE_NAME = re.compile(r"proxy[-_]?mode\b", re.IGNORECASE)
@@ -198,6 +199,8 @@ def taken(item):
         kind, path = (kind, path) if part is item else kind_of(part)
         if kind is None and _PORT_OF_METRICS in command:
             kind = _kind_of_answer(_head(part.data))
+        if kind is None and _COUNTS.search(command) and part.data.strip().isdigit():
+            kind = "conntrack_count"
         part_is_log = is_log(log if part is item else dataclasses.replace(part, path=item.path))
         logged = logged or part_is_log
         has_rules = has_rules or kind == "rules"

@@ -226,6 +226,10 @@ class _Tree:
         """The output of conntrack -S."""
         self.put("/proc/net/stat/nf_conntrack", _bundle_texts.nf_conntrack_stat(_text(item)))
 
+    def take_conntrack_count(self, item, _path):
+        """The output of conntrack -C."""
+        self.put("/proc/sys/net/netfilter/nf_conntrack_count", _text(item).strip() + "\n")
+
     def take_node_metrics(self, item, _path):
         """The answer of /metrics of node_exporter: how full the conntrack table is."""
         for path, value in _bundle_texts.conntrack_of_metrics(_text(item)).items():
