@@ -68,7 +68,7 @@ def test_a_timeout_is_tied_by_time_to_who_waited_for_the_lock_meanwhile():
     assert tied(found["xtables-lock-timeout"]) == [("default/web-0", None, "time")]
     assert found["xtables-lock-timeout"]["source"] == "/flannel.log"
     assert "DeadlineExceeded" in found["xtables-lock-timeout"]["pods"][0]["evidence"]
-    assert tied(found["kubelet-sandbox-not-created"]) == [("default/web-0", None, "message")]
+    assert tied(found["kubelet-sandbox-timeout"]) == [("default/web-0", None, "message")]
 
 
 @pytest.mark.parametrize("lock, sandbox", [
