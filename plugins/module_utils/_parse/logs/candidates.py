@@ -21,9 +21,9 @@ WORDS = (
     "section size", "dumped core", "Oops: ", "nitialized iptables", "nitialized protocol", "ut of memory: Kill",
     "RPF check", "firewall-cmd", "OUT=cni0 ", "OUT=flannel", "OUT=cali", "OUT=cilium", "OUT=weave", "IN=cni0 ",
     "IN=cali", "IN=cilium", "IN=lxc", "RIP: 0010:", "pc : ", "ore dumped", "panic: ", "Exiting due to",
-    "already bound", "is different", "dropping packet", "is larger than", "may be incomplete", " at net/",
-    "is masked", "Opening healthcheck", "BUG at ", "IP: [<", "DPT=8472 ", "DPT=4789 ", "DPT=10250 ", "DPT=6443 ",
-    "DPT=179 ", "route/max_size", "aches are synced",
+    "already bound", "is different", "dropping packet", "is larger than", "may be incomplete", " at net/", "is masked",
+    "Opening healthcheck", "BUG at ", "IP: [<", "DPT=8472 ", "DPT=4789 ", "DPT=10250 ", "DPT=6443 ", "DPT=179 ",
+    "route/max_size", "aches are synced", "already using the", "lease ensure", "borting firewall",
 )
 
 
