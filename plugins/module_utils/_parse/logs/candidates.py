@@ -23,7 +23,7 @@ WORDS = (
     "IN=cali", "IN=cilium", "IN=lxc", "RIP: 0010:", "pc : ", "ore dumped", "panic: ", "Exiting due to",
     "already bound", "is different", "dropping packet", "is larger than", "may be incomplete", " at net/", "is masked",
     "Opening healthcheck", "BUG at ", "IP: [<", "DPT=8472 ", "DPT=4789 ", "DPT=10250 ", "DPT=6443 ", "DPT=179 ",
-    "route/max_size", "aches are synced", "already using the", "lease ensure", "borting firewall",
+    "route/max_size", "aches are synced", "already using the", "lease ensure", "borting firewall", "connection failure",
 )
 
 
