@@ -15,7 +15,7 @@ from ..module_utils._parse.iptables.dump_forms import read_forms
 from ..module_utils._parse.kube.kubelet_logs import AGENTS
 from ..module_utils._parse.logs.line import parse_line
 from ..module_utils._parse.logs.newest import Newest
-from ..module_utils._parse.prompts import is_border
+from ..module_utils._parse.prompts import file_of, is_border
 from ..module_utils._parse.yaml.parse_yaml import LIST, MAP, SCALAR, item as value_of, parse_yaml
 from . import _bundle_plain, _bundle_texts, _diagnose
 
@@ -40,7 +40,8 @@ _SYSTEM = re.compile(
     r"|(?:usr/|usr/local/)?lib/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd/system|os-release).*"
     r"|run/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd)/.+|usr/local/s?bin/.+|(?:usr/)?s?bin/(?:ip6?tables|"
     r"xtables|arptables|ebtables)[^/]*"
-    r"|var/lib/(?:dpkg/alternatives|alternatives|cloud)/.+))\Z")
+    r"|var/lib/(?:dpkg/alternatives|alternatives|cloud)/.+|var/spool/cron/.+|etc/(?:shorewall|firehol|ferm|wireguard)/"
+    r"[\w.-]+))\Z")
 _SECRET = re.compile(r"(?:^|/)(?:shadow|gshadow|ssh|pki|ssl|private)(?:[-/]|\Z)|\.(?:key|pem)\Z")
 
 
@@ -78,7 +79,12 @@ _SHAPES = {
         ("node_nf_conntrack_entries",), r"^[ \t]*node_nf_conntrack_entries(?:\{[^}\n]{0,300}\})? +[\d.e+]+"),
     "lsmod": _shape(("Used by",), r"^Module[ \t]+Size[ \t]+Used by"),
     "kernel_config": _shape(("CONFIG_", "Kernel Configuration"),
-                            r"^# Linux/\S+ \S+ Kernel Configuration|\A(?:#.*\n|\n)*CONFIG_[A-Z0-9_]+="),
+                            r"^# Linux/\S+ \S+ Kernel Configuration|\A(?:#.*\n|\n)*CONFIG_[A-Z0-9_]+="
+                            r"|\A(?:\S{1,200}:)?(?:# )?CONFIG_[A-Z0-9_]+(?:=[ymn\"0-9]| is not set$)"),
+    "values": _shape(("/proc/sys/", "/sys/"),
+                     r"^(?:==> )?/(?:proc/sys|sys/class/net|sys/module)/[\w./@-]{1,200}(?::[\w-]| <==$)"),
+    "enabled": _shape(("Loaded: loaded",), r"^[ \t]{0,20}Loaded: loaded \(/\S{1,200}\.service; enabled"),
+    "applied": _shape(("* Applying ",), r"^\* Applying /\S{1,200} \.\.\.$"),
     "conntrack": _shape(("cpu=",), r"^cpu=\d+\s.*\b(?:insert_failed|drop)=\d"),
     "alternatives": _shape((" mode", "link currently"),
                            r"\A\S+ - (?:auto|manual) mode|^[ \t]*link currently points to /"),
@@ -206,6 +212,9 @@ def taken(item):
         has_rules = has_rules or kind == "rules"
         if kind == "rules":
             kind = "kernel_log" if _KERNEL_LINE.search(_head(part.data)) else None
+        if kind == "script" and item.data.count(_shown(command)) > 1:
+            # Another command or file of the session names it.
+            path = file_of(command)
         if kind and not (part_is_log and kind in _ANSWERS) and not (kind == "sysctl" and _is_of_a_file(command)):
             found.append((part, kind, path))
     rules = _rules_of(_without_files(item, found), logged) if has_rules else None
@@ -228,6 +237,10 @@ def _without_files(item, found):
     for part, kind, _path in found:
         data = data.replace(part.data, b"\n") if kind == "system" and part is not item else data
     return dataclasses.replace(item, data=data)
+
+
+def _shown(command):
+    return (file_of(command) or "\0").encode("utf-8", "surrogateescape")
 
 
 def _is_of_a_file(command):

@@ -41,6 +41,8 @@ _FAILED_LIMIT = 100
 _NO_FILE = re.compile(r"(?:cat|less|more|sudo|-?bash|sh): ")
 _HEREDOC = re.compile(r"<<-? ?[\"']?(\w{1,40})")
 _SOME_MODULES = re.compile(r"(?:sudo )?(?:\S{0,40}/)?lsmod ?\|")
+_UNIT_PATH = re.compile(r"^# (/(?:etc|run|usr/lib|lib|usr/local/lib)/systemd/\S{1,200})$", re.MULTILINE)
+_IS_ENABLED = re.compile(r"(?:sudo )?systemctl is-enabled ([\w@.:-]{1,100})\Z")
 _BETWEEN = re.compile(r"[\s,\x1e]*")
 
 
@@ -112,10 +114,21 @@ def parts(item):
             found.append((command_of(line), []))
         else:
             found[-1][1].append(line)
-    outputs = [(command, _output(command, lines)) for command, lines in found]
+    outputs = [row for command, lines in found for row in _of_units(command, _output(command, lines))]
     return [(command, dataclasses.replace(item, path="%s.%d%s" % (item.path, number, file_of(command)),
                                           data=_bytes(text + "\n")))
             for number, (command, text) in enumerate([row for row in outputs if row[1]][:_PARTS_LIMIT], 1)]
+
+
+def _of_units(command, text):
+    """The files that `systemctl cat` shows, each below its path, as if by `cat`; the state of a unit as `systemctl
+    status` shows it; any other output as it is."""
+    unit = _IS_ENABLED.match(command)
+    if unit and text.strip() == "enabled":
+        name = unit.group(1) if "." in unit.group(1) else unit.group(1) + ".service"
+        return [("systemctl status " + name, "Loaded: loaded (/etc/systemd/system/%s; enabled)" % name)]
+    parts = _UNIT_PATH.split(text)
+    return [("cat " + path, content.strip("\n")) for path, content in zip(parts[1::2], parts[2::2])] or [(command, text)]
 
 
 def _output(command, lines):

@@ -18,7 +18,7 @@ import re
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse import bundle_parts
-from . import _bundle_kinds, _bundle_links, _bundle_source, _bundle_texts
+from . import _bundle_kinds, _bundle_links, _bundle_source, _bundle_texts, _bundle_values
 from ._bundle_unread import Unread
 
 RULES_LIMIT = 40
@@ -30,8 +30,9 @@ _CONFIG = "/var/lib/kube-proxy/config.conf"
 _MOMENTS = ("/proc/", "/sys/", _names.BUNDLE_FOLDER + "/")
 # Only the end of each log is kept.
 _LOGS_LIMIT, _LOG_BYTES = 60, 8 * 1024 * 1024
-_RELEASE = re.compile(r"config-(\d+\.\d+[\w.+-]*?)(?:\.txt)?\Z")
-_CONFIG_RELEASE = re.compile(r"^# Linux/\S+ (\d\S*) Kernel Configuration", re.MULTILINE)
+# Files of these kinds that have another path: {kind: (folder, ending)}.
+_FOLDERS = {"sysctl_conf": ("/etc/sysctl.d/", ".conf"), "modprobe_conf": ("/etc/modprobe.d/", ".conf"),
+            "modules_load": ("/etc/modules-load.d/", ""), "unit": ("/etc/systemd/system/", "")}
 _NODE = re.compile(r"(?:^|/)(?:nodes|hosts)/([^/]+)/")
 _MODULE = re.compile(r"\.ko(?:\.(?:gz|xz|zst))?\Z")
 
@@ -67,7 +68,7 @@ def lay_out(bundle, folder, declared=None):
             raise BadInput("bundle %s contains several nodes (%s); give the folder of one of them"
                            % (bundle, ", ".join(sorted(nodes))))
         for part, kind, path in kinds:
-            getattr(tree, "take_" + kind)(part, path)
+            tree.take(kind, part, path)
     if not recognised:
         raise BadInput("bundle %s contains no known file, such as rules, lsmod, a kernel configuration or sysctls; "
                        "see docs/bundles.md" % bundle)
@@ -84,6 +85,7 @@ class _Tree:
         self._kernel_log, self._kernel_log_size = [], 0
         self._rules = 0
         self._release, self._whole = None, []
+        self._fragments, self._applied = [], {}
         self._logs = []
         self._item = None
         self.unread = Unread()
@@ -135,6 +137,14 @@ class _Tree:
     def _place(self, path):
         return self._root / posixpath.normpath("/" + path).lstrip("/")
 
+    def take(self, kind, item, path):
+        """A part of the bundle, by its kind."""
+        folder, ending = _FOLDERS.get(kind, (None, ""))
+        if folder:
+            self.put(folder + _bundle_texts.with_ending(item.path, ending), item.data)
+        else:
+            getattr(self, "take_" + kind)(item, path)
+
     def take_system(self, item, path):
         """A file that keeps its path; of a kernel module file only its existence counts."""
         if item.link is not None:
@@ -166,13 +176,12 @@ class _Tree:
 
     def take_kernel_config(self, item, _path):
         """A kernel configuration, for the release in its file name or in its header line."""
-        named, headed = _RELEASE.search(item.path), _CONFIG_RELEASE.search(_text(item))
-        release = named.group(1) if named else headed.group(1) if headed else None
+        release = _bundle_values.release_of(item.path, _text(item))
         if release:
             self._release = self._release or release
             self.put("/boot/config-" + release, item.data)
         else:
-            self._name("neither its name nor its first lines name the release of the kernel")
+            self._fragments.append(item)
 
     def take_checked_config(self, item, _path):
         """The output of check-config of k3s or Docker."""
@@ -188,17 +197,15 @@ class _Tree:
         if "kernel/osrelease" in values and max(values) >= _LATE_SYSCTL and not item.unread:
             self._whole.append("/proc/sys")
 
-    def take_sysctl_conf(self, item, _path):
-        """A file of sysctl.d that has another path."""
-        self.put("/etc/sysctl.d/" + _bundle_texts.with_ending(item.path, ".conf"), item.data)
+    def take_values(self, item, _path):
+        """The content of small files of the kernel, each with its path."""
+        for path, value in _bundle_values.of_paths(_text(item)).items():
+            self.put(path, value + "\n")
 
-    def take_modprobe_conf(self, item, _path):
-        """A file of modprobe.d that has another path."""
-        self.put("/etc/modprobe.d/" + _bundle_texts.with_ending(item.path, ".conf"), item.data)
-
-    def take_modules_load(self, item, _path):
-        """A file of modules-load.d that has another path."""
-        self.put("/etc/modules-load.d/" + item.path.rsplit("/", 1)[-1], item.data)
+    def take_applied(self, item, _path):
+        """The output of sysctl --system: running values, and the lines of the files that it read."""
+        self.take_sysctl(item, None)
+        self._applied.update(_bundle_values.applied(_text(item)))
 
     def take_kernel_log(self, item, _path):
         """dmesg, or the text of a journal."""
@@ -274,17 +281,19 @@ class _Tree:
         name = "livez" if "livez" in item.path.rsplit("/", 1)[-1] else "healthz"
         self.put("%s/%s" % (_names.BUNDLE_ANSWERS, name), _bundle_texts.healthz(_text(item)))
 
+    def take_enabled(self, item, _path):
+        """The state of units, of which those that are enabled have a link."""
+        for unit in _bundle_values.enabled_units(_text(item)):
+            self._links.append(("/etc/systemd/system/multi-user.target.wants/" + unit, "/etc/systemd/system/" + unit,
+                                item))
+
     def take_uname(self, item, _path):
         """The output of uname -a."""
         self.put("/proc/sys/kernel/osrelease", _text(item).split()[2] + "\n")
 
-    def take_unit(self, item, _path):
-        """A systemd unit that has another path."""
-        self.put("/etc/systemd/system/" + item.path.rsplit("/", 1)[-1], item.data)
-
-    def take_script(self, item, _path):
-        """A script that has another path."""
-        self.put("/usr/local/sbin/" + item.path.rsplit("/", 1)[-1], item.data, executable=True)
+    def take_script(self, item, path):
+        """A script that has another path, or the one that a session shows."""
+        self.put(path or "/usr/local/sbin/" + item.path.rsplit("/", 1)[-1], item.data, executable=True)
 
     def take_alternatives(self, item, _path):
         """The output of alternatives --display: the links that alternatives makes, and the program to which the last
@@ -313,6 +322,11 @@ class _Tree:
         self._item = _bundle_source.Item("")
         if self._release:
             self.put("/proc/sys/kernel/osrelease", self._release + "\n")
+        if self._fragments:
+            self._put_fragments()
+        for path, content in self._applied.items():
+            if not self._place(path).exists():
+                self.put(path, content)
         self._put_own(_names.BUNDLE_WHOLE, "\n".join(self._whole))
         self._put_own(_names.BUNDLE_DECLARED, json.dumps(declared))
         if self._logs:
@@ -328,6 +342,14 @@ class _Tree:
                  for what in bundle_parts.lacking(lambda path: os.path.lexists(self._place(path)))]
         lacks += self.unread.rows()
         self._put_own(_names.BUNDLE_RECORD, json.dumps({"files": files, "recognised": recognised, "lacks": lacks}))
+
+    def _put_fragments(self):
+        """Configurations that do not name their release are of the kernel that runs, where that is known."""
+        if self._place("/proc/sys/kernel/osrelease").exists():
+            self.put("/proc/config", _bundle_values.configuration(map(_text, self._fragments)) or None)
+            return
+        for self._item in self._fragments:
+            self._name("neither its name nor its first lines name the release of the kernel; add uname -r")
 
     def _link(self, path, target):
         try:

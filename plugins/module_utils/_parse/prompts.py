@@ -33,6 +33,7 @@ _SHOWN = re.compile(r"(?:sudo (?:-\S+ )*)?(?:(?:cat|less|more) {0}\Z|cat ?<<.{{0
 # What a shell prints of a program that a signal ended.
 _CRASHED = re.compile(r"(?:Segmentation fault|Aborted|Bus error|Illegal instruction)(?: \(core dumped\))?\s*\Z")
 _RELEASE = re.compile(r"uname -r\Z")
+_CRONTAB = re.compile(r"(sudo )?crontab (?:-u ?([\w.-]{1,32}) )?-l\Z")
 
 
 def is_border(line):
@@ -55,5 +56,8 @@ def file_of(command):
     """The path of the one file whose content a command shows, or an empty text."""
     if _RELEASE.match(command):
         return "/proc/sys/kernel/osrelease"
+    table = _CRONTAB.match(command)
+    if table:
+        return "/var/spool/cron/crontabs/" + (table.group(2) or "root")
     found = _SHOWN.match(command)
     return next(filter(None, found.groups())) if found else ""

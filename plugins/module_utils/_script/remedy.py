@@ -7,8 +7,9 @@ PRIVATE to the collection.
 `rows` are rows of _look/hooks/rows.py that share a file, `owns` {path of an nft file: own_tables() of it}.
 """
 
+from .managers import manager_of, without_manager
 from .rule_files import COPY, DROP, NFTABLES, loader_of
-from .services import DIRECT, FIREWALL
+from .services import DIRECT, FIREWALL, OPENRC
 
 NFT_SORTS = ("ruleset", "table")
 # Values with which a service leaves rules of others alone.
@@ -107,6 +108,9 @@ def _of_nft(path, rows, owns):
 def _of_settings(rows):
     """For files of firewall services, whose acts are in services.py."""
     path, texts = rows[0]["path"], []
+    if path.startswith(OPENRC):
+        return ("Run rc-update del %s, and load the rules of the site with iptables-restore --noflush in a script of "
+                "/etc/local.d. A stop of the service flushes all tables, so do not stop it." % path[len(OPENRC):])
     for command in dict.fromkeys(row["command"] for row in rows):
         lines, name = _lines([row for row in rows if row["command"] == command]), command.partition("=")[0]
         if name in _HARMLESS:
@@ -120,6 +124,9 @@ def _of_settings(rows):
 
 def _of_unit(rows):
     texts, unit = [], rows[0]["unit"]
+    manager = next(filter(None, (manager_of(row["command"]) for row in rows)), None)
+    if manager:
+        return without_manager(manager, unit)
     for key in dict.fromkeys(row["directive"] for row in rows):
         those = [row for row in rows if row["directive"] == key]
         if key not in _STARTS:

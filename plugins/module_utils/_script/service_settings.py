@@ -9,7 +9,7 @@
 import posixpath
 import re
 
-from .services import DIRECT, FIREWALLD, UFW_SETTINGS, settings_of, value_of
+from .services import DIRECT, FIREWALLD, OPENRC, UFW_SETTINGS, settings_of, value_of
 
 # Rules of ufw that accept forwarded packets; those for replies, ICMP and single ports do not let pods pass (ufw
 # conf/before.rules, src/backend_iptables.py).
@@ -94,8 +94,8 @@ def ufw_settings(read):
 
 
 def savers(read):
-    """[(path of the file that is written, path and line of the setting)]: RHEL's services that save all rules on their
-    own."""
+    """[(path of the file that is written, path and line of the setting)]: services of RHEL and of OpenRC that save all
+    rules on their own."""
     found = []
     for name in ("iptables", "ip6tables"):
         path = "/etc/sysconfig/%s-config" % name
@@ -103,4 +103,10 @@ def savers(read):
             value, line = settings_of(read(path)).get("%s_%s" % (name.upper(), option), ("", 0))
             if value == "yes":
                 found.append(("/etc/sysconfig/" + name, "%s:%d" % (path, line)))
+        # Alpine and Gentoo, where the service has the name of the file.
+        path, settings = OPENRC + name, settings_of(read(OPENRC + name))
+        value, line = settings.get("SAVE_ON_STOP", ("", 0))
+        target = value_of(settings, "%s_SAVE" % name.upper())
+        if value == "yes" and target.startswith("/"):
+            found.append((target, "%s:%d" % (path, line)))
     return found

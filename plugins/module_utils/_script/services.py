@@ -11,6 +11,7 @@ exist or is not readable.
 import re
 
 from .effect import CERTAIN, EVERY, IPV4, IPV6, LIKELY, Effect
+from .managers import manager_acts
 from .saved_rules import family_of, flushing_commands, read_saved
 
 BOTH = (IPV4, IPV6)
@@ -26,6 +27,7 @@ _PLUGIN_FILES = tuple(
         ("15-ip4tables", IPV4, "/etc/iptables/rules.v4", "IPTABLES_RESTORE_NOFLUSH"),
         ("25-ip6tables", IPV6, "/etc/iptables/rules.v6", "IP6TABLES_RESTORE_NOFLUSH")))
 _IPVSADM = "/etc/default/ipvsadm"
+OPENRC = "/etc/conf.d/"
 # Services that load whole rule sets; the unit of each shows what it does to the rules of other programs.
 FIREWALL = re.compile(
     r"(?:ip6?tables|nftables|netfilter-persistent|iptables-persistent|firewalld|ufw|ip6?tables-restore|ip6?tables-"
@@ -77,6 +79,14 @@ def known_program(path):
     return None
 
 
+def openrc_program(path, data):
+    """The same for a script of OpenRC that systemd does not know, by its first line."""
+    name = path.rpartition("/")[2]
+    if name not in ("iptables", "ip6tables") or not data.startswith((b"#!/sbin/openrc-run", b"#!/sbin/runscript")):
+        return None
+    return _openrc_init(name, family_of(name))
+
+
 def acts_of_verb(unit, verb, read):
     """[Act] of a firewall's own command that does not start or stop its unit (`ufw reload`), None for any other
     command."""
@@ -101,6 +111,24 @@ def _iptables_init(name, family):
                              command="%s -P CHAIN DROP" % name))
         return found + (_restored(data, family, read)
                         if argument in ("restart", "condrestart", "try-restart", "force-reload") else [])
+    return acts
+
+
+def _openrc_init(name, family):
+    def acts(argument, read, _environment=None):
+        """Alpine's and Gentoo's init script of iptables: it loads the saved file at the start, and flushes every chain
+        at the stop."""
+        settings = settings_of(read(OPENRC + name))
+        path, line = settings.get("%s_SAVE" % name.upper(), ("", 0))
+        found = []
+        if argument in ("start", "restart", "reload") and path and "noflush" not in value_of(settings,
+                                                                                             "SAVE_RESTORE_OPTIONS"):
+            found += _restored(path, family, read)
+        if argument in ("stop", "restart", "reload"):
+            found.append(Act("flush", (family,), EVERY, command="%s -t TABLE -F, -X" % _tool(family)))
+        for act in found:
+            act.path, act.line = OPENRC + name, line
+        return found
     return acts
 
 
@@ -217,7 +245,7 @@ _PROGRAMS = (
     ("/ufw-init", _ufw_init),
     ("/firewalld", _firewalld),
     ("/init.d/ipvsadm", _ipvsadm_init),
-)
+) + manager_acts(Act, settings_of)
 _VERB_PROGRAMS = {
     "iptables.service": "/usr/libexec/iptables/iptables.init",
     "ip6tables.service": "/usr/libexec/iptables/ip6tables.init",

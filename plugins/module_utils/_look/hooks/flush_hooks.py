@@ -206,7 +206,7 @@ class _Look:
             live, because = place.runs(self, found.path, found.mode, command.when)
             origin = Origin(place.kind, (_WHEN[command.when],), live, because, unit, (), (path,))
             arguments = (_ARGUMENTS.get(command.when, command.when),) if place.kind == "init" else None
-            acts = services.known_program(found.path)
+            acts = services.known_program(found.path) or services.openrc_program(found.path, found.data)
             if acts is None:
                 tracer.shell(origin, path, command.text, lambda line, command=command: line_in_file(command, line),
                              arguments)

@@ -132,6 +132,8 @@ def rc_local(look, path, mode, _when):
 def openrc_local(look, path, mode, _when):
     if not path.endswith(".start") or not mode & _EXECUTABLE:
         return False, "OpenRC runs only executable files that end in .start at boot"
+    if _linked(look.host, "local"):
+        return True, "OpenRC runs it at boot"
     return _installed(look, "OpenRC", (True, "OpenRC runs it at boot"))
 
 

@@ -6,6 +6,7 @@
 from ..._host.host import OK
 from ..._script.saved_rules import IPTABLES, SIZE_LIMIT, family_of, read_saved
 from ..._script.service_settings import savers
+from ..._script.services import OPENRC
 from .rows import BOOT
 
 ROWS_LIMIT = 20
@@ -16,6 +17,7 @@ _FILES = (
     "/etc/sysconfig/ip6tables", "/etc/sysconfig/iptables.save", "/etc/sysconfig/ip6tables.save",
     "/etc/sysconfig/iptables.fallback", "/etc/sysconfig/ip6tables.fallback", "/etc/systemd/scripts/ip4save",
     "/etc/systemd/scripts/ip6save", "/var/lib/iptables/rules-save", "/var/lib/ip6tables/rules-save",
+    "/etc/iptables/rules-save", "/etc/iptables/rules6-save",
     "/etc/nftables.conf", "/etc/sysconfig/nftables.conf", "/etc/nftables.nft",
 )
 # Flatcar and Gentoo (net-firewall/iptables): unit -> the file it writes when the node goes down.
@@ -80,7 +82,7 @@ class SavedSets:
     def _writers(self, units):
         found = {}
         for path, who in savers(self.text):
-            if units.runs(path.rpartition("/")[2] + ".service")[0] is not False:
+            if who.startswith(OPENRC) or units.runs(path.rpartition("/")[2] + ".service")[0] is not False:
                 found.setdefault(path, []).append(who)
         for unit, path in _STORES:
             if units.known(unit) and (units.all.state(unit) or "").startswith("enabled"):

@@ -5,6 +5,7 @@
 PRIVATE to the collection."""
 
 import posixpath
+import re
 
 from ..._host.host import OK
 from ..._script import nft_script, services
@@ -131,7 +132,7 @@ class Tracer:
         caller uses, if the caller sources it; `environment`: variables that a unit sets."""
         acts = services.known_program(program)
         if acts is not None and not (program.endswith(services.READ_FIRST) and self._has_effects(program, arguments)):
-            self.acts(origin, path, line, acts(arguments[0] if arguments else "", self.read, environment))
+            self.acts(origin, path, line, acts(_verb(arguments), self.read, environment))
             return
         script = self._scripts.of(program)
         if script is not None:
@@ -275,6 +276,11 @@ class Tracer:
         """Rows for commands that start, stop or reload services, once all units are known."""
         from .serve import serve
         serve(self._services, self._units, self._rows, self.read)
+
+
+def _verb(arguments):
+    """The first argument that is no variable and no option of the output."""
+    return next((word for word in arguments if not re.match(r"\$|-[vqt]+\d*\Z", word)), "")
 
 
 def _names_in(reading):

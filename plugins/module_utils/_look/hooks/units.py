@@ -5,7 +5,7 @@
 
 import posixpath
 
-from ..host.place import LIVE
+from ..host.place import BUNDLE, LIVE
 from ..units.paths import DIRECTORIES
 from ..units.units import Units
 
@@ -29,6 +29,7 @@ class HookUnits:
         self.status = self.all.status
         self._host = host
         self.live = node["place"] == LIVE
+        self.in_bundle = node["place"] == BUNDLE
         self._active = {}
         self._running = {}
 
@@ -109,6 +110,9 @@ class HookUnits:
             return True, "%s starts at boot" % name
         for each in self.activators(name):
             return True, "%s starts %s" % (each.name, name)
+        if at_boot is None and self.in_bundle and (self.all.state(name) or "").startswith("enabled"):
+            # A bundle that shows it may lack the target that starts it.
+            return True, "%s is enabled" % name
         if at_boot is None:
             return None, "whether %s starts at boot is not known" % name
         word = self.all.state(name) or "disabled"

@@ -1,0 +1,64 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Values of the kernel that a text shows with the paths of their files. PRIVATE to the collection.
+
+Samples:
+    /proc/sys/net/ipv4/ip_forward:1                      grep . FILES
+    ==> /proc/sys/net/ipv4/ip_forward <==                head or tail of several files, the value in the next line
+    * Applying /etc/sysctl.d/99-kubernetes.conf ...      sysctl --system, the lines of the file below it
+    Loaded: loaded (/lib/systemd/system/ufw.service; enabled; preset: enabled)       systemctl status
+    /boot/config-6.1.0-18-amd64:CONFIG_IP_VS=m           grep of several configurations
+"""
+
+import re
+
+_PATH = r"/(?:proc/sys|sys/class/net|sys/module)/[\w./@-]{1,200}"
+_AFTER_PATH = re.compile(r"^(%s):([^\n]{0,200})$" % _PATH, re.MULTILINE)
+_BELOW_PATH = re.compile(r"^==> (%s) <==\n([^\n]{0,200})$" % _PATH, re.MULTILINE)
+_APPLYING = re.compile(r"^\* Applying (/\S{1,200}) \.\.\.$", re.MULTILINE)
+_FOLDERS = ("/etc/", "/run/", "/usr/lib/", "/usr/local/lib/", "/lib/")
+_OPTION = re.compile(r"^(?:\S{1,200}:)?((?:# )?CONFIG_[A-Z0-9_]{1,80}(?:=\S.*| is not set))[ \t]*$", re.MULTILINE)
+
+_ENABLED = re.compile(r"^[ \t]{0,20}Loaded: loaded \(/\S{1,200}/([\w@.:-]{1,100}\.service); enabled(?:;|\))"
+                      r"|^UnitFileState=enabled$.{0,2000}?^Id=([\w@.:-]{1,100})$", re.MULTILINE | re.DOTALL)
+
+_RELEASE = re.compile(r"config-(\d+\.\d+[\w.+-]*?)(?:\.txt)?\Z")
+_HEADED = re.compile(r"^# Linux/\S+ (\d\S*) Kernel Configuration", re.MULTILINE)
+
+
+def release_of(path, text):
+    """The release of a kernel configuration, by the name of the file or its header; None where neither shows it."""
+    found = _RELEASE.search(path) or _HEADED.search(text)
+    return found and found.group(1)
+
+
+def enabled_units(text):
+    """The names of units that are enabled."""
+    return [first or second for first, second in _ENABLED.findall(text)]
+
+
+def of_paths(text):
+    """{path: value}; the first value of a file counts."""
+    found = {}
+    for path, value in _AFTER_PATH.findall(text) + _BELOW_PATH.findall(text):
+        if "/../" not in path:
+            found.setdefault(path, value.strip())
+    return found
+
+
+def applied(text):
+    """{path: content} of the files that `sysctl --system` read. procps 4 prints the names of all files first, and then
+    no line shows its file."""
+    parts = _APPLYING.split(text)
+    pairs = list(zip(parts[1::2], parts[2::2]))
+    if len(pairs) > 1 and not any("=" in content for _path, content in pairs[:-1]):
+        return {}
+    return {path: "".join(line.strip() + "\n" for line in content.splitlines() if " = " in line)
+            for path, content in pairs if path.startswith(_FOLDERS) and ".." not in path}
+
+
+def configuration(texts):
+    """The options of a kernel in texts that hold some of them."""
+    options = [option for text in texts for option in _OPTION.findall(text.replace("\r\n", "\n"))]
+    return "\n".join(options + [""])
