@@ -1103,6 +1103,15 @@ ansible_facts:
             all: {description: Value for all interfaces., type: int, returned: always, sample: 2}
             own: {description: Value of that interface., type: int, returned: always, sample: 2}
             effective: {description: The effective value., type: int, returned: always, sample: 2}
+        interfaces:
+          description: Switches of single interfaces; null where no kernel runs.
+          type: dict
+          returned: always
+          contains:
+            bridges: {description: Bridges of pods whose own switch of netfilter is on., type: list, elements: str,
+                      returned: always, sample: [kube-bridge]}
+            not_forwarding: {description: Interfaces of pods and of the default route that do not forward IPv4.,
+                             type: list, elements: str, returned: always, sample: [ens3]}
         rp_filter_at_boot:
           description: The reverse path filter that sysctl.d sets for interfaces that come after a boot.
           type: list

@@ -19,7 +19,7 @@ _LINE = 160
 _NAMED = 3
 _WORD = re.compile(r"\w+")
 # A finding has its own key for the subject; the controller makes the other fields, not the node.
-_OURS = frozenset(("subject", "want", "manual", "advice"))
+_OURS = frozenset(("subject", "want", "manual", "advice", "without_role"))
 _EMPTY = (None, "", [], {})
 _NOT_READ = ("denied", "timeout", "unparsed")
 

@@ -23,6 +23,9 @@ _SERVER_LINE = re.compile(r"(?:\s*(->)\s+(?!RemoteAddress)|(TCP|UDP|SCTP|FWM)\s+
 _IN_FILE = re.compile(r"(?:[0-9A-F]{8}|\[[0-9a-f:]{39}\]):[0-9A-F]{4}\Z")
 _DEVICE = re.compile(r"\d+: ([\w.-]{1,15})(?:@[\w.-]+)?(?::| ) ")
 _DEVICE_ADDRESS = re.compile(r"\s(inet6?) ([0-9a-f.:]{2,45})/(\d{1,3})\b")
+# ip -br addr: the state of the interface, and its addresses.
+_BRIEF = re.compile(r"([\w.-]{1,15})(?:@[\w.-]+)?[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT)(?: |\Z)(.*)")
+_BRIEF_ADDRESS = re.compile(r"(?<!\S)([0-9a-f.:]{2,45})/(\d{1,3})(?!\S)")
 _CHOICE = re.compile(r"^(/\S+) - (?:family \S+ )?priority (\d{1,8})\b.*$", re.MULTILINE)
 _DUMMY, _OF_LINK, _OF_POD = "kube-ipvs0", " mode ", re.compile(r"^\d+: eth0@if\d", re.MULTILINE)
 _SET = re.compile(r"^create (\S+) (\S+)(?: (.*))?$", re.MULTILINE)
@@ -109,6 +112,11 @@ def addresses(text):
     too; of kube-ipvs0 its own. ip link prints no addresses, and a pod has other ones."""
     devices, name = {}, None
     for line in text.splitlines():
+        brief = _BRIEF.match(line)
+        if brief:
+            devices[brief.group(1)] = [("inet6" if ":" in address else "inet", address, length)
+                                       for address, length in _BRIEF_ADDRESS.findall(brief.group(2))]
+            continue
         begun, address = _DEVICE.match(line), _DEVICE_ADDRESS.search(line)
         name = (None if _OF_LINK in line else begun.group(1)) if begun else name
         if name:
@@ -116,6 +124,8 @@ def addresses(text):
     found, dummy = {}, devices.get(_DUMMY)
     if dummy is None and _OF_POD.search(text) or not devices.get("lo", True):
         return {}
+    if "lo" not in devices and any(devices.values()):
+        found[_names.BUNDLE_SOME_ADDRESSES] = "".join("%s\n" % row[1] for held in devices.values() for row in held)
     if dummy is not None:
         found[_names.BUNDLE_COMMANDS + "/ip -o addr show dev " + _DUMMY] = "".join(
             "1: %s    %s %s/%s\n" % ((_DUMMY,) + row) for row in dummy)

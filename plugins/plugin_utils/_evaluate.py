@@ -169,14 +169,15 @@ def _left_out(check, evidence):
 
 
 def _remediation(check, row, evidence):
-    """A select may give a row its own `manual`, if the `manual` of the check does not help."""
+    """A select may give a row its own `manual`, if the `manual` of the check does not help, and `without_role`, if its role
+    does not."""
     manual = _text(one_line(row.get("manual") or check.fix["manual"] or ""), row)
     host = evidence.get("node_host") or {}
     if check.fix["role"] and host.get("immutable"):
         return ("This node is immutable (%s), so nothing is changed on it; build the change into the image or its "
                 "configuration. %s" % (
                     host.get("immutable_by") or "by detection", manual))
-    if check.fix["role"]:
+    if check.fix["role"] and not row.get("without_role"):
         # The manual may be a command: the sentence about the role must not become its arguments when it is copied.
         classed = _class_of(check, host)
         by = "playbook repair" if classed == "disruptive" else "role %s" % check.fix["role"]

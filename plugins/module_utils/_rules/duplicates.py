@@ -21,7 +21,7 @@ def ask_duplicates(rule_set, setting):
         for chain, text, times in sorted(table.duplicates()):
             noted.add((chain, text))
             words = read_rule(text)
-            if repeats_with_reason(words) or _of_kube_router(name, chain):
+            if repeats_with_reason(words) or _of_a_pod(name, chain, text):
                 continue
             # kube-proxy and kubelet write each rule once.
             own = owner_of(chain, name) in KUBERNETES
@@ -31,7 +31,7 @@ def ask_duplicates(rule_set, setting):
                 detail = "the same rule exists %d times%s" % (times, why)
                 yield observe("duplicate_rule", rule_set, name, chain, text, again, detail)
         for chain, copies in sorted(table.repeated_more.items()):
-            if not _of_kube_router(name, chain):
+            if not _of_a_pod(name, chain, "KUBE-POD-FW-"):
                 yield observe("duplicate_rule", rule_set, name, chain, "", copies, None)
         yield from _repeated_jumps(rule_set, name, table, noted)
 
@@ -74,10 +74,11 @@ def _marks(table, chain):
     return False
 
 
-def _of_kube_router(table, chain):
-    """kube-router writes a pod's rules once for each direction (pkg/controllers/netpol/pod.go); user chains of policies
-    are the user's."""
-    return owner_of(chain, table) == "kube_router"
+def _of_a_pod(table, chain, text):
+    """kube-router writes a pod's rules once for each direction (pkg/controllers/netpol/pod.go), and users may repeat
+    rules in their policies. Its own rules on ClusterIPs and NodePorts exist once (network_policy_controller.go
+    ensureTopLevelChains)."""
+    return owner_of(chain, table) == "kube_router" and (not chain.startswith("KUBE-ROUTER-") or "KUBE-POD-FW-" in text)
 
 
 def _repeated_jumps(rule_set, name, table, noted):

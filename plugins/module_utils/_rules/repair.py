@@ -20,6 +20,7 @@ _OF_OWNER = ("anchor_missing", "half_repaired", "emptied_chain", "empty_service_
 _OF_KUBELET = ("KUBE-FIREWALL", "KUBE-MARK-DROP")
 # Neither $, ` and \ nor what bash reads in double quotes (!), nor = and ~, which zsh expands at the start of a word.
 _SAFE = re.compile(r'(?:[A-Za-z0-9_./:,+@%-]+|!|"[A-Za-z0-9_./:,+@%= -]*")\Z')
+_OF_API_SERVER = re.compile(r"API server of this node, \S+ port (\d{1,5}), the endpoint of default/kubernetes")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*\Z")
 _TABLE = re.compile(r"(?:ip|ip6|inet) [A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
@@ -45,6 +46,10 @@ def _repair(row, programs):
         return "%s -w 5 -t mangle -X %s" % (program, KUBELET_CANARY if _of_kubelet(row) else CANARY)
     if kind not in _OF_ONE_RULE or not known or not _NAME.match(table):
         return None
+    port = _OF_API_SERVER.search(row["detail"] or "")
+    if port and chain == "INPUT":
+        # A firewall of the host stays one.
+        return "%s -w 5 -I INPUT -p tcp --dport %s -j ACCEPT" % (program, port.group(1))
     if row["text"] == ":INPUT DROP":
         # A firewall stays one: only packets to Services are accepted (sets of kubernetes pkg/proxy/ipvs/ipset.go).
         return ("%s -w 5 -I INPUT -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT, and for NodePorts the same with "

@@ -217,6 +217,7 @@ SECTIONS = {
         "kube_proxy": {"versions": ["1.33.2"], "by": "kube-proxy", "settings_known": True, "max_per_core": None,
                        "min": None, "writes": "exactly", "value": 131072, "capped": False},
         "rp_filter": {"interface": "eth0", "all": 0, "own": 2, "effective": 2}, "size": None,
+        "interfaces": {"bridges": [], "not_forwarding": []},
         "rp_filter_at_boot": [{"interfaces": name, "all": 0, "own": 2, "effective": 2,
                                "by": "/usr/lib/sysctl.d/50-default.conf:30"}
                               for name in ("cali*", "eni*", "lxc*", "veth*")],

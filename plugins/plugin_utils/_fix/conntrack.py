@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From findings about conntrack to the options of the module conntrack. PRIVATE to the collection."""
 
+import re
+
 from ...module_utils._conntrack.keys import BUCKETS, MAX, TIMEOUTS, dotted
 from ...module_utils._conntrack.size import MOST, need_of
 from ...module_utils._errors import BadInput
@@ -15,6 +17,8 @@ ROLE = "harden_conntrack"
 STALE = ("CTRACK",)
 # Subjects of findings about the limit and the buckets besides the keys themselves.
 _OF_TABLE = ("the table", "nf_conntrack_max")
+# The program that configures an interface sets its switch.
+_OF_INTERFACE = re.compile(r"net\.ipv4\.conf\.(?!all\.)\S+\.forwarding\Z")
 _WANTED = ("max", "buckets", "timeouts", "sysctls", "modules")
 
 
@@ -26,7 +30,7 @@ def work(facts, settings, up_to=None):
     comment_out = settings["comment_out_conflicts"] or up_to in ("guarded", "disruptive")
     fix = "guarded" if comment_out else "safe"
     findings = _run.findings_of(facts) or []
-    wrong = fixable(findings, fix, ROLE)
+    wrong = [row for row in fixable(findings, fix, ROLE) if not _OF_INTERFACE.match(row["subject"])]
     subjects = _by_part(wrong)
     section = _run.section_of(facts, "node_conntrack") or {}
     wanted = {"max": settings["max"], "buckets": settings["buckets"], "timeouts": dict(settings["timeouts"]),

@@ -19,6 +19,7 @@ from ..host.host import read_cpus, read_memory
 from ..host.place import BUNDLE, LIVE, WITH_KERNEL
 from ..modules.kernel_modules import collect_kernel_modules
 from ..modules.modprobe_conf import ModprobeConf
+from .interfaces import interface_switches
 from .keys import Keys, Setting
 from .now import entry_bytes, first_counters, growth, lost, memory_of, percent, read_counters, read_key, read_table
 
@@ -77,7 +78,8 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, opt
     section["limit_when_loaded"] = keys.fresh_limit if live and section["collected"]["table"] == ABSENT else None
     section.update(sysctls=keys.rows, missing_keys=keys.missing, unread=keys.unread[:UNREAD_LIMIT],
                    hashsize=setting.hashsize, kube_proxy=setting.described,
-                   rp_filter=_rp_filter(host, bundle) if live else None, rp_filter_at_boot=keys.rp_filters())
+                   rp_filter=_rp_filter(host, bundle) if live else None, rp_filter_at_boot=keys.rp_filters(),
+                   interfaces=interface_switches(host) if live else None)
     section["timeouts"] = {row["key"]: row["now"] for row in keys.rows
                            if row["key"] in TIMEOUTS and isinstance(row["now"], int)}
     section["size"] = need_of(section)

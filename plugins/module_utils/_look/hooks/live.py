@@ -121,6 +121,13 @@ def ifupdown_script(look, path, mode, when):
     return interfaces_file(look, path, mode, when)
 
 
+def wg_quick(look, path, _mode, _when):
+    if not path.endswith(".conf"):
+        return False, "wg-quick reads only files that end in .conf"
+    unit = "wg-quick@%s.service" % _name(path)[:-5]
+    return look.units.runs(unit) if look.units.known(unit) else _installed(look, "wg-quick")
+
+
 def rc_local(look, path, mode, _when):
     if not mode & _EXECUTABLE:
         return False, "it is not executable, so it does not run at boot"

@@ -157,6 +157,7 @@ PLACES = (
           live.ifupdown_script),
     Place("ifupdown", "dispatcher", (), _each("/etc/dhcp/dhclient-%s-hooks.d", "enter", "exit"), 0,
           _script(embedded.EVENT), live.dhclient_script),
+    Place("ifupdown", "ifupdown", (), ("/etc/wireguard",), 0, _of_text("wg_conf", "parse_wg_conf"), live.wg_quick),
     Place("rc_local", "rc_local", ("/etc/rc.local", "/etc/rc.d/rc.local"), (), 0, _script(embedded.BOOT),
           live.rc_local),
     Place("init", "init", (), ("/etc/local.d",), 0, _script(embedded.BOOT), live.openrc_local),

@@ -16,6 +16,9 @@ import time
 
 # kubernetes pkg/proxy/ipvs/ipset.go: the sets of `address,protocol:port` that hold every Service but its NodePorts.
 _HOLDS_SERVICES = re.compile(r"KUBE-(6-)?(CLUSTER-IP|EXTERNAL-IP|EXTERNAL-IP-LOCAL|LOAD-BALANCER)\Z")
+_CLUSTER = ("KUBE-CLUSTER-IP", "KUBE-6-CLUSTER-IP")
+# The default of kube-apiserver --service-node-port-range begins with this port.
+_NODE_PORTS = 30000
 _ENTRY = re.compile(r"^add \S+ ([0-9a-f.:]+),(tcp|udp|sctp):(\d+)", re.MULTILINE)
 _SECONDS, _PAUSE_SECONDS, _EXAMPLES = 5.0, 1.0, 5
 _NOT_WHOLE = ("/proc/net/ip_vs may leave out virtual servers, as it does where several network namespaces have some, "
@@ -59,7 +62,9 @@ def compare(first, read_again, kube_proxy, sleep=time.sleep):
 def entries_of(host, sets, limit):
     """The (address, port, protocol) of all Services in `sets` (names and numbers of entries), None where they cannot be
     read."""
-    found = set()
+    found, named = set(), [row["name"] for row in sets]
+    if not host.commands and not any(name in _CLUSTER for name in named):
+        return None  # A bundle may hold single sets.
     for name in [row["name"] for row in sets if row["entries"] != 0 and _HOLDS_SERVICES.match(row["name"])]:
         answer = host.run(["ipset", "save", name], _SECONDS, limit)
         if not answer.ok:
@@ -71,8 +76,12 @@ def entries_of(host, sets, limit):
 def _differences(reading):
     """[entries without a virtual server, virtual servers on kube-ipvs0 without an entry], None where servers or
     addresses are unknown. Without entries: [addresses of kube-ipvs0 without a virtual server, nothing]."""
-    if reading.servers is None or reading.own is None:
+    if reading.servers is None or reading.own is None and reading.entries != set():
         return None
+    if reading.own is None:
+        # No set has an entry, so each address but those of NodePorts lacks one.
+        return [set(), {(server.address, server.port, server.protocol) for server in reading.servers
+                        if server.address and server.port < _NODE_PORTS}]
     there = {(server.address, server.port, server.protocol) for server in reading.servers if server.address}
     if reading.entries is None:
         return [{(address,) for address in reading.own - {key[0] for key in there}}, set()]

@@ -15,6 +15,7 @@ import functools
 import re
 
 from ..._host.host import OK
+from ..._names import BUNDLE_SOME_ADDRESSES
 from ..._parse.iptables.ruleset import RuleSet
 from ..._parse.proc.network_files import (
     parse_proc_net_fib_trie, parse_proc_net_if_inet6, parse_proc_net_ipv6_route, parse_proc_net_route)
@@ -56,7 +57,7 @@ def native_rows(host, rules, services):
         rules.miss("nftables", None, "the kernel did not list the native nft tables: %s" % status, "native tables")
         return []
     wanted = [name for name in set(names) if may_be_judged(*name)]
-    node = _Node(functools.lru_cache(maxsize=1)(lambda: _own_addresses(host)), _routed(host, services))
+    node = _Node(functools.lru_cache(maxsize=1)(lambda: own_addresses(host)), _routed(host, services))
     return _within_bounds(wanted, lambda family, name: _judged(host, family, name, services, node))
 
 
@@ -72,7 +73,7 @@ def _within_bounds(names, judge):
 
 def _of_dumps(host, rules, services):
     known = rules.nftables.tables.values() if rules.nftables else ()
-    own = functools.lru_cache(maxsize=1)(lambda: (_own_addresses(host) if rules.of_tree else set()) | _own_of(known)
+    own = functools.lru_cache(maxsize=1)(lambda: (own_addresses(host) if rules.of_tree else set()) | _own_of(known)
                                          or None)
     node = _Node(own, _routed(host, services) if rules.of_tree else tuple)
     return _within_bounds(rules.native,
@@ -156,9 +157,10 @@ def _observed(table, row):
                    text, 1, detail)
 
 
-def _own_addresses(host):
+def own_addresses(host):
     four, six = (host.read_text(path, ADDRESSES_LIMIT).text for path in ("/proc/net/fib_trie", "/proc/net/if_inet6"))
-    return parse_proc_net_fib_trie(four)[0] | set(parse_proc_net_if_inet6(six))
+    some = host.read_text(BUNDLE_SOME_ADDRESSES, ADDRESSES_LIMIT).text if host.root != "/" else ""
+    return parse_proc_net_fib_trie(four)[0] | set(parse_proc_net_if_inet6(six)) | set(some.split())
 
 
 def _routed(host, services):

@@ -4,6 +4,7 @@
 """The criteria by which rules are judged: the mode of kube-proxy, the version of Kubernetes, the programs that run
 here. PRIVATE to the collection."""
 
+import functools
 import re
 
 from ... import _errors, _versions
@@ -38,9 +39,11 @@ _OLDEST = (1, 10)
 class Situation:
     """`mode` and `kubernetes` ((1, 30)) with their sources, or None and why; `kubelet`: whether it runs and has had the
     time to create its chains, False where it creates none; `kubelet_version`, `ports`, `ipv6` and `liberal` as in
-    Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold its rules."""
+    Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold its rules; `addresses()` as in
+    Setting."""
 
-    def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None):
+    def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None,
+                 addresses=frozenset):
         self.mode, self.mode_source = mode
         self.kubernetes, self.kubernetes_source = kubernetes[:2]
         self.oldest = kubernetes[2] if len(kubernetes) > 2 else None
@@ -49,11 +52,12 @@ class Situation:
         self.ports = ports
         self.ipv6, self.liberal = kernel
         self.used = used
+        self.addresses = addresses
 
     def of(self, rule_set):
         """`Setting` for one rule set."""
         return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports,
-                       self.oldest, self.kubelet_version, self.ipv6, self.liberal)
+                       self.oldest, self.kubelet_version, self.ipv6, self.liberal, self.addresses)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
@@ -72,7 +76,15 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     own = _versions.numbers(kubelet["version"])[:2] if kubelet and not requested else ()
     return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None,
                      _ports(host, rules, kubelet), _kernel(host) if rules.source == "live" else (None, None),
-                     _used(host, rules, kube_proxy))
+                     _used(host, rules, kube_proxy), functools.lru_cache(maxsize=1)(lambda: _addresses(host, rules)))
+
+
+def _addresses(host, rules):
+    """Only rules that refuse packets to the node ask for them."""
+    if rules.source != "live" and not rules.of_tree:
+        return frozenset()
+    from .nft_native import own_addresses
+    return own_addresses(host)
 
 
 def _kernel(host):

@@ -140,3 +140,22 @@ def parse_logrotate_conf(text):
         else:
             lines.append(line)
     return found if start is None else []
+
+
+# Commands in a configuration of wg-quick.
+# Sample: `PostDown = iptables -F FORWARD; iptables -t nat -F` below `[Interface]`.
+# Grammar: wireguard-tools src/wg-quick/linux.bash parse_options(): keys in any case, `#` begins a comment.
+_OF_WG = re.compile(r"\s*(preup|postup|predown|postdown)\s*=\s*(.*?)\s*\Z", re.IGNORECASE)
+
+
+def parse_wg_conf(text):
+    """[Command]; those of the start run at boot where the unit of the interface is enabled."""
+    found, section = [], ""
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.partition("#")[0].strip()
+        section = line.lower() if line.startswith("[") else section
+        match = _OF_WG.match(line) if section == "[interface]" else None
+        if match:
+            found.append(command(number, match.group(2), BOOT if match.group(1).lower().endswith("up") else EVENT,
+                                 exact=False))
+    return found

@@ -4,7 +4,7 @@
 """Rules that refuse nothing and still break traffic of Services (NOTRACK, cleared marks), and the legitimate rules
 among them. PRIVATE to the collection."""
 
-from ..kube_proxy.mark_values import changed_mark
+from ..kube_proxy.mark_values import changed_mark, mark_value
 from ..rules import plain_value
 from ..tables import table_of
 
@@ -24,7 +24,12 @@ def untracks(rule_set, rule):
 
 
 def clears(rule, mark):
-    """True for a rule that clears a bit of this `mark`."""
+    """True for a rule that clears a bit of this `mark`. The mark of a new connection has no bits of kube-proxy: it is
+    saved before kube-proxy marks the packet, if at all (Linux net/netfilter/xt_connmark.c)."""
+    if rule.target == "CONNMARK":
+        mask = mark_value([rule.value("--nfmask") or "0xffffffff"])
+        return any(option == "--restore-mark" for option, _values, _negated in rule.arguments) and (
+            mask is not None and bool(mask[0] & mark))
     changed = changed_mark(mark, rule)
     return changed is not None and changed & mark != mark
 

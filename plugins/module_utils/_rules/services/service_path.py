@@ -38,7 +38,7 @@ _NAT_HOOKS = (("nat", "PREROUTING", VIRTUAL), ("nat", "OUTPUT", VIRTUAL))
 _SNAT_HOOKS = (("nat", "POSTROUTING", MARKED),)
 _RAW_HOOKS = (("raw", "PREROUTING", RAW), ("raw", "OUTPUT", RAW))
 _MARK_HOOKS = (("mangle", "FORWARD", MARKED), ("mangle", "POSTROUTING", MARKED))
-_UNTRACKING, _MARKING = frozenset(("CT", "NOTRACK")), frozenset(("MARK",))
+_UNTRACKING, _MARKING = frozenset(("CT", "NOTRACK")), frozenset(("MARK", "CONNMARK"))
 # At most this many rules of a rule set are tried with packets.
 _RULES_LIMIT = 64
 
