@@ -17,7 +17,7 @@ from ..module_utils._parse.logs.line import parse_line
 from ..module_utils._parse.logs.newest import Newest
 from ..module_utils._parse.prompts import file_of, is_border
 from ..module_utils._parse.yaml.parse_yaml import LIST, MAP, SCALAR, item as value_of, parse_yaml
-from . import _bundle_plain, _bundle_texts, _diagnose
+from . import _bundle_named, _bundle_plain, _bundle_texts, _diagnose
 
 # The kind is decided from this many bytes at the beginning.
 _HEAD = 128 * 1024
@@ -83,6 +83,7 @@ _SHAPES = {
                             r"|\A(?:\S{1,200}:)?(?:# )?CONFIG_[A-Z0-9_]+(?:=[ymn\"0-9]| is not set$)"),
     "values": _shape(("/proc/sys/", "/sys/"),
                      r"^(?:==> )?/(?:proc/sys|sys/class/net|sys/module)/[\w./@-]{1,200}(?::[\w-]| <==$)"),
+    "ufw_status": _shape((" (routed)",), r"^Default: \w+ \(incoming\), \w+ \(outgoing\), (?:deny|reject|allow) \(routed\)"),
     "enabled": _shape(("Loaded: loaded",), r"^[ \t]{0,20}Loaded: loaded \(/\S{1,200}\.service; enabled"),
     "applied": _shape(("* Applying ",), r"^\* Applying /\S{1,200} \.\.\.$"),
     "conntrack": _shape(("cpu=",), r"^cpu=\d+\s.*\b(?:insert_failed|drop)=\d"),
@@ -132,7 +133,7 @@ _LOG_LINE = re.compile(
     r"(?:\S{1,300}\[\d{1,10}\]|[^\s:]{1,80}): "
     r"|^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \[[A-Z]+\]\[\d+\] ", re.MULTILINE)
 # Kinds of files whose content is code or configuration, and what a log may quote.
-_CODE = ("system", "script", "unit", "kernel_config", "modprobe_conf", "sysctl_conf", "modules_load")
+_CODE = ("system", "script", "tasks", "unit", "kernel_config", "modprobe_conf", "sysctl_conf", "modules_load")
 # What people grep of the metrics of kube-proxy, which its port alone tells from those of kubelet.
 _PORT_OF_METRICS, _METRIC = ":10249/", re.compile(r"^rest_client_requests_total\{", re.MULTILINE)
 _COUNTS = re.compile(r"\bconntrack +(?:-C|--count)\b|\bnf_conntrack_count\b")
@@ -140,7 +141,7 @@ _MODE = re.compile(r"\A\s*(?:iptables|ipvs|nftables)\s*\Z")
 _ANSWERS = ("kube_proxy", "kube_proxy_metrics", "kube_proxy_healthz", "kube_proxy_configz")
 _MODE_NAME = re.compile(r"proxy[-_]?mode\b", re.IGNORECASE)
 # Files in which a comment may look like a prompt.
-_WHOLE_KINDS = ("system", "script", "unit")
+_WHOLE_KINDS = ("system", "script", "unit", "tasks")
 _ASKS_KERNEL = re.compile(r"\bsysctl(?![\w./-])")
 # Programs, manuals and configurations of a copied node may quote errors.
 _NO_PASTE = re.compile(r"(?:^|/)(?:usr|s?bin|lib(?:32|64)?|boot|etc|opt|proc|sys|sos_commands)/")
@@ -297,6 +298,11 @@ def kind_of(item):
     head = _head(item.data)
     if "\0" in head:
         return None, None
+    path = _bundle_named.path_of(name, head) if "sos_commands/" not in item.path else None
+    if path:
+        return "system", path
+    if _bundle_named.is_tasks(name, head):
+        return "tasks", None
     if name.startswith("config-") and "CONFIG_" in head:
         return "kernel_config", None
     if name.endswith((".conflist", ".conf")) and _CNI.search(head):

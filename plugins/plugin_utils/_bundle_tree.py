@@ -18,7 +18,7 @@ import re
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse import bundle_parts
-from . import _bundle_kinds, _bundle_links, _bundle_source, _bundle_texts, _bundle_values
+from . import _bundle_kinds, _bundle_links, _bundle_named, _bundle_source, _bundle_texts, _bundle_values
 from ._bundle_unread import Unread
 
 RULES_LIMIT = 40
@@ -33,6 +33,16 @@ _LOGS_LIMIT, _LOG_BYTES = 60, 8 * 1024 * 1024
 # Files of these kinds that have another path: {kind: (folder, ending)}.
 _FOLDERS = {"sysctl_conf": ("/etc/sysctl.d/", ".conf"), "modprobe_conf": ("/etc/modprobe.d/", ".conf"),
             "modules_load": ("/etc/modules-load.d/", ""), "unit": ("/etc/systemd/system/", "")}
+# Outputs that become the files with the same content: {kind: the function that returns {path: content}}.
+_FILES = {
+    "values": _bundle_values.of_paths, "ufw_status": _bundle_values.ufw_settings, "addresses": _bundle_texts.addresses,
+    "lsmod": lambda text: {"/proc/modules": _bundle_texts.proc_modules(text)},
+    "conntrack": lambda text: {"/proc/net/stat/nf_conntrack": _bundle_texts.nf_conntrack_stat(text)},
+    "conntrack_count": lambda text: {"/proc/sys/net/netfilter/nf_conntrack_count": text.strip() + "\n"},
+    "node_metrics": _bundle_texts.conntrack_of_metrics,
+    "ipvs": lambda text: {"/proc/net/ip_vs": _bundle_texts.ip_vs(text)},
+    "kube_proxy_metrics": lambda text: {_names.BUNDLE_ANSWERS + "/metrics": _bundle_texts.metrics(text)},
+}
 _NODE = re.compile(r"(?:^|/)(?:nodes|hosts)/([^/]+)/")
 _MODULE = re.compile(r"\.ko(?:\.(?:gz|xz|zst))?\Z")
 
@@ -142,6 +152,9 @@ class _Tree:
         folder, ending = _FOLDERS.get(kind, (None, ""))
         if folder:
             self.put(folder + _bundle_texts.with_ending(item.path, ending), item.data)
+        elif kind in _FILES:
+            for place, content in _FILES[kind](_text(item)).items():
+                self.put(place, content)
         else:
             getattr(self, "take_" + kind)(item, path)
 
@@ -170,10 +183,6 @@ class _Tree:
         else:
             self.put(name, item.data)
 
-    def take_lsmod(self, item, _path):
-        """The output of lsmod."""
-        self.put("/proc/modules", _bundle_texts.proc_modules(_text(item)))
-
     def take_kernel_config(self, item, _path):
         """A kernel configuration, for the release in its file name or in its header line."""
         release = _bundle_values.release_of(item.path, _text(item))
@@ -196,11 +205,6 @@ class _Tree:
             self.put("/proc/sys/" + path, value + "\n")
         if "kernel/osrelease" in values and max(values) >= _LATE_SYSCTL and not item.unread:
             self._whole.append("/proc/sys")
-
-    def take_values(self, item, _path):
-        """The content of small files of the kernel, each with its path."""
-        for path, value in _bundle_values.of_paths(_text(item)).items():
-            self.put(path, value + "\n")
 
     def take_applied(self, item, _path):
         """The output of sysctl --system: running values, and the lines of the files that it read."""
@@ -229,40 +233,14 @@ class _Tree:
         else:
             self._name("only %d logs are read, with names that can be printed" % _LOGS_LIMIT)
 
-    def take_conntrack(self, item, _path):
-        """The output of conntrack -S."""
-        self.put("/proc/net/stat/nf_conntrack", _bundle_texts.nf_conntrack_stat(_text(item)))
-
-    def take_conntrack_count(self, item, _path):
-        """The output of conntrack -C."""
-        self.put("/proc/sys/net/netfilter/nf_conntrack_count", _text(item).strip() + "\n")
-
-    def take_node_metrics(self, item, _path):
-        """The answer of /metrics of node_exporter: how full the conntrack table is."""
-        for path, value in _bundle_texts.conntrack_of_metrics(_text(item)).items():
-            self.put(path, value)
-
     def take_ipset(self, item, _path):
         """The output of ipset save or ipset list."""
         self.put(_names.BUNDLE_COMMANDS + "/ipset list -t", _bundle_texts.ipset_list(_text(item)))
         self.put("/sys/module/ip_set/refcnt", "1\n")
 
-    def take_ipvs(self, item, _path):
-        """The output of ipvsadm -Sn or -Ln."""
-        self.put("/proc/net/ip_vs", _bundle_texts.ip_vs(_text(item)))
-
-    def take_addresses(self, item, _path):
-        """The output of ip addr."""
-        for path, content in _bundle_texts.addresses(_text(item)).items():
-            self.put(path, content)
-
     def take_kube_proxy(self, item, _path):
         """A configuration of kube-proxy, or a ConfigMap with one."""
         self.put(_CONFIG, _bundle_kinds.kube_proxy_config(item.data) or item.data)
-
-    def take_kube_proxy_metrics(self, item, _path):
-        """The answer of /metrics of kube-proxy."""
-        self.put(_names.BUNDLE_ANSWERS + "/metrics", _bundle_texts.metrics(_text(item)))
 
     def take_kube_proxy_configz(self, item, _path):
         """The answer of /configz of kube-proxy: the configuration with which it runs."""
@@ -281,11 +259,15 @@ class _Tree:
         name = "livez" if "livez" in item.path.rsplit("/", 1)[-1] else "healthz"
         self.put("%s/%s" % (_names.BUNDLE_ANSWERS, name), _bundle_texts.healthz(_text(item)))
 
+    def take_tasks(self, item, _path):
+        """Tasks of Ansible, as a script that a person runs."""
+        self.put("/usr/local/sbin/" + item.path.rsplit("/", 1)[-1],
+                 _bundle_named.script_of_tasks(_text(item)), executable=True)
+
     def take_enabled(self, item, _path):
         """The state of units, of which those that are enabled have a link."""
         for unit in _bundle_values.enabled_units(_text(item)):
-            self._links.append(("/etc/systemd/system/multi-user.target.wants/" + unit, "/etc/systemd/system/" + unit,
-                                item))
+            self._links.append((_bundle_values.WANTED + unit, "/etc/systemd/system/" + unit, item))
 
     def take_uname(self, item, _path):
         """The output of uname -a."""

@@ -17,6 +17,10 @@ _PATH = r"/(?:proc/sys|sys/class/net|sys/module)/[\w./@-]{1,200}"
 _AFTER_PATH = re.compile(r"^(%s):([^\n]{0,200})$" % _PATH, re.MULTILINE)
 _BELOW_PATH = re.compile(r"^==> (%s) <==\n([^\n]{0,200})$" % _PATH, re.MULTILINE)
 _APPLYING = re.compile(r"^\* Applying (/\S{1,200}) \.\.\.$", re.MULTILINE)
+# Links to the units that a boot starts.
+WANTED = "/etc/systemd/system/multi-user.target.wants/"
+_UFW_UNIT = ("[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/lib/ufw/ufw-init start quiet\n"
+             "ExecStop=/usr/lib/ufw/ufw-init stop\n")
 _FOLDERS = ("/etc/", "/run/", "/usr/lib/", "/usr/local/lib/", "/lib/")
 _OPTION = re.compile(r"^(?:\S{1,200}:)?((?:# )?CONFIG_[A-Z0-9_]{1,80}(?:=\S.*| is not set))[ \t]*$", re.MULTILINE)
 
@@ -25,6 +29,21 @@ _ENABLED = re.compile(r"^[ \t]{0,20}Loaded: loaded \(/\S{1,200}/([\w@.:-]{1,100}
 
 _RELEASE = re.compile(r"config-(\d+\.\d+[\w.+-]*?)(?:\.txt)?\Z")
 _HEADED = re.compile(r"^# Linux/\S+ (\d\S*) Kernel Configuration", re.MULTILINE)
+
+_UFW = re.compile(r"^Status: active$.{0,300}?^Default: .{0,100}, (deny|reject|allow) \(routed\)", re.MULTILINE | re.DOTALL)
+_UFW_ROUTE = re.compile(r"^\S.*[ \t](?:ALLOW|LIMIT) FWD[ \t]", re.MULTILINE)
+
+
+def ufw_settings(text):
+    """{path: content} of the settings that `ufw status verbose` shows; a rule for routed packets may let pods pass."""
+    found = _UFW.search(text)
+    if not found:
+        return {}
+    policy = {"deny": "DROP", "reject": "REJECT", "allow": "ACCEPT"}[found.group(1)]
+    rules = "-A ufw-user-forward -j ACCEPT\n" if _UFW_ROUTE.search(text) else ""
+    return {"/etc/default/ufw": "DEFAULT_FORWARD_POLICY=\"%s\"\n" % policy, "/etc/ufw/ufw.conf": "ENABLED=yes\n",
+            "/usr/lib/systemd/system/ufw.service": _UFW_UNIT, WANTED + "ufw.service": _UFW_UNIT,
+            "/etc/ufw/user.rules": "*filter\n:ufw-user-forward - [0:0]\n%sCOMMIT\n" % rules}
 
 
 def release_of(path, text):
@@ -43,7 +62,7 @@ def of_paths(text):
     found = {}
     for path, value in _AFTER_PATH.findall(text) + _BELOW_PATH.findall(text):
         if "/../" not in path:
-            found.setdefault(path, value.strip())
+            found.setdefault(path, value.strip() + "\n")
     return found
 
 

@@ -7,10 +7,11 @@ from .._versions import within
 from .._parse.iptables.ruleset import fingerprint
 from .._parse.iptables.save_rule import read_rule, repeats_with_reason
 from .observation import ROWS_LIMIT, observe
-from .others.owners import KUBERNETES, owner_of
+from .others.owners import CNI, KUBERNETES, owner_of
 from .tables import BUILT_IN, readable
 
 _FINDS_NONE = "; iptables %s (nf_tables) does not find existing rules with -C, so each sync adds one"
+_OF_AGENT = "; the agent that owns this chain does not find its rule again, so each sync adds one"
 _MARKING = frozenset(("MARK", "CONNMARK"))
 
 
@@ -27,7 +28,8 @@ def ask_duplicates(rule_set, setting):
             own = owner_of(chain, name) in KUBERNETES
             again = _with_the_same_mark(table, chain, text) if _of_marks(words) and not own else times - 1
             if again:
-                why = _FINDS_NONE % rule_set.version if own and _finds_none(rule_set) else ""
+                why = (_FINDS_NONE % rule_set.version if own and _finds_none(rule_set)
+                       else _OF_AGENT if owner_of(chain, name) in CNI else "")
                 detail = "the same rule exists %d times%s" % (times, why)
                 yield observe("duplicate_rule", rule_set, name, chain, text, again, detail)
         for chain, copies in sorted(table.repeated_more.items()):
