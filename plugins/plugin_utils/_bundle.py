@@ -13,7 +13,7 @@ import threading
 
 from ..module_utils._errors import BadInput
 from ..module_utils._names import UNCOLLECTED
-from . import _catalogue, _finding
+from . import _catalogue, _finding, _policy
 from ._expressions import search
 
 PLACE = "bundle"
@@ -141,8 +141,11 @@ def _statuses(evidence, section, sources):
 
 def _missing(rule, evidence):
     """_ALL if nothing of a needed section was collected, True if a needed source was not collected, False otherwise."""
-    some = False
-    for section, sources in _sections(rule).items():
+    some, sections = False, _sections(rule)
+    because = (evidence.get("requirements") or {}).get("cni_because") or ""
+    for section, sources in sections.items():
+        if section == "node_cni" and sources == ["net_d"] and len(sections) > 1 and because.startswith(_policy.PREFIX):
+            continue  # The user names the network plugin, which is all that this check asks for.
         statuses = _statuses(evidence, section, sources)
         if UNCOLLECTED in statuses and all(status in _NOT_HELD for status in statuses):
             return _ALL

@@ -18,7 +18,9 @@ _SERVICE = re.compile(r"-A -([tu]|-sctp-service|f) (\S+)(?: -s (\S+))?")
 _REAL = re.compile(r"-a -([tu]|-sctp-service|f) (\S+) -r (\S+) (?:-(g|m|i) )?(?:-w (\d+))?")
 _HEADING = ["IP Virtual Server version 1.2.1 (size=4096)", "Prot LocalAddress:Port Scheduler Flags",
             "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn"]
-_LISTED = re.compile(r"^Prot LocalAddress:Port Scheduler Flags", re.MULTILINE)
+_LISTED = re.compile(r"^Prot LocalAddress:Port +(?:Scheduler Flags|Conns|CPS)", re.MULTILINE)
+# ipvsadm -L with --stats or --rate: numbers in place of the scheduler and the weight.
+_COUNTED = re.compile(r"\d+[KMGT]?(?: +\d+[KMGT]?){4}\s*\Z")
 _SERVER_LINE = re.compile(r"(?:\s*(->)\s+(?!RemoteAddress)|(TCP|UDP|SCTP|FWM)\s+)(\S+)\s*(.*)")
 _IN_FILE = re.compile(r"(?:[0-9A-F]{8}|\[[0-9a-f:]{39}\]):[0-9A-F]{4}\Z")
 _DEVICE = re.compile(r"\d+: ([\w.-]{1,15})(?:@[\w.-]+)?(?::| ) ")
@@ -99,6 +101,8 @@ def _of_listing(line):
     if kind == "FWM":
         return "FWM  %08X %s" % (int(place), _scheduler(rest)) if _MARK.match(place) else line
     place = place if _IN_FILE.match(place) else _place(place) or place
+    if _COUNTED.match(rest):
+        rest = "Masq    1      0          0" if arrow else ""
     return "  -> %s      %s" % (place, rest) if arrow else "%s  %s %s" % (kind, place, _scheduler(rest))
 
 
@@ -168,6 +172,22 @@ def ipset_list(text: str) -> str:
         counts[name] = counts.get(name, 0) + 1
     return "\n".join("Name: %s\nType: %s\nHeader: %s\nNumber of entries: %d\n"
                      % (name, kind, header, counts.get(name, 0)) for name, kind, header in _SET.findall(text))
+
+
+def ipset_members(text):
+    """{path: the output of ipset save} of the sets of others than kube-proxy whose members a text has as a whole."""
+    found = {}
+    for name, kind, _header in _SET.findall(text):
+        rows = re.findall(r"^add %s \S+" % re.escape(name), text, re.MULTILINE)
+        found[name] = "create %s %s\n" % (name, kind) + "".join(row + "\n" for row in rows)
+    for each in re.split(r"^(?=Name: )", text, flags=re.MULTILINE)[1:]:
+        head, has_members, members = each.partition("\nMembers:")
+        name, rows = head.split("\n")[0][len("Name: "):].strip(), re.findall(r"^([0-9a-f]\S*)", members, re.MULTILINE)
+        number = re.search(r"^Number of entries: (\d+)", head, re.MULTILINE)
+        if number and int(number.group(1)) == len(rows) and (has_members or not rows):
+            found[name] = "create %s\n" % name + "".join("add %s %s\n" % (name, row) for row in rows)
+    return {_names.BUNDLE_COMMANDS + "/ipset save " + name: content for name, content in found.items()
+            if re.match(r"[\w.:-]{1,31}\Z", name) and not name.startswith("KUBE-")}
 
 
 def _without_members(text):

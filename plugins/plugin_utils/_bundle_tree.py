@@ -35,7 +35,8 @@ _FOLDERS = {"sysctl_conf": ("/etc/sysctl.d/", ".conf"), "modprobe_conf": ("/etc/
             "modules_load": ("/etc/modules-load.d/", ""), "unit": ("/etc/systemd/system/", "")}
 # Outputs that become the files with the same content: {kind: the function that returns {path: content}}.
 _FILES = {
-    "values": _bundle_values.of_paths, "ufw_status": _bundle_values.ufw_settings, "addresses": _bundle_texts.addresses,
+    "values": _bundle_values.of_paths, "enabled": _bundle_values.enabled_units,
+    "ufw_status": _bundle_values.ufw_settings, "addresses": _bundle_texts.addresses,
     "lsmod": lambda text: {"/proc/modules": _bundle_texts.proc_modules(text)},
     "conntrack": lambda text: {"/proc/net/stat/nf_conntrack": _bundle_texts.nf_conntrack_stat(text)},
     "conntrack_count": lambda text: {"/proc/sys/net/netfilter/nf_conntrack_count": text.strip() + "\n"},
@@ -154,7 +155,10 @@ class _Tree:
             self.put(folder + _bundle_texts.with_ending(item.path, ending), item.data)
         elif kind in _FILES:
             for place, content in _FILES[kind](_text(item)).items():
-                self.put(place, content)
+                if place.startswith(_bundle_values.WANTED):
+                    self._links.append((place, content, item))
+                else:
+                    self.put(place, content)
         else:
             getattr(self, "take_" + kind)(item, path)
 
@@ -237,6 +241,8 @@ class _Tree:
         """The output of ipset save or ipset list."""
         self.put(_names.BUNDLE_COMMANDS + "/ipset list -t", _bundle_texts.ipset_list(_text(item)))
         self.put("/sys/module/ip_set/refcnt", "1\n")
+        for path, content in _bundle_texts.ipset_members(_text(item)).items():
+            self.put(path, content)
 
     def take_kube_proxy(self, item, _path):
         """A configuration of kube-proxy, or a ConfigMap with one."""
@@ -263,11 +269,6 @@ class _Tree:
         """Tasks of Ansible, as a script that a person runs."""
         self.put("/usr/local/sbin/" + item.path.rsplit("/", 1)[-1],
                  _bundle_named.script_of_tasks(_text(item)), executable=True)
-
-    def take_enabled(self, item, _path):
-        """The state of units, of which those that are enabled have a link."""
-        for unit in _bundle_values.enabled_units(_text(item)):
-            self._links.append((_bundle_values.WANTED + unit, "/etc/systemd/system/" + unit, item))
 
     def take_uname(self, item, _path):
         """The output of uname -a."""

@@ -19,6 +19,7 @@ _BELOW_PATH = re.compile(r"^==> (%s) <==\n([^\n]{0,200})$" % _PATH, re.MULTILINE
 _APPLYING = re.compile(r"^\* Applying (/\S{1,200}) \.\.\.$", re.MULTILINE)
 # Links to the units that a boot starts.
 WANTED = "/etc/systemd/system/multi-user.target.wants/"
+_UFW_PATH = "/usr/lib/systemd/system/ufw.service"
 _UFW_UNIT = ("[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/lib/ufw/ufw-init start quiet\n"
              "ExecStop=/usr/lib/ufw/ufw-init stop\n")
 _FOLDERS = ("/etc/", "/run/", "/usr/lib/", "/usr/local/lib/", "/lib/")
@@ -42,7 +43,7 @@ def ufw_settings(text):
     policy = {"deny": "DROP", "reject": "REJECT", "allow": "ACCEPT"}[found.group(1)]
     rules = "-A ufw-user-forward -j ACCEPT\n" if _UFW_ROUTE.search(text) else ""
     return {"/etc/default/ufw": "DEFAULT_FORWARD_POLICY=\"%s\"\n" % policy, "/etc/ufw/ufw.conf": "ENABLED=yes\n",
-            "/usr/lib/systemd/system/ufw.service": _UFW_UNIT, WANTED + "ufw.service": _UFW_UNIT,
+            _UFW_PATH: _UFW_UNIT, WANTED + "ufw.service": _UFW_PATH,
             "/etc/ufw/user.rules": "*filter\n:ufw-user-forward - [0:0]\n%sCOMMIT\n" % rules}
 
 
@@ -53,8 +54,8 @@ def release_of(path, text):
 
 
 def enabled_units(text):
-    """The names of units that are enabled."""
-    return [first or second for first, second in _ENABLED.findall(text)]
+    """{link: target} of units that are enabled."""
+    return {WANTED + unit: "/etc/systemd/system/" + unit for each in _ENABLED.findall(text) for unit in each if unit}
 
 
 def of_paths(text):

@@ -14,7 +14,8 @@ from .kube_proxy.anchor_table import CANARY, KUBELET_CANARY
 from .observation import TEXT_LIMIT
 
 # Kinds whose fault is one rule that its owner does not delete, or that has no owner in Kubernetes.
-_OF_ONE_RULE = ("lost_match", "untracked", "mark_cleared", "foreign_jump", "anchor_shadowed", "unexpected_drop")
+_OF_ONE_RULE = ("lost_match", "untracked", "mark_cleared", "foreign_jump", "anchor_shadowed", "unexpected_drop",
+                "hostport_stale")
 # Kinds that the owner of the chain repairs when it writes all its rules, as it does after its canary is deleted.
 _OF_OWNER = ("anchor_missing", "half_repaired", "emptied_chain", "empty_service_chain", "unsound_endpoint")
 _OF_KUBELET = ("KUBE-FIREWALL", "KUBE-MARK-DROP")
@@ -46,6 +47,8 @@ def _repair(row, programs):
         return "%s -w 5 -t mangle -X %s" % (program, KUBELET_CANARY if _of_kubelet(row) else CANARY)
     if kind not in _OF_ONE_RULE or not known or not _NAME.match(table):
         return None
+    if chain.startswith("KUBE-ROUTER-") and (row["detail"] or "").endswith(" is empty"):
+        return "restart kube-router, which fills its sets: kubectl -n kube-system delete pod, with its pod of this node"
     port = _OF_API_SERVER.search(row["detail"] or "")
     if port and chain == "INPUT":
         # A firewall of the host stays one.

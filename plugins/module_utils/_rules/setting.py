@@ -12,10 +12,11 @@ import collections
 # where kubernetes is kube-proxy's own version. kubelet_version: (1, 30), where kubelet reports a version of its own.
 # ipv6: whether the kernel has IPv6. liberal: whether nf_conntrack_tcp_be_liberal is set. Both are None where they are
 # not known. addresses(): the addresses of the node, empty where they are not known.
+# members(name): the addresses and networks in an ipset, None where they are not known.
 Setting = collections.namedtuple("Setting", (
     "family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest", "kubelet_version", "ipv6", "liberal",
-    "addresses"))
-Setting.__new__.__defaults__ = (None, None, None, None, frozenset)
+    "addresses", "members"))
+Setting.__new__.__defaults__ = (None, None, None, None, frozenset, lambda name: None)
 
 
 def proxy_since(setting, version):

@@ -112,7 +112,9 @@ def networkd_dispatcher(look, _path, mode, _when):
 
 
 def interfaces_file(look, _path, _mode, _when):
-    return _installed(look, "ifupdown")
+    answer = _installed(look, "ifupdown")
+    # Distributions that do not use it have no such file with commands.
+    return (True, "ifupdown runs it") if answer[0] is None else answer
 
 
 def ifupdown_script(look, path, mode, when):

@@ -30,6 +30,9 @@ _NFT_SORTS = ("ruleset", "table", "flush", "delete")
 _ENDS_KUBERNETES = ("k3s-killall.sh", "k3s-uninstall.sh", "k3s-agent-uninstall.sh", "rke2-killall.sh",
                     "rke2-uninstall.sh")
 
+# Their arguments are the script.
+_SHELLS = ("sh", "bash", "dash", "ash", "busybox", "env")
+
 
 class Tracer:
     """`rows` is filled by `shell`, `program` and, in the end, `finish`.
@@ -146,7 +149,8 @@ class Tracer:
 
     def is_script(self, path):
         """Whether there is a text at a path, whatever its name is, such as `/etc/systemd/scripts/iptables`."""
-        return path.startswith("/") and self._scripts.of(path) is not None
+        return (path.startswith("/") and posixpath.basename(path) not in _SHELLS
+                and self._scripts.of(path) is not None)
 
     def script(self, origin, script, arguments=None, called=()):
         """Follow a script as a whole."""

@@ -28,6 +28,10 @@ _API_SERVERS = (("kube-apiserver", 6443, "secure-port"), ("k3s-server", 6443, "h
 _KUBELET_PORT = 10250
 # The first file exists where the kernel has IPv6 and it is not disabled on the kernel command line.
 _ADDRESSES_6, _LIBERAL = "/proc/net/if_inet6", "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
+# Sets that rules refuse packets by: (number, bytes and seconds of one).
+_SETS, _SET_LIMIT, _SET_SECONDS = 16, 4 << 20, 3.0
+_SET_NAME = re.compile(r"[\w.:-]{1,31}\Z")
+_ADDED = re.compile(r"^add \S+ ([0-9a-f.:]+(?:/\d+)?)(?=[ \n]|\Z)", re.MULTILINE)
 # The source of a value that is not known.
 UNTOLD = "no source is known"
 # kube-proxy may be at most this many minor versions older than kubelet (Kubernetes version skew policy).
@@ -39,11 +43,11 @@ _OLDEST = (1, 10)
 class Situation:
     """`mode` and `kubernetes` ((1, 30)) with their sources, or None and why; `kubelet`: whether it runs and has had the
     time to create its chains, False where it creates none; `kubelet_version`, `ports`, `ipv6` and `liberal` as in
-    Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold its rules; `addresses()` as in
-    Setting."""
+    Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold its rules; `addresses()` and
+    `members(name)` as in Setting."""
 
     def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None,
-                 addresses=frozenset):
+                 addresses=frozenset, members=lambda name: None):
         self.mode, self.mode_source = mode
         self.kubernetes, self.kubernetes_source = kubernetes[:2]
         self.oldest = kubernetes[2] if len(kubernetes) > 2 else None
@@ -53,11 +57,13 @@ class Situation:
         self.ipv6, self.liberal = kernel
         self.used = used
         self.addresses = addresses
+        self.members = members
 
     def of(self, rule_set):
         """`Setting` for one rule set."""
         return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports,
-                       self.oldest, self.kubelet_version, self.ipv6, self.liberal, self.addresses)
+                       self.oldest, self.kubelet_version, self.ipv6, self.liberal, self.addresses,
+                       self.members)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
@@ -76,7 +82,8 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     own = _versions.numbers(kubelet["version"])[:2] if kubelet and not requested else ()
     return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None,
                      _ports(host, rules, kubelet), _kernel(host) if rules.source == "live" else (None, None),
-                     _used(host, rules, kube_proxy), functools.lru_cache(maxsize=1)(lambda: _addresses(host, rules)))
+                     _used(host, rules, kube_proxy), functools.lru_cache(maxsize=1)(lambda: _addresses(host, rules)),
+                     functools.lru_cache(maxsize=_SETS)(lambda name: _members(host, rules, name)))
 
 
 def _addresses(host, rules):
@@ -85,6 +92,14 @@ def _addresses(host, rules):
         return frozenset()
     from .nft_native import own_addresses
     return own_addresses(host)
+
+
+def _members(host, rules, name):
+    """A rule that refuses packets asks for its set: ip_set is in the kernel then, and ipset loads nothing."""
+    if rules.source != "live" and not rules.of_tree or not _SET_NAME.match(name):
+        return None
+    answer = host.run(["ipset", "save", name], timeout=_SET_SECONDS, limit=_SET_LIMIT)
+    return tuple(_ADDED.findall(answer.out)) if answer.ok else None
 
 
 def _kernel(host):

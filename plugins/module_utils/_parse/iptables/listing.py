@@ -178,7 +178,7 @@ def save_text_of(lines, table=None, cut=False):
                                                        None) or ("filter" if "FORWARD" in built_in else None)
     whole = is_whole(table, built_in) and not cut and _all_references(chains, rows, unread)
     text = SaveText(table, [(chain.name, chain.policy, chain.packets, chain.bytes) for chain in chains if chain.policy],
-                    [chain.name for chain in chains if not chain.policy], [row.text() for row in rows], unread, whole,
+                    [chain.name for chain in chains if not chain.policy], _texts(rows), unread, whole,
                     family=_family(rows))
     text.unreferenced = [chain.name for chain in chains if chain.references == 0]
     return text
@@ -206,6 +206,18 @@ def _without_interfaces(rows):
         else:
             kept.append(row)
     return kept, bare
+
+
+def _texts(rows):
+    """The rules as iptables-save prints them. Equal ones may differ in an interface that was not printed; those of
+    kube-proxy and kubelet name none."""
+    found, seen = [], set()
+    for row in rows:
+        text = row.text()
+        if row.with_interfaces or text not in seen or "KUBE-" in row.chain + (row.target or ""):
+            found.append(text)
+        seen.add(text)
+    return found
 
 
 class _Row:

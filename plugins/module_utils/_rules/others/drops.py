@@ -18,6 +18,7 @@ from ..tables import chains_of, table_of
 from ..targets import REFUSALS, VERDICTS
 from .owners import owner_of
 from .pod_accept import accepts_pods
+from .sets import pardon_sets
 
 # Addresses that offer no service to pods: a rule against them is good practice. 168.63.129.16 is Azure's virtual
 # machine platform, which AKS blocks for pods.
@@ -49,12 +50,13 @@ def ask_drops(rule_set, setting, services=None):
         for row in itertools.chain(_refusing_all(rule_set, table, setting), policy):
             noted.add((row["table"], row["chain"], row["text"]))
             yield row
-        judged = _judged(rule_set, table, services)
+        judged = _judged(rule_set, table, services, setting)
         for chain in sorted(judged):
             for rule, doubted in zip(_rules(table, chain), judged[chain]):
                 if doubted:
                     yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1,
-                                  "refuses traffic to pods and Services")
+                                  "refuses traffic to pods and Services%s" % (
+                                      ", because %s is in its set" % doubted if isinstance(doubted, str) else ""))
         yield from _own(rule_set, table, setting)
 
     def is_noted(name, chain, index, rule):
@@ -152,17 +154,19 @@ def _rules(table, chain):
     return table.chains[chain].rules if chain in table.chains else []
 
 
-def _judged(rule_set, table, services):
-    """{chain: bytes, one for each rule: 1 if the rule is a refusal of unknown purpose} of the built-in chains in which
-    each such rule is unexpected.
+def _judged(rule_set, table, services, setting):
+    """{chain: [for each rule whether it is a refusal of unknown purpose]} of the built-in chains in which each such
+    rule is unexpected; for a rule that names a set the address of an endpoint that is in it.
 
     Where Services are known, INPUT and OUTPUT are left out: packets to the Services show whether a rule there refuses
     them. A rule of FORWARD that names one source is the ban of a client, if no endpoint has that address.
     """
-    judged = {chain: bytearray(_is_doubted(rule, chain) for rule in _rules(table, chain))
+    judged = {chain: [_is_doubted(rule, chain) for rule in _rules(table, chain)]
               for chain in ("FORWARD", "INPUT", "OUTPUT")}
     _pardon_clients(_rules(table, "FORWARD"), judged["FORWARD"],
                     lambda: list_services(rule_set) if services is None else services)
+    pardon_sets(_rules(table, "FORWARD"), judged["FORWARD"], setting,
+                lambda: list_services(rule_set) if services is None else services)
     if any(map(any,
                (judged["INPUT"], judged["OUTPUT"]))) and (list_services(rule_set) if services is None else services):
         del judged["INPUT"], judged["OUTPUT"]
