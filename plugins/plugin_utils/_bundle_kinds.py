@@ -29,9 +29,8 @@ _TIMED_LINES, _SHORT = 2, 3
 # Files that keep their path, wherever the tree begins.
 _SYSTEM = re.compile(
     r"(?:.*/)?((?:etc/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd|cron|init\.d|rc\d?\.d|rc\.local|network|"
-    r"NetworkManager|networkd-dispatcher"
-    r"|iptables|sysconfig|nftables|ufw|firewalld|cloud|cni/net\.d|alternatives|conf\.d|udev|logrotate|apt|dnf|dpkg|"
-    r"local\.d|runlevels|if-|dhcp/dhclient-)"
+    r"NetworkManager|networkd-dispatcher|iptables|sysconfig|nftables|ufw|firewalld|cloud|cni/net\.d|alternatives|conf\.d|"
+    r"udev|logrotate|apt|dnf|dpkg|local\.d|runlevels|if-|dhcp/dhclient-)"
     r"[^\0]*|etc/(?:sysctl\.conf|modules|os-release|debian_version|default/ufw|rc\.local|(?:ana)?crontab"
     r"|nftables\.conf|ethertypes)"
     r"|proc/(?:modules|cmdline|meminfo|stat|uptime|version|config\.gz|sys/.+|net/.+)|sys/(?:module|kernel/slab/nf_"
@@ -85,6 +84,7 @@ _SHAPES = {
                      r"^(?:==> )?/(?:proc/sys|sys/class/net|sys/module)/[\w./@-]{1,200}(?::[\w-]| <==$)"),
     "ufw_status": _shape((" (routed)",), r"^Default: \w+ \(incoming\), \w+ \(outgoing\), (?:deny|reject|allow) \(routed\)"),
     "enabled": _shape(("Loaded: loaded",), r"^[ \t]{0,20}Loaded: loaded \(/\S{1,200}\.service; enabled"),
+    "grepped": _shape(("sysctl", "mod"), r"\A(?:/\S+/(?:sysctl\.conf|(?:sysctl|modprobe|modules-load)\.d/[\w.@-]+):)"),
     "applied": _shape(("* Applying ",), r"^\* Applying /\S{1,200} \.\.\.$"),
     "conntrack": _shape(("cpu=",), r"^cpu=\d+\s.*\b(?:insert_failed|drop)=\d"),
     "alternatives": _shape((" mode", "link currently"),
@@ -132,7 +132,7 @@ _LOG_LINE = re.compile(
     r"|^\{\"log\":\"|^(?:\d{4}-\d\d-\d\dT\S{8,24}|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S{1,255} "
     r"(?:\S{1,300}\[\d{1,10}\]|[^\s:]{1,80}): "
     r"|^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \[[A-Z]+\]\[\d+\] ", re.MULTILINE)
-# Kinds of files whose content is code or configuration, and what a log may quote.
+# Kinds of code and configurations, and what a log may quote.
 _CODE = ("system", "script", "tasks", "unit", "kernel_config", "modprobe_conf", "sysctl_conf", "modules_load")
 # What people grep of the metrics of kube-proxy, which its port alone tells from those of kubelet.
 _PORT_OF_METRICS, _METRIC = ":10249/", re.compile(r"^rest_client_requests_total\{", re.MULTILINE)

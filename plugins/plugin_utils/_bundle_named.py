@@ -27,6 +27,9 @@ _CRON, _WITH_USER = re.compile(_TIME + r"\S", re.MULTILINE), re.compile(_TIME + 
 # Tasks of Ansible that run commands or empty chains.
 _TASKS = re.compile(r"^\s*(?:- )?(?:ansible\.(?:builtin|legacy)\.)?(?:shell|command|raw|iptables):", re.MULTILINE)
 _COMMAND = re.compile(r"\s*(?:- )?(?:(?:ansible\.(?:builtin|legacy)\.)?(?:shell|command|raw)|cmd):\s*(.*)\Z")
+# A manifest with a privileged container, whose script stands in a list or in a block.
+_MANIFEST = re.compile(r"^kind: *(?:DaemonSet|Deployment|Pod|Job|CronJob)\b", re.MULTILINE)
+_RUN = re.compile(r".*[\"']([^\"']*\bip6?tables [^\"']*)[\"']|\s+(?:- )?((?:ip6?tables|nft) .*)\Z")
 _BLOCK = re.compile(r"[|>][-+]?\s*\Z")
 _TABLE = re.compile(r"\s*table:\s*[\"']?(\w+)[\"']?\s*\Z")
 _FLUSH, _LOOP = re.compile(r"\s*flush:\s*(?:true|yes|True)\s*\Z"), re.compile(r"\s*(?:loop|with_items):\s*\[([^\]]*)\]")
@@ -43,7 +46,8 @@ def path_of(name, head):
 
 
 def is_tasks(name, head):
-    return name.endswith((".yml", ".yaml")) and bool(_TASKS.search(head)) and "tables" in head
+    """Whether a file has tasks of Ansible, or a manifest whose containers run iptables."""
+    return name.endswith((".yml", ".yaml")) and "tables" in head and bool(_TASKS.search(head) or _MANIFEST.search(head))
 
 
 def script_of_tasks(text):
@@ -63,6 +67,8 @@ def script_of_tasks(text):
             block = indent
         elif found:
             shown = found.group(1).strip("\"'")
+        elif _RUN.match(line):
+            shown = next(filter(None, _RUN.match(line).groups()))
         elif _FLUSH.match(line):
             shown = "iptables -t %s -F" % table
         elif loop and any("iptables -t " in each for each in lines[-4:]):

@@ -244,6 +244,10 @@ class _Tree:
         for path, content in _bundle_texts.ipset_members(_text(item)).items():
             self.put(path, content)
 
+    def take_grepped(self, item, _path):
+        """Lines of settings with the paths of their files."""
+        self._applied.update(_bundle_values.grepped(_text(item)))
+
     def take_kube_proxy(self, item, _path):
         """A configuration of kube-proxy, or a ConfigMap with one."""
         self.put(_CONFIG, _bundle_kinds.kube_proxy_config(item.data) or item.data)

@@ -9,6 +9,7 @@ Samples:
     * Applying /etc/sysctl.d/99-kubernetes.conf ...      sysctl --system, the lines of the file below it
     Loaded: loaded (/lib/systemd/system/ufw.service; enabled; preset: enabled)       systemctl status
     /boot/config-6.1.0-18-amd64:CONFIG_IP_VS=m           grep of several configurations
+    /etc/sysctl.d/99-cis.conf:12:net.ipv4.ip_forward=0   grep -rn
 """
 
 import re
@@ -22,7 +23,13 @@ WANTED = "/etc/systemd/system/multi-user.target.wants/"
 _UFW_PATH = "/usr/lib/systemd/system/ufw.service"
 _UFW_UNIT = ("[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/lib/ufw/ufw-init start quiet\n"
              "ExecStop=/usr/lib/ufw/ufw-init stop\n")
+_GREPPED = re.compile(r"^(/(?:etc|run|usr/lib|usr/local/lib|lib)/(?:sysctl\.conf|(?:sysctl|modprobe|modules-load)\.d/"
+                      r"[\w.@-]{1,100})):(?:(\d{1,6})[:-])?(.*)$", re.MULTILINE)
+_MOST_LINES = 5000
 _FOLDERS = ("/etc/", "/run/", "/usr/lib/", "/usr/local/lib/", "/lib/")
+_BARE = re.compile(r"(?:sudo )?(?:\S{0,40}/)?(cat|sysctl -n|conntrack -C)((?: (?:/(?:proc/sys|sys)/|net[./])"
+                   r"[\w./{},-]{1,300})*)\Z")
+_BRACES, _VALUE = re.compile(r"([^{}]*)\{([^{}]*)\}([^{}]*)\Z"), re.compile(r"-?[\w. \t-]{1,100}\Z")
 _OPTION = re.compile(r"^(?:\S{1,200}:)?((?:# )?CONFIG_[A-Z0-9_]{1,80}(?:=\S.*| is not set))[ \t]*$", re.MULTILINE)
 
 _ENABLED = re.compile(r"^[ \t]{0,20}Loaded: loaded \(/\S{1,200}/([\w@.:-]{1,100}\.service); enabled(?:;|\))"
@@ -53,6 +60,27 @@ def release_of(path, text):
     return found and found.group(1)
 
 
+def shown_values(command, text):
+    """What a command prints without the names of what it read, with them: `cat` of files of the kernel, `sysctl -n`,
+    `conntrack -C`; None for any other command."""
+    found = _BARE.match(command)
+    if not found:
+        return None
+    lines, words = text.split("\n"), [name for word in (found.group(2) or "").split() for name in _unfolded(word)]
+    if command.endswith("conntrack -C"):
+        words = ["/proc/sys/net/netfilter/nf_conntrack_count"]
+    if len(lines) != len(words) or not all(map(_VALUE.match, lines)):
+        return None
+    paths = [word if word.startswith("/") else "/proc/sys/" + word.translate(str.maketrans("./", "/.")) for word in words]
+    return "\n".join("%s:%s" % pair for pair in zip(paths, lines))
+
+
+def _unfolded(word):
+    """A word with the list in its braces, as a shell expands it."""
+    found = _BRACES.match(word)
+    return [found.group(1) + part + found.group(3) for part in found.group(2).split(",")] if found else [word]
+
+
 def enabled_units(text):
     """{link: target} of units that are enabled."""
     return {WANTED + unit: "/etc/systemd/system/" + unit for each in _ENABLED.findall(text) for unit in each if unit}
@@ -76,6 +104,15 @@ def applied(text):
         return {}
     return {path: "".join(line.strip() + "\n" for line in content.splitlines() if " = " in line)
             for path, content in pairs if path.startswith(_FOLDERS) and ".." not in path}
+
+
+def grepped(text):
+    """{path: the lines that grep printed of it}, each at its number where grep printed that, too."""
+    found = {}
+    for path, number, line in _GREPPED.findall(text):
+        lines = found.setdefault(path, [])
+        lines += [""] * max(0, min(int(number or 0), _MOST_LINES) - 1 - len(lines)) + [line]
+    return {path: "\n".join(lines + [""]) for path, lines in found.items() if ".." not in path}
 
 
 def configuration(texts):
