@@ -258,7 +258,8 @@ ansible_facts:
                 - V(anchor_missing), V(anchor_shadowed), V(canary_missing), V(hint_missing), V(lost_match),
                   V(dangling_jump), V(orphan_chain), V(empty_service_chain), V(unsound_endpoint), V(wrong_probability),
                   V(chain_loop), V(duplicate_rule), V(other_mode), V(other_cni), V(other_backend), V(unexpected_drop),
-                  V(forward_drop), V(hostport_capture), V(hostport_stale), V(half_repaired), V(emptied_chain), V(mark_mismatch),
+                  V(forward_drop), V(hostport_capture), V(hostport_stale), V(half_repaired), V(emptied_chain),
+                  V(mark_mismatch),
                   V(chains_missing), V(idle_leftover), V(mark_cleared), V(untracked), V(foreign_jump),
                   V(masquerade_missing), V(unrepaired) (kube-proxy does not notice that its rules were deleted),
                   V(unsettled_chain) (above 1000 endpoints a deleted Service that kube-proxy has

@@ -29,8 +29,8 @@ _TIMED_LINES, _SHORT = 2, 3
 # Files that keep their path, wherever the tree begins.
 _SYSTEM = re.compile(
     r"(?:.*/)?((?:etc/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd|cron|init\.d|rc\d?\.d|rc\.local|network|"
-    r"NetworkManager|networkd-dispatcher|iptables|sysconfig|nftables|ufw|firewalld|cloud|cni/net\.d|alternatives|conf\.d|"
-    r"udev|logrotate|apt|dnf|dpkg|local\.d|runlevels|if-|dhcp/dhclient-)"
+    r"NetworkManager|networkd-dispatcher|iptables|sysconfig|nftables|ufw|firewalld|cloud|cni/net\.d|alternatives|"
+    r"conf\.d|udev|logrotate|apt|dnf|dpkg|local\.d|runlevels|if-|dhcp/dhclient-)"
     r"[^\0]*|etc/(?:sysctl\.conf|modules|os-release|debian_version|default/ufw|rc\.local|(?:ana)?crontab"
     r"|nftables\.conf|ethertypes)"
     r"|proc/(?:modules|cmdline|meminfo|stat|uptime|version|config\.gz|sys/.+|net/.+)|sys/(?:module|kernel/slab/nf_"
@@ -82,7 +82,7 @@ _SHAPES = {
                             r"|\A(?:\S{1,200}:)?(?:# )?CONFIG_[A-Z0-9_]+(?:=[ymn\"0-9]| is not set$)"),
     "values": _shape(("/proc/sys/", "/sys/"),
                      r"^(?:==> )?/(?:proc/sys|sys/class/net|sys/module)/[\w./@-]{1,200}(?::[\w-]| <==$)"),
-    "ufw_status": _shape((" (routed)",), r"^Default: \w+ \(incoming\), \w+ \(outgoing\), (?:deny|reject|allow) \(routed\)"),
+    "ufw_status": _shape((" (routed)",), r"^Default: \w+ \(incoming\), .{0,40}, (?:deny|reject|allow) \(routed\)"),
     "enabled": _shape(("Loaded: loaded",), r"^[ \t]{0,20}Loaded: loaded \(/\S{1,200}\.service; enabled"),
     "grepped": _shape(("sysctl", "mod"), r"\A(?:/\S+/(?:sysctl\.conf|(?:sysctl|modprobe|modules-load)\.d/[\w.@-]+):)"),
     "applied": _shape(("* Applying ",), r"^\* Applying /\S{1,200} \.\.\.$"),

@@ -132,7 +132,8 @@ def _of_units(command, text):
     if shown:
         return [("grep . FILES", shown)]
     parts = _UNIT_PATH.split(text)
-    return [("cat " + path, content.strip("\n")) for path, content in zip(parts[1::2], parts[2::2])] or [(command, text)]
+    files = [("cat " + path, content.strip("\n")) for path, content in zip(parts[1::2], parts[2::2])]
+    return files or [(command, text)]
 
 
 def _output(command, lines):

@@ -38,7 +38,8 @@ _ENABLED = re.compile(r"^[ \t]{0,20}Loaded: loaded \(/\S{1,200}/([\w@.:-]{1,100}
 _RELEASE = re.compile(r"config-(\d+\.\d+[\w.+-]*?)(?:\.txt)?\Z")
 _HEADED = re.compile(r"^# Linux/\S+ (\d\S*) Kernel Configuration", re.MULTILINE)
 
-_UFW = re.compile(r"^Status: active$.{0,300}?^Default: .{0,100}, (deny|reject|allow) \(routed\)", re.MULTILINE | re.DOTALL)
+_UFW = re.compile(r"^Status: active$.{0,300}?^Default: .{0,100}, (deny|reject|allow) \(routed\)",
+                  re.MULTILINE | re.DOTALL)
 _UFW_ROUTE = re.compile(r"^\S.*[ \t](?:ALLOW|LIMIT) FWD[ \t]", re.MULTILINE)
 
 
@@ -71,7 +72,8 @@ def shown_values(command, text):
         words = ["/proc/sys/net/netfilter/nf_conntrack_count"]
     if len(lines) != len(words) or not all(map(_VALUE.match, lines)):
         return None
-    paths = [word if word.startswith("/") else "/proc/sys/" + word.translate(str.maketrans("./", "/.")) for word in words]
+    paths = [word if word.startswith("/") else "/proc/sys/" + word.translate(str.maketrans("./", "/."))
+             for word in words]
     return "\n".join("%s:%s" % pair for pair in zip(paths, lines))
 
 

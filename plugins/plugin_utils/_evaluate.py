@@ -169,8 +169,8 @@ def _left_out(check, evidence):
 
 
 def _remediation(check, row, evidence):
-    """A select may give a row its own `manual`, if the `manual` of the check does not help, and `without_role`, if its role
-    does not."""
+    """A select may give a row its own `manual`, if the `manual` of the check does not help, and `without_role`, if its
+    role does not."""
     manual = _text(one_line(row.get("manual") or check.fix["manual"] or ""), row)
     host = evidence.get("node_host") or {}
     if check.fix["role"] and host.get("immutable"):

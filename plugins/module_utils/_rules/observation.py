@@ -20,8 +20,8 @@ KINDS = (
     "chains_missing", "anchor_missing", "half_repaired", "emptied_chain", "lost_match", "mark_mismatch",
     "anchor_shadowed", "untracked", "mark_cleared", "forward_drop", "unexpected_drop", "foreign_jump",
     "hostport_capture", "hostport_stale", "masquerade_missing", "chain_loop", "dangling_jump", "unsound_endpoint",
-    "wrong_probability", "empty_service_chain", "other_backend", "hint_missing", "canary_missing", "unrepaired", "other_mode", "other_cni",
-    "duplicate_rule", "orphan_chain", "idle_leftover", "unsettled_chain", "dropped_by_policy", "unjudged_table",
+    "wrong_probability", "empty_service_chain", "other_backend", "hint_missing", "canary_missing", "unrepaired",
+    "other_mode", "other_cni", "duplicate_rule", "orphan_chain", "idle_leftover", "unsettled_chain", "dropped_by_policy", "unjudged_table",
 )
 
 

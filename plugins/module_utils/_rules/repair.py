@@ -55,8 +55,8 @@ def _repair(row, programs):
         return "%s -w 5 -I INPUT -p tcp --dport %s -j ACCEPT" % (program, port.group(1))
     if row["text"] == ":INPUT DROP":
         # A firewall stays one: only packets to Services are accepted (sets of kubernetes pkg/proxy/ipvs/ipset.go).
-        return ("%s -w 5 -I INPUT -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT, and for NodePorts the same with "
-                "-p tcp and KUBE-NODE-PORT-TCP dst" % program)
+        return ("%s -w 5 -I INPUT -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT, and for NodePorts the same "
+                "with -p tcp and KUBE-NODE-PORT-TCP dst" % program)
     if row["text"] == ":%s DROP" % chain:
         return "%s -w 5 -t %s -P %s ACCEPT" % (program, table, chain)
     words = tokens(row["text"]) if len(row["text"]) < TEXT_LIMIT else None

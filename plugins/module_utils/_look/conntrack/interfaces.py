@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Switches of single interfaces that differ from those of the node. PRIVATE to the collection.
 
-A bridge passes packets to iptables if its own switch is on or that of all bridges (Linux net/bridge/br_netfilter_hooks.c
-br_nf_pre_routing()); an interface forwards packets that arrive on it only if its own switch is on (net/ipv4/devinet.c
+A bridge passes packets to iptables if its own switch is on or that of all bridges (Linux
+net/bridge/br_netfilter_hooks.c br_nf_pre_routing()); an interface forwards packets that arrive on it only if its own switch is on (net/ipv4/devinet.c
 copies ip_forward to all of them, net/ipv4/route.c asks the interface alone).
 """
 

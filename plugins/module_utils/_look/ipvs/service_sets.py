@@ -63,7 +63,7 @@ def entries_of(host, sets, limit):
     """The (address, port, protocol) of all Services in `sets` (names and numbers of entries), None where they cannot be
     read."""
     found, named = set(), [row["name"] for row in sets]
-    if not host.commands and not any(name in _CLUSTER for name in named):
+    if not any(name in _CLUSTER for name in named) and not host.commands:
         return None  # A bundle may hold single sets.
     for name in [row["name"] for row in sets if row["entries"] != 0 and _HOLDS_SERVICES.match(row["name"])]:
         answer = host.run(["ipset", "save", name], _SECONDS, limit)

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Refusals by an ipset: a list of banned addresses, or of those that may pass. PRIVATE to the collection.
+"""Refusals by an ipset: a list of banned addresses, or of addresses that may pass. PRIVATE to the collection.
 
 A list of the internet may hold the private networks that pods have addresses of. kube-router rejects all packets to the
 node that its sets do not let in (cloudnativelabs/kube-router pkg/controllers/proxy/network_services_controller.go).
@@ -32,7 +32,7 @@ def pardon_sets(rules, judged, setting, services):
 
 
 def ask_sets(rule_set, setting):
-    """unexpected_drop of a rule that refuses what is not in a set, which is empty."""
+    """unexpected_drop of a rule that refuses packets that are not in a set, and the set is empty."""
     table = table_of(rule_set, "filter")
     for chain in table.unfolded() if table is not None else ():
         for rule in table.chains[chain].rules:
