@@ -41,7 +41,7 @@ def ask_input(rule_set, setting, services=None):
                               "refuses packets of pods, as of %s, to this node and its API server" % refused)
                 break
     policy = table.chains["INPUT"].policy
-    yield from _refused_api_server(rule_set, setting, table, services or ())
+    yield from _refused_api_server(rule_set, setting, table, services)
     if setting.mode == "ipvs" and policy == "DROP" and chains_of(rule_set, "filter") is not None and not any(
             _accepts_more(rule) for chain in table.chains.values() for rule in chain.rules):
         yield observe("unexpected_drop", rule_set, "filter", "INPUT", ":INPUT DROP", 1,
@@ -55,22 +55,24 @@ def _refused_api_server(rule_set, setting, table, services):
     if not table.committed or table.chains["INPUT"].policy != "DROP" and not any(
             rule.target in REFUSALS for _name, those in _unlimited(table) for rule in those):
         return
-    own = [(service, endpoint) for service in services if service.name.startswith(_API_SERVER)
+    services = list_services(rule_set) if services is None else services
+    own = [(service, endpoint) for service in services or () if service.name.startswith(_API_SERVER)
            for endpoint in service.endpoints or () if endpoint[0] in setting.addresses()]
-    pods = [endpoint[0] for service in services if not service.name.startswith(_API_SERVER)
-            for endpoint in (service.endpoints or ())[:1]]
-    if not own or not pods:
+    pods = _addresses_of_pods(services) if own else ()
+    if not pods:
         return
     # Most nodes have no such rule, so these modules are not compiled there.
-    from ..services.packet import Packet
-    from ..services.traversal import Traversal
+    from ..model.of_iptables import IptablesRules
+    from ..model.rule import Packet
     service, (address, port, protocol) = own[0]
-    packet = Packet(pods[0], address, protocol, port, frozenset(("NEW", "DNAT")), service.address, service.port, False)
-    traversal = Traversal(table)
-    end = traversal.end("INPUT", packet)
-    if end is None and not (table.chains["INPUT"].policy == "DROP" and traversal.passes("INPUT", packet)):
+    packet = Packet(sources=(pods[0][0],), destinations=(number_of(address),), protocol=protocol, port=port,
+                    states=frozenset(("NEW", "DNAT")), destination=address, original=service.address,
+                    original_port=service.port, destination_type="LOCAL")
+    ends, passed = IptablesRules(table, REFUSALS).walked("INPUT", [packet])
+    end = ends.get(packet)
+    if end is None and not (table.chains["INPUT"].policy == "DROP" and packet in passed):
         return
-    if end is None or not _refused_pod(rules, end, services):
+    if end is None or _refused_source(end) is None:
         yield observe("unexpected_drop", rule_set, "filter", end.chain if end else "INPUT",
                       end.text if end else ":INPUT DROP", 1,
                       "refuses packets of pods to the API server of this node, %s port %d, the endpoint of "
