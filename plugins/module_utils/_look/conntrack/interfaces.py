@@ -4,8 +4,8 @@
 """Switches of single interfaces that differ from those of the node. PRIVATE to the collection.
 
 A bridge passes packets to iptables if its own switch is on or that of all bridges (Linux
-net/bridge/br_netfilter_hooks.c br_nf_pre_routing()); an interface forwards packets that arrive on it only if its own switch is on (net/ipv4/devinet.c
-copies ip_forward to all of them, net/ipv4/route.c asks the interface alone).
+net/bridge/br_netfilter_hooks.c br_nf_pre_routing()); an interface forwards packets that arrive on it only if its own
+switch is on (net/ipv4/devinet.c copies ip_forward to all of them, net/ipv4/route.c asks the interface alone).
 """
 
 import re

@@ -149,8 +149,9 @@ class Tracer:
 
     def is_script(self, path):
         """Whether there is a text at a path, whatever its name is, such as `/etc/systemd/scripts/iptables`."""
-        return (path.startswith("/") and posixpath.basename(path) not in _SHELLS
-                and self._scripts.of(path) is not None)
+        script = self._scripts.of(path) if path.startswith("/") else None
+        # The kernel runs no other text.
+        return script is not None and script.text.startswith("#!") and posixpath.basename(path) not in _SHELLS
 
     def script(self, origin, script, arguments=None, called=()):
         """Follow a script as a whole."""
