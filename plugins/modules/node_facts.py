@@ -1108,7 +1108,7 @@ ansible_facts:
           type: dict
           returned: always
           contains:
-            bridges: {description: Bridges of pods whose own switch of netfilter is on., type: list, elements: str,
+            bridges: {description: The bridges of pods if netfilter is on for each of them., type: list, elements: str,
                       returned: always, sample: [kube-bridge]}
             not_forwarding: {description: Interfaces of pods and of the default route that do not forward IPv4.,
                              type: list, elements: str, returned: always, sample: [ens3]}

@@ -301,8 +301,6 @@ def kind_of(item):
     path = _bundle_named.path_of(name, head) if "sos_commands/" not in item.path else None
     if path:
         return "system", path
-    if _bundle_named.is_tasks(name, head):
-        return "tasks", None
     if name.startswith("config-") and "CONFIG_" in head:
         return "kernel_config", None
     if name.endswith((".conflist", ".conf")) and _CNI.search(head):
@@ -310,7 +308,8 @@ def kind_of(item):
     kind = next((kind for kind, shape in _SHAPES.items() if shape.search(head)), None)
     kind = kind or ("kube_proxy_mode" if _MODE.match(head) and _MODE_NAME.search(name) else None)
     # Scripts first: a script may write a KubeProxyConfiguration.
-    kind = kind or _is_script(head, name) or ("kube_proxy" if kube_proxy_config(item.data) else None)
+    kind = kind or _is_script(head, name) or ("kube_proxy" if kube_proxy_config(item.data) else "tasks"
+                                              if _bundle_named.is_tasks(name, head) else None)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
                                                 if _KERNEL_LINE.search(head) else None), None
 

@@ -9,14 +9,13 @@ import re
 _PLACES = tuple((re.compile(name + r"\Z"), re.compile(content, re.MULTILINE), path) for name, content, path in (
     (r"rc\.local(?:\.txt|\.sh)?", r"", "/etc/rc.local"),
     (r"(?:etc[-_]network[-_])?interfaces(?:\.txt)?", r"^\s*iface \S+ inet", "/etc/network/interfaces"),
-    (r"(?:etc[-_]nftables|nftables)\.conf(?:\.txt)?", r"^\s*(?:flush ruleset|table |include )", "/etc/nftables.conf"),
+    (r"(?:etc[-_]nftables|nftables)\.conf(?:\.txt)?", r"^\s*(?:flush ruleset|include )|\A#!\S*nft\b", "/etc/nftables.conf"),
     (r"(?:etc[-_])?default[-_]ufw(?:\.txt)?|ufw", r"^DEFAULT_FORWARD_POLICY=", "/etc/default/ufw"),
     (r"ufw\.conf", r"^ENABLED=", "/etc/ufw/ufw.conf"),
     (r"(?:before|after|user)6?\.rules", r"ufw6?-", "/etc/ufw/%s"),
     (r"firewalld\.conf", r"^\s*(?:DefaultZone|FirewallBackend)=", "/etc/firewalld/%s"),
     (r"direct\.xml", r"<direct>", "/etc/firewalld/%s"),
     (r"ip6?tables-config", r"^IP6?TABLES_", "/etc/sysconfig/%s"),
-    (r"rules\.v[46]", r"^\*(?:filter|nat|mangle|raw)", "/etc/iptables/%s"),
     (r"wg[\w-]*\.conf", r"^\[Interface\]", "/etc/wireguard/%s"),
     (r"shorewall6?\.conf", r"^STARTUP_ENABLED=", "/etc/shorewall/%s"),
     (r".*", r"\A#cloud-config\b", "/var/lib/cloud/instance/user-data.txt"),
@@ -30,6 +29,8 @@ _COMMAND = re.compile(r"\s*(?:- )?(?:(?:ansible\.(?:builtin|legacy)\.)?(?:shell|
 # A manifest with a privileged container, whose script stands in a list or in a block.
 _MANIFEST = re.compile(r"^kind: *(?:DaemonSet|Deployment|Pod|Job|CronJob)\b", re.MULTILINE)
 _RUN = re.compile(r".*[\"']([^\"']*\bip6?tables [^\"']*)[\"']|\s+(?:- )?((?:ip6?tables|nft) .*)\Z")
+_CHANGES = re.compile(r"\b(?:ip6?tables(?:-restore)?|nft)\b[^\n]*\s(?:-[FXPADIZ]|--flush|--policy|<|flush|-f)\b|\bflush:",
+                      re.MULTILINE)
 _BLOCK = re.compile(r"[|>][-+]?\s*\Z")
 _TABLE = re.compile(r"\s*table:\s*[\"']?(\w+)[\"']?\s*\Z")
 _FLUSH, _LOOP = re.compile(r"\s*flush:\s*(?:true|yes|True)\s*\Z"), re.compile(r"\s*(?:loop|with_items):\s*\[([^\]]*)\]")
@@ -47,7 +48,8 @@ def path_of(name, head):
 
 def is_tasks(name, head):
     """Whether a file has tasks of Ansible, or a manifest whose containers run iptables."""
-    return name.endswith((".yml", ".yaml")) and "tables" in head and bool(_TASKS.search(head) or _MANIFEST.search(head))
+    return (name.endswith((".yml", ".yaml")) and bool(_CHANGES.search(head))
+            and bool(_TASKS.search(head) or _MANIFEST.search(head)))
 
 
 def script_of_tasks(text):

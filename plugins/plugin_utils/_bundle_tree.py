@@ -321,8 +321,12 @@ class _Tree:
         if any(self._kernel_log):
             self.put(_names.BUNDLE_COMMANDS + "/dmesg", "".join(self._kernel_log))
         for path, target, item in self._links:
-            self._item = item
-            self._link(path, target)
+            if path.startswith(_bundle_values.WANTED):
+                # Of a unit that the bundle lacks nothing is known but that it is enabled.
+                target = next(filter(lambda each: self._place(each).exists(), _bundle_values.units_at(target)), None)
+            if target is not None:
+                self._item = item
+                self._link(path, target)
         for path in self.unread.paths:
             _bundle_links.make_unread(self._root, self._place(path))
         lacks = [{"subject": what, "evidence": "the bundle does not contain it"}

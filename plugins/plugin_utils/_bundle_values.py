@@ -85,6 +85,12 @@ def _unfolded(word):
     return [found.group(1) + part + found.group(3) for part in found.group(2).split(",")] if found else [word]
 
 
+def units_at(path):
+    """The paths that a unit may have."""
+    name = path.rsplit("/", 1)[-1]
+    return ["%s/systemd/system/%s" % (folder, name) for folder in ("/etc", "/run", "/usr/lib", "/lib")]
+
+
 def enabled_units(text):
     """{link: target} of units that are enabled."""
     return {WANTED + unit: "/etc/systemd/system/" + unit for each in _ENABLED.findall(text) for unit in each if unit}

@@ -24,9 +24,11 @@ _ROUTES_LIMIT, _MOST = 1 << 20, 4000
 
 
 def interface_switches(host):
-    """`{"bridges": bridges of pods whose own switch of netfilter is on, "not_forwarding": interfaces of pods and of the
+    """`{"bridges": the bridges of pods, if all of them have netfilter on by themselves, "not_forwarding": interfaces of pods and of the
     default route that do not forward}`."""
-    bridges = [name for name in _BRIDGES if _value(host, "%s/%s/bridge/nf_call_iptables" % (_CLASS, name)) == "1"]
+    switches = {name: _value(host, "%s/%s/bridge/nf_call_iptables" % (_CLASS, name)) for name in _BRIDGES}
+    there = [name for name in _BRIDGES if switches[name] is not None and name != "docker0"] or ["docker0"]
+    bridges = there if all(switches[name] == "1" for name in there) else []
     closed = []
     if _value(host, "/proc/sys/" + FORWARD) == "1":
         status, names = host.list_dir(_CONF)

@@ -208,6 +208,22 @@ def _refusing_all(rule_set, table, setting):
         why = _why(table, chain, rules, index) if known else None
         if why:
             yield observe("unexpected_drop", rule_set, "filter", chain, rules[index].text, count, why)
+    if chains_of(rule_set, "filter") is None:
+        yield from _in_first_chains(rule_set, table)
+
+
+def _in_first_chains(rule_set, table):
+    """The same in the chains that FORWARD jumps to with all packets, where people paste these chains alone; of a whole
+    table the jumps that are not reached are reported."""
+    rules = _rules(table, "FORWARD")
+    for at, jump in enumerate(rules):
+        owner = owner_of(jump.target or "", "filter")
+        inner = _rules(table, jump.target) if not jump.has_match and owner in ("docker", "other") else []
+        index = next((index for index, rule in enumerate(inner)
+                      if rule.target in REFUSALS and not rule.has_match), None)
+        if index is not None and not accepts_pods(table, rules[:at]) and not accepts_pods(table, inner[:index]):
+            yield observe("unexpected_drop", rule_set, "filter", jump.target, inner[index].text, 1,
+                          "refuses all forwarded packets, and no rule before it accepts pod traffic")
 
 
 def _bare(chain, rules, setting):

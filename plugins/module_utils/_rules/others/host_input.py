@@ -22,6 +22,8 @@ _API_SERVER = "default/kubernetes:"
 _ICMP = ("icmp", "icmpv6", "ipv6-icmp", "1", "58")
 # An accepted range of so many ports is meant for NodePorts, 30000 to 32767 by default.
 _MANY_PORTS = 1000
+# The network of the pods of a node has 256 addresses by default.
+_POD_BITS, _MOST_CLIENTS = 8, 64
 
 
 def ask_input(rule_set, setting, services=None):
@@ -58,25 +60,42 @@ def _refused_api_server(rule_set, setting, table, services):
     services = list_services(rule_set) if services is None else services
     own = [(service, endpoint) for service in services or () if service.name.startswith(_API_SERVER)
            for endpoint in service.endpoints or () if endpoint[0] in setting.addresses()]
-    pods = _addresses_of_pods(services) if own else ()
-    if not pods:
+    clients = _clients(table, _addresses_of_pods(services)) if own else ()
+    if not clients:
         return
     # Most nodes have no such rule, so these modules are not compiled there.
     from ..model.of_iptables import IptablesRules
     from ..model.rule import Packet
     service, (address, port, protocol) = own[0]
-    packet = Packet(sources=(pods[0][0],), destinations=(number_of(address),), protocol=protocol, port=port,
-                    states=frozenset(("NEW", "DNAT")), destination=address, original=service.address,
-                    original_port=service.port, destination_type="LOCAL")
-    ends, passed = IptablesRules(table, REFUSALS).walked("INPUT", [packet])
-    end = ends.get(packet)
-    if end is None and not (table.chains["INPUT"].policy == "DROP" and packet in passed):
+    packets = [Packet(sources=(client,), destinations=(number_of(address),), protocol=protocol, port=port,
+                      states=frozenset(("NEW", "DNAT")), destination=address, original=service.address,
+                      original_port=service.port, destination_type="LOCAL") for client in clients]
+    ends, passed = IptablesRules(table, REFUSALS).walked("INPUT", packets)
+    # A firewall may let in the pods of this node, whose network is not known.
+    if any(packet not in ends and not (table.chains["INPUT"].policy == "DROP" and packet in passed)
+           for packet in packets):
         return
+    end = ends.get(packets[0])
     if end is None or _refused_source(end) is None:
         yield observe("unexpected_drop", rule_set, "filter", end.chain if end else "INPUT",
                       end.text if end else ":INPUT DROP", 1,
                       "refuses packets of pods to the API server of this node, %s port %d, the endpoint of "
                       "default/kubernetes" % (address, port))
+
+
+def _clients(table, pods):
+    """Numbers of addresses that pods of this node may have: one for each network of endpoints, and one for each network
+    near them that a rule accepts."""
+    found = {number >> _POD_BITS: number for number, address in pods if ":" not in address}
+    near = {number >> 16 for number in found.values()}
+    for chain in table.chains.values():
+        for rule in chain.rules:
+            network = plain_value(rule, "-s") if rule.target == "ACCEPT" else None
+            ends = range_of(network) if network and ":" not in network else None
+            if ends and any(ends[0] >> 16 <= each <= ends[1] >> 16 for each in near):
+                inside = max(ends[0], min(near) << 16) + 1
+                found.setdefault(inside >> _POD_BITS, inside)
+    return sorted(found.values())[:_MOST_CLIENTS]
 
 
 def _unlimited(table):

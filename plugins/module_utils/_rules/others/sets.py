@@ -12,6 +12,7 @@ from ..observation import observe
 from ..rules import match_options
 from ..tables import table_of
 from ..targets import REFUSALS
+from .owners import OTHER, owner_of
 
 # Members and endpoints that are compared.
 _MOST_MEMBERS, _MOST_ENDPOINTS = 20000, 20
@@ -35,6 +36,8 @@ def ask_sets(rule_set, setting):
     """unexpected_drop of a rule that refuses packets that are not in a set, and the set is empty."""
     table = table_of(rule_set, "filter")
     for chain in table.unfolded() if table is not None else ():
+        if owner_of(chain, "filter") not in ("kube_router", OTHER):
+            continue
         for rule in table.chains[chain].rules:
             name = _set_of(rule, None, True) if rule.target in REFUSALS else None
             if name is not None and setting.members(name) == ():

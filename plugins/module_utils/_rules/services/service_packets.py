@@ -9,11 +9,13 @@ import itertools
 
 from ..addresses import number_of, range_of, within
 from ..model.of_iptables import conditions_of
-from ..model.rule import Packet, holds
+from ..model.rule import Packet, Sender, holds
 from ..rules import plain_value
 from .services import NODE_PORT
 from .packet_stage import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 
+# kubelet, the container runtime and most pods of the network of the host run as root.
+_ROOT = Sender(0, 0, None, None)
 _NEW, _TRANSLATED = frozenset(("NEW",)), frozenset(("NEW", "DNAT"))
 # Limits: the packets tried with a rule, each to another port; the targets looked at for a rule, and for all rules
 # together.
@@ -98,7 +100,8 @@ class ServicePackets:
             if len(tried) == _TRIED or self._left < 0:
                 break
             if (target.protocol, target.port) not in tried:
-                packet = self._packet(client, target, states, from_node=hook == "OUTPUT")
+                packet = self._packet(client, target, states, from_node=hook == "OUTPUT",
+                                      sender=_ROOT if hook == "OUTPUT" else None)
                 if holds(conditions, packet):
                     tried[target.protocol, target.port] = packet
         return list(tried.values())

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec fail2ban-server -f
