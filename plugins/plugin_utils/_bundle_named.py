@@ -9,7 +9,7 @@ import re
 _PLACES = tuple((re.compile(name + r"\Z"), re.compile(content, re.MULTILINE), path) for name, content, path in (
     (r"rc\.local(?:\.txt|\.sh)?", r"", "/etc/rc.local"),
     (r"(?:etc[-_]network[-_])?interfaces(?:\.txt)?", r"^\s*iface \S+ inet", "/etc/network/interfaces"),
-    (r"(?:etc[-_]nftables|nftables)\.conf(?:\.txt)?", r"^\s*(?:flush ruleset|include )|\A#!\S*nft\b", "/etc/nftables.conf"),
+    (r"(?:etc[-_])?nftables\.conf(?:\.txt)?", r"^\s*(?:flush ruleset|include )|\A#!\S*nft\b", "/etc/nftables.conf"),
     (r"(?:etc[-_])?default[-_]ufw(?:\.txt)?|ufw", r"^DEFAULT_FORWARD_POLICY=", "/etc/default/ufw"),
     (r"ufw\.conf", r"^ENABLED=", "/etc/ufw/ufw.conf"),
     (r"(?:before|after|user)6?\.rules", r"ufw6?-", "/etc/ufw/%s"),
@@ -29,8 +29,8 @@ _COMMAND = re.compile(r"\s*(?:- )?(?:(?:ansible\.(?:builtin|legacy)\.)?(?:shell|
 # A manifest with a privileged container, whose script stands in a list or in a block.
 _MANIFEST = re.compile(r"^kind: *(?:DaemonSet|Deployment|Pod|Job|CronJob)\b", re.MULTILINE)
 _RUN = re.compile(r".*[\"']([^\"']*\bip6?tables [^\"']*)[\"']|\s+(?:- )?((?:ip6?tables|nft) .*)\Z")
-_CHANGES = re.compile(r"\b(?:ip6?tables(?:-restore)?|nft)\b[^\n]*\s(?:-[FXPADIZ]|--flush|--policy|<|flush|-f)\b|\bflush:",
-                      re.MULTILINE)
+_CHANGES = re.compile(r"\b(?:ip6?tables(?:-restore)?|nft)\b[^\n]*\s(?:-[FXPADIZ]|--flush|--policy|flush|-f)\b"
+                      r"|\bflush:")
 _BLOCK = re.compile(r"[|>][-+]?\s*\Z")
 _TABLE = re.compile(r"\s*table:\s*[\"']?(\w+)[\"']?\s*\Z")
 _FLUSH, _LOOP = re.compile(r"\s*flush:\s*(?:true|yes|True)\s*\Z"), re.compile(r"\s*(?:loop|with_items):\s*\[([^\]]*)\]")

@@ -339,7 +339,8 @@ class _Tree:
         if self._place("/proc/sys/kernel/osrelease").exists():
             self.put("/proc/config", _bundle_values.configuration(map(_text, self._fragments)) or None)
             return
-        for self._item in self._fragments:
+        for item in self._fragments:
+            self._item = item
             self._name("neither its name nor its first lines name the release of the kernel; add uname -r")
 
     def _link(self, path, target):

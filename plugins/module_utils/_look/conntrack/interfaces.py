@@ -24,8 +24,8 @@ _ROUTES_LIMIT, _MOST = 1 << 20, 4000
 
 
 def interface_switches(host):
-    """`{"bridges": the bridges of pods, if all of them have netfilter on by themselves, "not_forwarding": interfaces of pods and of the
-    default route that do not forward}`."""
+    """`{"bridges": the bridges of pods, if all of them have netfilter on by themselves, "not_forwarding": interfaces of
+    pods and of the default route that do not forward}`."""
     switches = {name: _value(host, "%s/%s/bridge/nf_call_iptables" % (_CLASS, name)) for name in _BRIDGES}
     there = [name for name in _BRIDGES if switches[name] is not None and name != "docker0"] or ["docker0"]
     bridges = there if all(switches[name] == "1" for name in there) else []

@@ -53,7 +53,6 @@ def ask_input(rule_set, setting, services=None):
 def _refused_api_server(rule_set, setting, table, services):
     """unexpected_drop of the rule or the policy that refuses what pods of this node send to its API server: the last
     rule of a firewall of the host."""
-    rules = table.chains["INPUT"].rules
     if not table.committed or table.chains["INPUT"].policy != "DROP" and not any(
             rule.target in REFUSALS for _name, those in _unlimited(table) for rule in those):
         return
