@@ -309,8 +309,14 @@ class _Tree:
         self._item = _bundle_source.Item("")
         if self._release:
             self.put("/proc/sys/kernel/osrelease", self._release + "\n")
-        if self._fragments:
-            self._put_fragments()
+        # Configurations that do not name their release are of the kernel that runs, where that is known.
+        known = self._place("/proc/sys/kernel/osrelease").exists()
+        if self._fragments and known:
+            self.put("/proc/config", _bundle_values.configuration(map(_text, self._fragments)))
+        for item in () if known else self._fragments:
+            self._item = item
+            self._name("neither its name nor its first lines name the release of the kernel; add uname -r")
+        self._item = _bundle_source.Item("")
         for path, content in self._applied.items():
             if not self._place(path).exists():
                 self.put(path, content)
@@ -333,15 +339,6 @@ class _Tree:
                  for what in bundle_parts.lacking(lambda path: os.path.lexists(self._place(path)))]
         lacks += self.unread.rows()
         self._put_own(_names.BUNDLE_RECORD, json.dumps({"files": files, "recognised": recognised, "lacks": lacks}))
-
-    def _put_fragments(self):
-        """Configurations that do not name their release are of the kernel that runs, where that is known."""
-        if self._place("/proc/sys/kernel/osrelease").exists():
-            self.put("/proc/config", _bundle_values.configuration(map(_text, self._fragments)) or None)
-            return
-        for item in self._fragments:
-            self._item = item
-            self._name("neither its name nor its first lines name the release of the kernel; add uname -r")
 
     def _link(self, path, target):
         try:
