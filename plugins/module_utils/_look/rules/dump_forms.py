@@ -11,7 +11,7 @@ import re
 
 from ..._errors import BadInput
 from ..._host.host import OK, UNPARSED
-from .nft_native import may_be_judged
+from .nft_native import CALICO, may_be_judged
 
 TABLE = "kube-proxy"
 NAME_LIMIT = 80
@@ -93,7 +93,7 @@ def _take_native(rules, text):
     known."""
     from ..._parse.nft.ruleset import tables_apart
     for (family, name), lines in tables_apart(text.split("\n")):
-        if may_be_judged(family, name):
+        if may_be_judged(family, name) or name == CALICO:
             rules.native.setdefault((family, name), []).append("\n".join(lines + [""]))
 
 

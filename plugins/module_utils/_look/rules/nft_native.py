@@ -23,6 +23,7 @@ from ..._rules.addresses import number_of, range_of
 from ..._rules.model.interfaces import is_tunnel
 from ..._rules.observation import observe
 
+CALICO = "calico"
 LIST_SECONDS = 20.0
 LIST_LIMIT = 8 * 1024 * 1024
 ADDRESSES_LIMIT = 4 * 1024 * 1024
@@ -89,12 +90,24 @@ def _judged_text(family, name, texts, services, node):
         reader = _reader()
         reader.feed(text.encode("utf-8", "backslashreplace"))
         table = reader.close().get((family, name))
+        if table is not None and table.complete and name == CALICO:
+            return _of_calico(table)
         if table is not None and table.complete:
             return _rows(table, services, node) + _forwarding(table, services)
         dropped = dropped or (_dropped(table) if table is not None and "dormant" not in table.flags else None)
     why = ("this table is too large" if all(len(text) > LIST_LIMIT for text in texts)
            else "the end of this table is missing in its listing")
     return [_unjudged(family, name, why, *dropped or ())]
+
+
+def _of_calico(table):
+    """After nft flush ruleset Calico writes its chains again, and not the jumps that it appends to its base chains
+    (projectcalico/calico felix/nftables)."""
+    chain, base = table.chains.get("nat-cali-POSTROUTING"), table.chains.get("nat-POSTROUTING")
+    if (chain is None or base is None or not chain.rules or not base.is_base
+            or any(chain.name in other.targets for other in table.chains.values())):
+        return []
+    return [_observed(table, ("masquerade_missing", base.name, "", "no rule of it jumps to %s" % chain.name))]
 
 
 def _dropped(table):
