@@ -33,10 +33,6 @@ def judge_service_chains(table):
     referred |= {element.target for holder in table.sets.values() for element in holder.elements}
     emptied = {_service(name) for name, chain in table.chains.items()
                if not chain.rules and name.startswith(("service-", "local-"))}
-    if _is_unsynced(table):
-        yield ("emptied_chain", "services", "map service-ips",
-               "the map service-ips is empty and no Service has a chain, although default/kubernetes always exists: "
-               "kube-proxy has finished no sync", 1)
     orphans = [name for name in sorted(table.chains)
                if "/" in name and name not in referred and table.chains[name].rules]
     for name, kinds, dead in _MAPS:
@@ -68,14 +64,6 @@ def judge_service_chains(table):
         if "/" in name and name in referred and table.chains[name].rules is not None:
             for row in _judge(table, name, table.chains[name]):
                 yield row[0], name, "", row[1], 1
-
-
-def _is_unsynced(table):
-    """Whether kube-proxy made its table and no sync succeeded; that the elements of another set are listed shows that
-    the listing has elements (nft -t leaves them out). In IPv6 a cluster may have no Service."""
-    empty = [table.sets.get(name) for name in ("service-ips", "no-endpoint-services", "cluster-ips")]
-    return (table.family == "ip" and all(held is not None and held.complete and not held.elements for held in empty)
-            and not any("/" in name for name in table.chains) and any(held.elements for held in table.sets.values()))
 
 
 def _judge(table, name, chain):
