@@ -7,6 +7,7 @@ import dataclasses
 
 from . import (_catalogue, _described, _evaluate, _finding, _items, _numbers, _requirements, _run, _unknown, _waivers)
 from ._fix import outcomes as _outcomes
+from ._joins.table import joins_of
 from ._selection import chosen_checks
 
 # The sections that node_facts reads.
@@ -43,6 +44,7 @@ def judged(evidence, policy, checks, not_reached=None, earlier=None, problems=No
     requirements = None
     if not not_reached:
         requirements = known["requirements"] = _requirements.resolve(known, policy, earlier)
+        known["joins"] = joins_of(known)
     tuned = [dataclasses.replace(check, severity=policy.severities[check.id])
              if check.id in policy.severities else check for check in checks]
     findings = _evaluate.evaluate([check for check in tuned if check.id not in policy.disabled], known, policy,

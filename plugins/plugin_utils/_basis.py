@@ -12,6 +12,7 @@ import re
 
 from . import _entry
 from ._expressions import paths_of
+from ._joins.table import reads_of
 from ._render.text import escaped_lines
 
 _LINES = 8
@@ -53,7 +54,8 @@ def _values(check, evidence):
 
 @functools.lru_cache(maxsize=None)
 def _paths(*expressions):
-    found = [path for expression in expressions if expression for path in paths_of(expression)]
+    found = [path for expression in expressions if expression for named in paths_of(expression)
+             for path in reads_of(named)]
     return tuple(dict.fromkeys(path for path in found if path.startswith("node_")))
 
 

@@ -14,6 +14,8 @@ from ._options import close_to
 
 # A key that never exists is the shortest JMESPath expression for null.
 _NULL = "null"
+# Only checks of the collection read joins: a user's `needs` cannot name what they read.
+_PRIVATE = {"joins"}
 _PROJECTIONS = ("projection", "filter_projection", "value_projection", "flatten")
 _IN_TURN = ("subexpression", "pipe", "index_expression")
 
@@ -24,7 +26,7 @@ def refuse_unknown_keys(where, name, expression):
     evidence, parsed = _row_shapes.evidence(), compiled(expression, "%s: %s" % (where, name)).parsed
     for kind, word, known, above in _unknown(parsed, evidence, ""):
         near = close_to(word, known)
-        near = "; did you mean %s?" % near if near else "; there is: %s" % ", ".join(sorted(known))
+        near = "; did you mean %s?" % near if near else "; there is: %s" % ", ".join(sorted(known.keys() - _PRIVATE))
         if kind == "function":
             raise BadInput("%s: %s uses the function %s, which does not exist%s" % (where, name, word, near))
         if known is evidence:

@@ -12,6 +12,7 @@ import functools
 
 from . import _schema
 from ._expressions import compiled
+from ._joins.table import JOINS
 
 SCALAR, ANY = "scalar", "any"
 _SCALARS = ("join", "length", "to_string", "to_number", "type", "contains", "starts_with", "ends_with", "sum", "avg",
@@ -31,9 +32,10 @@ def fields_of(expression: str) -> set[str] | None:
 
 @functools.lru_cache(maxsize=1)
 def evidence():
-    """The keys that a check may name: the sections, and the section that the controller derives."""
-    # The section that `resolve` derives is not documented, so nothing is known about its keys.
-    return dict({name: _documented(shape) for name, shape in _schema.sections().items()}, requirements=ANY)
+    """The keys that a check may name: the sections, and the sections that the controller derives."""
+    # What the controller derives is not documented, so nothing is known about its keys.
+    return dict({name: _documented(shape) for name, shape in _schema.sections().items()}, requirements=ANY,
+                joins=dict.fromkeys(JOINS, ANY))
 
 
 def _documented(shape):

@@ -13,6 +13,7 @@ import yaml
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases import table
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._joins.table import JOINS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._kinds import KINDS
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -36,6 +37,10 @@ def test_the_sample_of_an_entry_is_one():
 
 def test_every_kind():
     assert sorted(WORDS.findall(row[0])[0] for row in rows_below("Kinds")) == sorted(KINDS)
+
+
+def test_every_join():
+    assert [WORDS.findall(row[0])[0] for row in rows_below("Joins")] == sorted(JOINS)
 
 
 def test_every_source():
