@@ -24,7 +24,7 @@ HEADER = """\
 CHECK_ID = re.compile(r"(KMOD|XLOCK|CHAIN|BACKEND|HOOK|CTRACK|IPVS|KPROXY|CNI|LOG|BUNDLE)\d{3}")
 PYTHON_LINES = 350
 COLUMNS = 120
-# Characters of an expression of a check: what is longer becomes a join of plugins/plugin_utils/_joins.
+# Characters of an expression of a check: a longer one becomes a join of plugins/plugin_utils/_joins.
 EXPRESSION = 400
 TASK_LINES = 80
 # Work not finished, and ways to look away. In brackets, so that this file does not hold them.

@@ -23,7 +23,7 @@ def _observations(evidence, kind):
 
 
 def kube_proxy_mode(evidence):
-    """The mode that kube-proxy runs in, or else the mode that is configured."""
+    """The mode that kube-proxy runs in, otherwise the configured one."""
     return _proxy(evidence).get("effective_mode") or _proxy(evidence).get("mode")
 
 
@@ -248,4 +248,4 @@ def kubelet_chains(evidence):
     first = [next((row for row in found["families"] if row["family"] == family
                    and row["state"] in ("failed", "unwatched")), None) for family in ("ipv4", "ipv6")]
     return [dict(row, subject="kubelet for %s" % row["family"], holder=holder,
-                 said="; its log: %s" % row["log_line"] if row["log_line"] else "") for row in first if row]
+                 quoted="; its log: %s" % row["log_line"] if row["log_line"] else "") for row in first if row]
