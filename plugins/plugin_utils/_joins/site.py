@@ -54,7 +54,9 @@ def observations(evidence):
 def _source(repair):
     if " -I INPUT " in repair:
         return " Add that at its source too (a firewall script, a saved rule set)."
-    return "" if repair.startswith("restart ") else " Delete it at its source too (a firewall script, a saved rule set)."
+    if repair.startswith("restart "):
+        return ""
+    return " Delete it at its source too (a firewall script, a saved rule set)."
 
 
 def _advice(row):
