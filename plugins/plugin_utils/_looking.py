@@ -4,7 +4,6 @@
 """Shared code of the actions that collect evidence from a node and judge it. PRIVATE to the collection."""
 
 import contextlib
-import gc
 import time
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -30,9 +29,6 @@ with contextlib.suppress(BadInput, OSError):
     _policy.read_all()
     _schema.sections()
     _schema.documented("assess")
-# A worker that collects garbage touches every object of its parent, and so copies the pages that both shared. These
-# objects stay to the end of the run anyway (documentation of gc.freeze).
-gc.freeze()
 
 # With --tags of these alone, a playbook looks, and neither reports nor gates; with --skip-tags of the other two it does
 # neither.
