@@ -62,5 +62,4 @@ class ActionModule(LookingAction):
                 raise BadInput(sentence)
             if arguments.get("unreachable") != "ignore" or not is_shown_later(task_vars):
                 Display().warning(escaped(sentence))
-        return {"changed": False,
-                "ansible_facts": self.facts_of_task(facts, task_vars, arguments.get("evidence", False))}
+        return {"changed": False, "ansible_facts": facts}

@@ -8,7 +8,7 @@ import dataclasses
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _answer, _kept, _play, _policy, _run, _select, _selection
+from ..plugin_utils import _answer, _play, _policy, _run, _select, _selection
 from ..plugin_utils._calling import Unanswered
 from ..plugin_utils._fix import calls, migration, outcomes, restarts, results
 from ..plugin_utils._fix.results import Done
@@ -36,7 +36,7 @@ class ActionModule(LookingAction):
     def work(self, arguments, task_vars):
         self._variables, self._up_to = task_vars, arguments.get("up_to")
         self._refuse_many(arguments)
-        self._facts, self._exported = dict(_kept.unpacked(task_vars.get("ansible_facts") or {})), {}
+        self._facts, self._exported = dict(task_vars.get("ansible_facts") or {}), {}
         undoes, failure = arguments.get("state") == "absent", arguments.get("failure") or "fail"
         chosen = self._chosen(arguments.get("subjects") or NAMES)
         if self._up_to and not undoes and self._is_in_order(chosen):
@@ -168,11 +168,6 @@ class ActionModule(LookingAction):
         self._facts.update(facts)
         self._exported.update(facts)
 
-    def _returned(self):
-        """The facts of the task, none where nothing was looked at or recorded."""
-        return (self.facts_of_task(self._exported, self._variables, self._place["evidence"])
-                if self._exported else {})
-
     def _rounds(self, chosen, settings):
         """Calls the modules and records the outcomes of the findings; repeats once where a change allows another
         section to be judged."""
@@ -266,7 +261,7 @@ class ActionModule(LookingAction):
                     for row in _run.findings_of(self._facts)]
         self._export(results.with_findings(self._facts, findings))
         self.tell(reason, self._variables)
-        return dict(results.of_task([], None, self._returned()), msg=escaped(reason))
+        return dict(results.of_task([], None, self._exported), msg=escaped(reason))
 
     def _migration(self, chosen, settings, done):
         """The migration that is due, for the playbook repair; otherwise None."""
@@ -285,7 +280,7 @@ class ActionModule(LookingAction):
     def _result(self, done, due, failure):
         """The result of the task, which fails where a change failed or a restart is not proved, unless `failure` is
         warn."""
-        result = results.of_task(done, due, self._returned())
+        result = results.of_task(done, due, self._exported)
         changes = [change for each in done for change in each.subject.changes(each.result) if each.result["changed"]]
         check_mode = self._task.check_mode
         if due and check_mode:

@@ -47,8 +47,7 @@ class ActionModule(LookingAction):
             facts["node_assess_findings"] = [
                 outcomes.failed(row, [reason]) if self._is_of_backend(row) else row
                 for row in facts["node_assess_findings"]]
-        return {"changed": False, "missing": missing,
-                "ansible_facts": self.facts_of_task(facts, task_vars, self.place(task_vars)["evidence"])}
+        return {"changed": False, "missing": missing, "ansible_facts": facts}
 
     @staticmethod
     def _is_of_backend(row):

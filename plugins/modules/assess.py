@@ -140,10 +140,8 @@ ansible_facts:
   type: dict
   contains:
     node_assess_findings:
-      description:
-        - One finding for each subject that fails or is waived, one for each check that is unknown, and each finding with
-          an outcome of M(kubenode.netfilter.fix).
-        - Findings that pass or are skipped are in the files of the report, and here in C(node_assess_kept) only.
+      description: One finding for each subject that fails or is waived, and one for each check that passes, is skipped
+        or is unknown.
       type: list
       elements: dict
       returned: always
@@ -180,12 +178,6 @@ ansible_facts:
           sample: |-
             persisted: false
             node_host.place: live
-    node_assess_kept:
-      description: What later tasks of the collection read, as one text of JSON. Ansible copies each value in the facts
-        of a host for every task, and a text is one value.
-      type: str
-      returned: always
-      sample: '{"findings": [], "sections": {}}'
     node_assess_required_modules:
       description: The modules that this node needs, with the reasons.
       type: list
@@ -211,9 +203,8 @@ ansible_facts:
             file: {description: File., type: str, returned: always, sample: /etc/modules-load.d/k8s.conf}
             line: {description: Line., type: int, returned: always, sample: 1}
     node_assess_user_checks:
-      description:
-        - What the reports print of each check of C(node_policy_check_files) that has a finding, besides the finding.
-        - Part of C(node_assess_kept), unless O(evidence) keeps all sections.
+      description: What the reports print of each check of C(node_policy_check_files) that has a finding, besides the
+        finding.
       type: list
       elements: dict
       returned: when checks of the user were judged

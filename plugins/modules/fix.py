@@ -155,10 +155,6 @@ ansible_facts:
       type: list
       elements: dict
       returned: always
-    node_assess_kept:
-      description: See RV(kubenode.netfilter.assess#module:ansible_facts.node_assess_kept).
-      type: str
-      returned: always
     node_assess_summary:
       description: See RV(kubenode.netfilter.assess#module:ansible_facts.node_assess_summary).
       type: dict

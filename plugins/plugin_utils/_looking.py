@@ -10,7 +10,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from . import _assess, _bundle, _evidence, _kept, _play, _policy, _run, _schema, _select, _selection, _store
+from . import _assess, _bundle, _evidence, _play, _policy, _run, _schema, _select, _selection, _store
 from ._calling import CallingAction, Unanswered
 from ._evaluate import one_line
 from ._plain import plain
@@ -138,11 +138,6 @@ class LookingAction(CallingAction):
         """Prints one line for people; programs read the result."""
         if _play.stdout_is_for_people():
             Display().display(escaped("  %s: %s" % (plain(task_vars.get("inventory_hostname")), text)))
-
-    def facts_of_task(self, facts, task_vars, with_evidence=False):
-        """The facts that `judged` made, as the task returns them."""
-        before = _kept.unpacked(task_vars.get("ansible_facts") or {})
-        return _kept.packed(facts, before, sections=not self._keeps_all(with_evidence, task_vars))
 
     def _keeps_all(self, with_evidence, task_vars):
         """Whether all sections stay in the facts, from which the report takes its content."""

@@ -12,7 +12,7 @@ import datetime
 import os
 from collections.abc import Mapping
 
-from . import _described, _evidence, _finding, _kept, _schema, _waivers
+from . import _described, _evidence, _finding, _schema, _waivers
 
 STARTED = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 ID = "%s-%d" % (STARTED.strftime("%Y%m%dT%H%M%SZ"), os.getpid())
@@ -39,7 +39,7 @@ def _assessed(facts):
     """(summary, findings); both None if they do not have the form that `assess` makes."""
     if not isinstance(facts, Mapping):
         return None, None
-    given = [facts.get(name) for name in ("node_assess_summary", "node_assess_findings", _kept.FACT)]
+    given = [facts.get(name) for name in ("node_assess_summary", "node_assess_findings")]
     if not (_latest and all(one is other for one, other in zip(given, _latest[0]))):
         _latest[:] = [given, _checked(facts)]
     return _latest[1]
@@ -49,7 +49,6 @@ def _checked(facts):
     known = facts.get("node_assess_summary")
     if not isinstance(known, Mapping) or known.get("run") != ID:
         return None, None
-    facts = _kept.unpacked(facts)
     summary, findings = part_of(facts, "node_assess_summary"), part_of(facts, "node_assess_findings")
     if summary is None or findings is None or not _is_summary(summary) or not all(map(_finding.is_finding, findings)):
         return None, None
@@ -69,7 +68,7 @@ def _is_summary(summary):
 
 def user_checks_of(facts):
     """The texts that the report prints for the user's checks that judged a host, see _described."""
-    return part_of(_kept.unpacked(facts), _described.FACT) or [] if isinstance(facts, Mapping) else []
+    return part_of(facts, _described.FACT) or []
 
 
 def part_of(facts, name):
@@ -87,7 +86,6 @@ def section_of(facts, name):
     """One section of the evidence in a host's `ansible_facts`, as plain values; None where it is not there, or not as
     it is documented."""
     try:
-        return (_evidence.checked_section(name, _kept.unpacked(facts).get(name))
-                if isinstance(facts, Mapping) else None)
+        return _evidence.checked_section(name, facts.get(name)) if isinstance(facts, Mapping) else None
     except _evidence.Misfit:
         return None
