@@ -14,7 +14,6 @@ try:
     import jmespath
     from jmespath.exceptions import JMESPathError
     from jmespath.functions import Functions
-    from jmespath.parser import ParsedResult
     from jmespath.visitor import TreeInterpreter
 except ImportError:
     jmespath = None
@@ -33,7 +32,6 @@ _LENGTH_LIMIT = 10000
 _COPIES_LIMIT = 1000
 _IN_TURN = ("pipe", "subexpression", "index_expression", "projection", "value_projection", "flatten")
 _TOO_DEEP = "of more than %d levels" % _DEPTH_LIMIT
-_known = {}
 # Keys beside a value in which the node gives its reason.
 _REASONS = ("_because", "_cause", "_source")
 
@@ -56,8 +54,6 @@ def compiled(expression, where):
 
 @functools.lru_cache(maxsize=None)
 def _compiled(expression):
-    if expression in _known:
-        return ParsedResult(expression, _known[expression])
     if len(expression) > _LENGTH_LIMIT:
         raise BadInput("of more than %d characters" % _LENGTH_LIMIT)
     result = jmespath.compile(expression)
@@ -88,11 +84,6 @@ def _copies(node):
         # Quotes and backslashes in a text are written as two characters.
         return max(1, sum(parts)) * (2 if value == "to_string" else 1)
     return max(parts, default=1)
-
-
-def know(parsed):
-    """Adds expressions that another worker of the run has parsed, {text: tree}."""
-    _known.update(parsed)
 
 
 @functools.lru_cache(maxsize=1)

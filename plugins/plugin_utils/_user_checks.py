@@ -9,16 +9,13 @@ the user and a dash, which no id of the collection has.
 
 import dataclasses
 import functools
-import hashlib
-import os
 import pathlib
 import re
 import types
 
 from ..module_utils._errors import BadInput
-from . import _catalogue, _entry, _shared
+from . import _catalogue, _entry
 from ._expression_keys import refuse_unknown_keys, sections_read
-from ._expressions import compiled, know
 from ._options import checked, close_to, shown, unknown_name
 from ._render.text import some
 from ._user_yaml import yaml_of
@@ -117,22 +114,7 @@ def read(name, path, limit):
 
 @functools.lru_cache(maxsize=FILES_LIMIT)
 def _checks_of(name, content):
-    """The checks of a file; a file with the same name and content is loaded once in a run."""
-    key = hashlib.sha256(b"\0".join((os.fsencode(name), content))).hexdigest()
-    loaded = _shared.remembered("checks-" + key, lambda: _as_json(_loaded(name, content)))
-    know(loaded["expressions"])
-    return [_catalogue.Check(**dict(row, needs=tuple(row["needs"]), sources=tuple(row["sources"])))
-            for row in loaded["checks"]]
-
-
-def _as_json(checks):
-    """The checks, with their parsed expressions, because parsing takes longer than all other steps."""
-    expressions = {getattr(check, name) for check in checks for name in _entry.EXPRESSIONS} - {None}
-    return {"checks": [dataclasses.asdict(check) for check in checks],
-            "expressions": {text: compiled(text, VARIABLE).parsed for text in expressions}}
-
-
-def _loaded(name, content):
+    """The checks of a file."""
     entries = yaml_of(name, content)
     if not isinstance(entries, list) or not entries:
         raise BadInput("%s must be a list of checks, not %s" % (name, _kind_of(entries)))

@@ -3,17 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What workers of one run share: made once, read by all, and never a reason to fail."""
 
-import json
 import os
 
 import pytest
 from ansible import constants
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _shared
-
-ENTRY = {"id": "SITE-MTU001", "title": "The uplink carries jumbo frames", "severity": "medium", "kind": "at_most",
-         "needs": ["node_cni.routes"], "select": "node_cni.mtu.uplink_mtu", "want": 9000, "subject": "uplink",
-         "why": "Storage traffic is dropped.", "fix": {"manual": "ip link set"}, "sources": ["https://example.com"]}
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _shared
 
 
 @pytest.fixture
@@ -72,21 +67,6 @@ def test_what_cannot_be_made_is_not_remembered(run_folder):
         with pytest.raises(ValueError):
             _shared.remembered("key", fails)
     assert _shared.remembered("key", lambda: [1]) == [1]
-
-
-def test_checks_of_a_user_are_loaded_by_one_worker(run_folder, tmp_path):
-    (tmp_path / "site.yml").write_text(json.dumps([ENTRY]), encoding="utf-8")
-
-    def title(_index):
-        return _policy.policy_of({"node_policy_check_files": ["site.yml"]}, [tmp_path]).checks["SITE-MTU001"].title
-
-    assert in_workers(1, title) == [ENTRY["title"]]
-    # The next worker reads what the first one left, so it shows a mark in it.
-    path, = run_folder.glob("*-checks-*[0-9a-f]")
-    path.write_text(path.read_text(encoding="utf-8").replace(ENTRY["title"], "a mark"), encoding="utf-8")
-    assert in_workers(3, title) == ["a mark"] * 3
-    (tmp_path / "site.yml").write_text(json.dumps([dict(ENTRY, severity="low")]), encoding="utf-8")
-    assert in_workers(1, title) == [ENTRY["title"]]
 
 
 def test_who_does_not_wait_gets_nothing_while_another_makes_it(run_folder):
