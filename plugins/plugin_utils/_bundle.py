@@ -13,7 +13,7 @@ import threading
 
 from ..module_utils._errors import BadInput
 from ..module_utils._names import UNCOLLECTED
-from . import _catalogue, _finding, _policy
+from . import _bundle_tree, _catalogue, _finding, _policy
 from ._expressions import search
 
 PLACE = "bundle"
@@ -50,8 +50,6 @@ def opened(bundle, settings=None):
     if bundle is None:
         yield {}
         return
-    # The code that reads bundles is imported only for a bundle.
-    from . import _bundle_tree
     with _ended_by_signals(), contextlib.ExitStack() as stack:
         try:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kubenode-netfilter-"))

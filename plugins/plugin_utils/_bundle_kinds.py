@@ -16,12 +16,10 @@ from ..module_utils._parse.kube.kubelet_logs import AGENTS
 from ..module_utils._parse.logs.line import parse_line
 from ..module_utils._parse.logs.newest import Newest
 from ..module_utils._parse.prompts import file_of, is_border
-from ..module_utils._parse.yaml.parse_yaml import LIST, MAP, SCALAR, item as value_of, parse_yaml
-from . import _bundle_named, _bundle_plain, _bundle_texts, _diagnose
+from . import _bundle_named, _bundle_plain, _diagnose
+from ._bundle_proxy import HEAD, LINE, beginning, kube_proxy_config
 
-# The kind is decided from this many bytes at the beginning.
-_HEAD = 128 * 1024
-_LINE, PATH_LIMIT = 1000, 4096
+PATH_LIMIT = 4096
 # A file is a log if a log line is among its first lines.
 _LOG_HEAD, _LOG_LINES = 16 * 1024, 20
 # Lines with a time of another form make a text a log if there are so many of them, or if they are all that there is.
@@ -101,9 +99,6 @@ _SHAPES = {
 }
 _UNIT = _shape(("[Service]", "[Timer]", "[Socket]", "[Path]"), r"^\[(?:Service|Timer|Socket|Path)\]\s*$")
 _SCRIPT = re.compile(r"\A#! ?/\S*(?:sh|env)\b")
-_PROXY_KIND = "KubeProxyConfiguration"
-_KIND_LINE = re.compile(r"^kind: *KubeProxyConfiguration\s*$", re.MULTILINE)
-_CUT_KIND = re.compile(r"[{,]\s*[\"']?kind[\"']?\s*:\s*[\"']?KubeProxyConfiguration\b")
 _SYSCTL = re.compile(r"^[ \t]{0,80}-?(?:net|kernel|vm|fs|user|dev|abi|debug)[./][\w./*-]+([ \t]*)=", re.MULTILINE)
 _MODPROBE = re.compile(r"^(?:blacklist \S+|install \S+ /\S|options \S+ \w+=|softdep \S+ (?:pre|post):)", re.MULTILINE)
 _REMARK = re.compile(r"^[ \t]{0,80}[#;]", re.MULTILINE)
@@ -165,7 +160,7 @@ def is_log(item):
     if not _may_be_log(item):
         return False
     head = item.data[:_LOG_HEAD].decode("utf-8", "replace")
-    lines = [line[:_LINE] for line in head.split("\n") if line.strip()][:_LOG_LINES]
+    lines = [line[:LINE] for line in head.split("\n") if line.strip()][:_LOG_LINES]
     if any(map(_LOG_LINE.search, lines)):
         return True
     timed = sum(parse_line(line).time is not None for line in lines)
@@ -174,15 +169,15 @@ def is_log(item):
 
 def _is_log_line(line):
     """Whether a line is one of a log, and no title with a time between other texts."""
-    found = parse_line(line[:_LINE])
-    return bool(_LOG_LINE.search(line[:_LINE]) or found.writer and found.time)
+    found = parse_line(line[:LINE])
+    return bool(_LOG_LINE.search(line[:LINE]) or found.writer and found.time)
 
 
 def _may_be_log(item):
     """Of pod logs only the logs of network agents are read, because users control the lines of other pods."""
     if item.link is not None or len(item.path) > PATH_LIMIT or is_secret(item.path) or b"\0" in item.data[:_LOG_HEAD]:
         return False
-    if item.path.endswith(_NO_LOG) and not (item.path.endswith(".json") and _JSON_LOG.search(item.data[:_HEAD])):
+    if item.path.endswith(_NO_LOG) and not (item.path.endswith(".json") and _JSON_LOG.search(item.data[:HEAD])):
         return False
     return not _OF_PODS.search(item.path) or any(name in re.split(r"[/_]", item.path) for name in AGENTS)
 
@@ -190,7 +185,7 @@ def _may_be_log(item):
 def is_session(item):
     """Whether a text was copied from a terminal: evidence, even where no form is known in it."""
     return (item.link is None and not is_secret(item.path)
-            and any(map(is_border, _head(item.data).split("\n"))))
+            and any(map(is_border, beginning(item.data).split("\n"))))
 
 
 def taken(item):
@@ -206,14 +201,14 @@ def taken(item):
     for command, part in [("", item)] if parts is None else parts:
         kind, path = (kind, path) if part is item else kind_of(part)
         if kind is None and _PORT_OF_METRICS in command:
-            kind = _kind_of_answer(_head(part.data))
+            kind = _kind_of_answer(beginning(part.data))
         if kind is None and _COUNTS.search(command) and part.data.strip().isdigit():
             kind = "conntrack_count"
         part_is_log = is_log(log if part is item else dataclasses.replace(part, path=item.path))
         logged = logged or part_is_log
         has_rules = has_rules or kind == "rules"
         if kind == "rules":
-            kind = "kernel_log" if _KERNEL_LINE.search(_head(part.data)) else None
+            kind = "kernel_log" if _KERNEL_LINE.search(beginning(part.data)) else None
         if kind == "script" and item.data.count(_shown(command)) > 1:
             # Another command or file of the session names it.
             path = file_of(command)
@@ -250,20 +245,14 @@ def _is_of_a_file(command):
     return bool(command) and not _ASKS_KERNEL.search(command)
 
 
-def _head(data):
-    """The beginning of a text with long lines cut: the expressions are slow on a line without an end."""
-    text = data[:_HEAD].decode("utf-8", "replace").replace("\r\n", "\n")
-    return "\n".join(line[:_LINE] for line in text.split("\n"))
-
-
 def _rules_of(item, logged):
     """The item with its rules alone, None where no reader finds a rule in it."""
-    head = _head(item.data)
+    head = beginning(item.data)
     if item.unread or _WHOLE.match(head.lstrip()):
         return item
     if logged or _LOG_LINE.search(head):
         item = dataclasses.replace(item, data=_bundle_plain.without_logs(item.data, _is_log_line))
-        head = _head(item.data)
+        head = beginning(item.data)
     if not _RULES.search(head):
         return None
     if len(item.data) > _TRIED:
@@ -295,7 +284,7 @@ def kind_of(item):
         return "system", "/" + system.group(1)
     if item.link is not None:
         return None, None
-    head = _head(item.data)
+    head = beginning(item.data)
     if "\0" in head:
         return None, None
     path = _bundle_named.path_of(name, head) if "sos_commands/" not in item.path else None
@@ -312,28 +301,6 @@ def kind_of(item):
                                               if _bundle_named.is_tasks(name, head) else None)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
                                                 if _KERNEL_LINE.search(head) else None), None
-
-
-def kube_proxy_config(data):
-    """The text of a KubeProxyConfiguration, or of what would be one if it were not damaged; that of a ConfigMap is in
-    one of its values; that of a manifest is made from the arguments of kube-proxy. None for any other text."""
-    if _PROXY_KIND.encode("ascii") not in data[:_HEAD]:
-        made = _bundle_texts.config_of_flags(_head(data)) if b"proxy-mode" in data[:_HEAD] else None
-        return made and made.encode("utf-8")
-    text = data[:_HEAD].decode("utf-8", "replace")
-    documents = parse_yaml(text)
-    # parse_yaml returns the readable part of a damaged block, and nothing of damaged brackets (flow style).
-    if (any(value_of(document.root, "kind").value == _PROXY_KIND for document in documents)
-            or any(document.problem for document in documents) and _CUT_KIND.search(text)):
-        return data
-    for document in documents:
-        items = value_of(document.root, "items")
-        for resource in [document.root] + (items.value if items.kind == LIST else []):
-            held = value_of(resource, "data")
-            for _key, value in held.value if held.kind == MAP else ():
-                if value.kind == SCALAR and _KIND_LINE.search(value.value):
-                    return value.value.encode("utf-8", "surrogateescape")
-    return None
 
 
 def _is_script(head, name):

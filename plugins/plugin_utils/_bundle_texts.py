@@ -8,6 +8,7 @@ import json
 import re
 
 from ..module_utils import _names
+from . import _bundle_values
 
 _LSMOD = re.compile(r"^(\S+)[ \t]+(\d+)[ \t]+(-?\d+)(?:[ \t]+(\S*))?[ \t]*$", re.MULTILINE)
 # Numbers have as many digits as 64 bits have.
@@ -40,9 +41,6 @@ _VALUE = re.compile(r"[-+]?(?:\d[\w.+-]{0,40}|Inf|NaN)\Z")
 _NO_VALUE = re.compile(r"[a-z_]{1,200}(?:\{[^\n]*\})?\Z")
 _CHECKED_FILE = re.compile(r"reading kernel config from /boot/config-([\w.+-]{1,100}) \.\.\.")
 _CHECKED = re.compile(r"^[ \t]{0,8}- CONFIG_([A-Z0-9_]{1,80}): (enabled|missing)( \(as module\))?", re.MULTILINE)
-# An item of a list in YAML or JSON; k3s has arguments without hyphens.
-_ARGUMENT = re.compile(r"(?:^[ \t]{0,80}-[ \t]{1,9}[\"']?|[\[,][ \t\n]{0,80}\")(?:--)?"
-                       r"(proxy-mode|cluster-cidr|ipvs-scheduler|config)=([\w.:/,-]{1,200})", re.MULTILINE)
 _FORWARDS = {"g": "Route", "m": "Masq", "i": "Tunnel", None: "Route"}
 
 
@@ -226,44 +224,6 @@ def conntrack_of_metrics(text):
             if re.match(r"\d{1,12}(?:\.\d{1,12})?(?:e\+\d\d?)?\Z", value)}
 
 
-_CONFIGZ_KEYS = ("mode", "clusterCIDR", "detectLocalMode", "metricsBindAddress", "healthzBindAddress")
-
-
-def config_of_flags(text):
-    """A KubeProxyConfiguration from the arguments of kube-proxy in a manifest or a configuration of k3s, or None. With
-    --config kube-proxy ignores its other flags (kubernetes cmd/kube-proxy/app/options.go)."""
-    flags = dict(_ARGUMENT.findall(text)) if "kube-proxy" in text else {}
-    if "proxy-mode" not in flags or "config" in flags:
-        return None
-    lines = ["kind: KubeProxyConfiguration", "mode: %s" % json.dumps(flags["proxy-mode"])]
-    lines += ["clusterCIDR: %s" % json.dumps(flags["cluster-cidr"])] if "cluster-cidr" in flags else []
-    lines += ["ipvs:", "  scheduler: %s" % json.dumps(flags["ipvs-scheduler"])] if "ipvs-scheduler" in flags else []
-    return "\n".join(lines + [""])
-
-
-def config_of_configz(text):
-    """(the answer of /configz of kube-proxy, the KubeProxyConfiguration that it shows); (None, None) for a text without
-    the whole answer. Up to 1.34 the keys are the names of Go fields (kubernetes pkg/proxy/apis/config/types.go)."""
-    try:
-        answer, _end = json.JSONDecoder().raw_decode(text[text.index("{"):])
-        shown = _lower(answer["kubeproxy.config.k8s.io"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None, None
-    linux, ranges = _lower(shown.get("linux")), _lower(shown.get("detectlocal")).get("clustercidrs")
-    conntrack = _lower(linux.get("conntrack") or shown.get("conntrack"))
-    found = {key: shown.get(key.lower()) for key in _CONFIGZ_KEYS}
-    found["clusterCIDR"] = found["clusterCIDR"] or ",".join(ranges or []) or None
-    found["conntrack"] = {key: conntrack.get(key.lower()) for key in ("maxPerCore", "min")}
-    found["ipvs"] = {"scheduler": _lower(shown.get("ipvs")).get("scheduler")}
-    found["iptables"] = {"masqueradeAll": _lower(shown.get("iptables")).get("masqueradeall")}
-    kept = {key: value for key, value in found.items() if value not in (None, "")}
-    return json.dumps(answer), json.dumps(dict(kept, kind="KubeProxyConfiguration"))
-
-
-def _lower(block):
-    return {key.lower(): value for key, value in block.items()} if isinstance(block, dict) else {}
-
-
 def alternatives(text):
     """{program: path of the current choice} from the output of alternatives --display; empty for any other text."""
     current = re.search(r"link currently points to (/\S+)", text)
@@ -354,3 +314,16 @@ def _samples_of_json(text):
 def with_ending(path, ending):
     name = path.rsplit("/", 1)[-1]
     return name if name.endswith(ending) else name + ending
+
+
+# Outputs that become the files with the same content: {kind: the function that returns {path: content}}.
+FILES = {
+    "values": _bundle_values.of_paths, "enabled": _bundle_values.enabled_units,
+    "ufw_status": _bundle_values.ufw_settings, "addresses": addresses,
+    "lsmod": lambda text: {"/proc/modules": proc_modules(text)},
+    "conntrack": lambda text: {"/proc/net/stat/nf_conntrack": nf_conntrack_stat(text)},
+    "conntrack_count": lambda text: {"/proc/sys/net/netfilter/nf_conntrack_count": text.strip() + "\n"},
+    "node_metrics": conntrack_of_metrics,
+    "ipvs": lambda text: {"/proc/net/ip_vs": ip_vs(text)},
+    "kube_proxy_metrics": lambda text: {_names.BUNDLE_ANSWERS + "/metrics": metrics(text)},
+}

@@ -18,7 +18,8 @@ import re
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse import bundle_parts
-from . import _bundle_kinds, _bundle_links, _bundle_named, _bundle_source, _bundle_texts, _bundle_values
+from . import (
+    _bundle_kinds, _bundle_links, _bundle_named, _bundle_proxy, _bundle_source, _bundle_texts, _bundle_values)
 from ._bundle_unread import Unread
 
 RULES_LIMIT = 40
@@ -33,17 +34,6 @@ _LOGS_LIMIT, _LOG_BYTES = 60, 8 * 1024 * 1024
 # Files of these kinds that have another path: {kind: (folder, ending)}.
 _FOLDERS = {"sysctl_conf": ("/etc/sysctl.d/", ".conf"), "modprobe_conf": ("/etc/modprobe.d/", ".conf"),
             "modules_load": ("/etc/modules-load.d/", ""), "unit": ("/etc/systemd/system/", "")}
-# Outputs that become the files with the same content: {kind: the function that returns {path: content}}.
-_FILES = {
-    "values": _bundle_values.of_paths, "enabled": _bundle_values.enabled_units,
-    "ufw_status": _bundle_values.ufw_settings, "addresses": _bundle_texts.addresses,
-    "lsmod": lambda text: {"/proc/modules": _bundle_texts.proc_modules(text)},
-    "conntrack": lambda text: {"/proc/net/stat/nf_conntrack": _bundle_texts.nf_conntrack_stat(text)},
-    "conntrack_count": lambda text: {"/proc/sys/net/netfilter/nf_conntrack_count": text.strip() + "\n"},
-    "node_metrics": _bundle_texts.conntrack_of_metrics,
-    "ipvs": lambda text: {"/proc/net/ip_vs": _bundle_texts.ip_vs(text)},
-    "kube_proxy_metrics": lambda text: {_names.BUNDLE_ANSWERS + "/metrics": _bundle_texts.metrics(text)},
-}
 _NODE = re.compile(r"(?:^|/)(?:nodes|hosts)/([^/]+)/")
 _MODULE = re.compile(r"\.ko(?:\.(?:gz|xz|zst))?\Z")
 
@@ -153,8 +143,8 @@ class _Tree:
         folder, ending = _FOLDERS.get(kind, (None, ""))
         if folder:
             self.put(folder + _bundle_texts.with_ending(item.path, ending), item.data)
-        elif kind in _FILES:
-            for place, content in _FILES[kind](_text(item)).items():
+        elif kind in _bundle_texts.FILES:
+            for place, content in _bundle_texts.FILES[kind](_text(item)).items():
                 if place.startswith(_bundle_values.WANTED):
                     self._links.append((place, content, item))
                 else:
@@ -250,11 +240,11 @@ class _Tree:
 
     def take_kube_proxy(self, item, _path):
         """A configuration of kube-proxy, or a ConfigMap with one."""
-        self.put(_CONFIG, _bundle_kinds.kube_proxy_config(item.data) or item.data)
+        self.put(_CONFIG, _bundle_proxy.kube_proxy_config(item.data) or item.data)
 
     def take_kube_proxy_configz(self, item, _path):
         """The answer of /configz of kube-proxy: the configuration with which it runs."""
-        answer, config = _bundle_texts.config_of_configz(_text(item))
+        answer, config = _bundle_proxy.config_of_configz(_text(item))
         if answer:
             self.put(_names.BUNDLE_ANSWERS + "/configz", answer)
             if not self._place(_CONFIG).exists():

@@ -14,9 +14,9 @@ KERNEL = {"release": RELEASE, "running": True, "next_boot": True, "tree": "/usr/
           "index_cause": "", "config": "/boot/config-" + RELEASE, "config_complete": True}
 MODULE = {
     "state": "loaded", "cause": "proc_modules", "evidence": "/proc/modules lists it as Live", "package": None,
-    "kernels": [], "blocked_for": [], "blocked_unclear": [], "blocks": [], "persisted": True,
+    "kernels": [], "blocked_for": [], "blocked_unclear": [], "blocks": [], "persisted": True, "lacking_on": [],
     "persisted_by": [{"file": "/etc/modules-load.d/kubenode-netfilter.conf", "line": 3}], "at_boot": "loaded",
-    "at_boot_cause": "", "state_next_boot": "loadable", "lacking_on": [],
+    "at_boot_cause": "", "state_next_boot": "loadable",
 }
 # Sysctls whose value comes from elsewhere than their defaults in KEYS: the fields of their rows.
 _SYSCTLS = {
@@ -305,8 +305,7 @@ def healthy(names, modules=None, changes=None):
     for name in modules or {}:
         if name != "*" and name not in names:
             raise unknown_name("modules: the module", name, names)
-    evidence = copy.deepcopy(SECTIONS)
-    rows = []
+    evidence, rows = copy.deepcopy(SECTIONS), []
     for name in names:
         row = dict(copy.deepcopy(MODULE), name=name, module=name)
         for key in ("*", name):

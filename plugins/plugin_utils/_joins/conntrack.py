@@ -90,6 +90,22 @@ def pod_filter_at_boot(evidence):
     return own or [row for row in found if row["interfaces"] == "veth*"]
 
 
+def not_forwarding(evidence):
+    """The sysctls that keep the node from forwarding: of the node, then of single interfaces, with how to mend
+    those."""
+    table, needs = section(evidence, "node_conntrack"), _needs(evidence)
+    settings = (needs.get("conntrack") or {}).get("settings") or []
+    rows = [{"subject": row["key"], "because": row["because"], "by": "; %s sets 0 at each boot" % row["assigned_by"]
+             if row["assigned"] == 0 else "", "without_role": False, "manual": None}
+            for row in settings if row["module"] is None and row["now"] == 0]
+    return rows + [{
+        "subject": "net.ipv4.conf.%s.forwarding" % name, "by": "", "without_role": True,
+        "because": "packets that arrive on %s are not forwarded, although net.ipv4.ip_forward is 1" % name,
+        "manual": "Run sysctl -w net.ipv4.conf.%s.forwarding=1, and find what sets 0: IPv4Forwarding= or IPForward= in "
+        "a file of systemd-networkd (networkctl status %s), or a line of sysctl.d (grep -r forwarding /etc/sysctl.d)"
+        % (name, name)} for name in (table.get("interfaces") or {}).get("not_forwarding") or []]
+
+
 def loose_filter(evidence):
     """That all interfaces have the loose reverse path filter, which old versions of Calico refuse: now, or
     `at_boot`."""

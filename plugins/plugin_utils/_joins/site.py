@@ -14,14 +14,18 @@ _NATIVE = {
 _CANARY = "iptables -t mangle -X KUBE-PROXY-CANARY (ip6tables for IPv6)"
 _REPAIR = {
     "anchor_missing": _CANARY, "emptied_chain": _CANARY, "forward_drop": "iptables -P FORWARD ACCEPT",
+    "hostport_stale": "Find the number of the rule with iptables -t nat -L CNI-HOSTPORT-DNAT -n --line-numbers, and "
+    "delete it with iptables -t nat -D CNI-HOSTPORT-DNAT NUMBER",
     "unexpected_drop": "find the number of the rule with iptables -t TABLE -L CHAIN -n --line-numbers, and delete it "
     "with iptables -t TABLE -D CHAIN NUMBER"}
+_STALE_CHAIN = ("kubectl get pods -A -o wide shows which of the two addresses a pod still has. The chain that the rule "
+                "leads to can then be deleted, too.")
 _NEVER_WRITTEN = (
     "kube-proxy has written no rules. Read its log (kubectl -n kube-system logs of its pod on this node, or "
     "journalctl): does it reach the API server, and does iptables-restore fail? curl -s "
     "http://127.0.0.1:10249/metrics | grep -e iptables_restore_failures -e last_queued shows whether its syncs fail. "
     "Check whether another process holds /run/xtables.lock. Then restart kube-proxy.")
-# kube-router and others add a rule at each sync if `iptables -C` does not find it.
+# kube-router and others add a rule at each sync where `iptables -C` finds none.
 _COPIES = (
     ("does not find its rule again",
      "The iptables in the image of the agent prints the rule in another form than it compares, or another version than "
@@ -40,7 +44,7 @@ _ACCEPTING = ("antrea", "calico", "cilium", "flannel", "kube-router", "ovn", "we
 
 def observations(evidence):
     """The faults of the rules with their own advice (`manual`), a `repair`, `by`: the command that sets a policy, and
-    `source`: where else to mend a rule that drops."""
+    `source`: that a rule which drops is to be mended at its source, too."""
     found = section(evidence, "node_iptables_chains").get("observations")
     if found is None:
         return None
@@ -62,6 +66,8 @@ def _source(repair):
 def _advice(row):
     if row["kind"] == "chains_missing":
         return _NEVER_WRITTEN
+    if row["kind"] == "hostport_stale":
+        return "%s. %s" % (row["repair"] or _REPAIR["hostport_stale"], _STALE_CHAIN)
     if row["kind"] == "duplicate_rule":
         return next((advice for words, advice in _COPIES if words in (row["detail"] or "")), None)
     return _NATIVE.get(row["kind"]) if (row["table"] or "").endswith(" kube-proxy") else None

@@ -7,7 +7,7 @@ An expression of a check reads them in the section `joins`. A join gives rows or
 check can select.
 """
 
-from . import conntrack, kube_proxy, site
+from . import conntrack, kube_proxy, modules, site
 
 _MODE = ("node_kube_proxy.effective_mode", "node_kube_proxy.mode")
 _SYNC = "node_kube_proxy.sync"
@@ -38,6 +38,8 @@ JOINS = {
     "kubelet_chains": (kube_proxy.kubelet_chains, (
         "node_kubelet.initialisation.families", "node_xtables_lock.holder")),
     "loose_filter": (conntrack.loose_filter, (_FILTER, "node_conntrack.sysctls")),
+    "modules_unclear": (modules.modules_unclear, ()),
+    "not_forwarding": (conntrack.not_forwarding, ("node_conntrack.interfaces.not_forwarding",)),
     "observations": (site.observations, (_RULES,)),
     "pod_filter_at_boot": (conntrack.pod_filter_at_boot, (_FILTER,)),
     "rules_unread": (kube_proxy.rules_unread, ("node_iptables_chains.unread",)),

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading evidence for joins: a missing value is None, and no comparison with it holds. PRIVATE to the collection."""
+"""Reading evidence for joins: no comparison with a value that is missing (None) holds. PRIVATE to the collection."""
 
 
 def section(evidence, name):
