@@ -187,8 +187,10 @@ def test_whether_a_program_runs_a_script_is_not_known_of_a_bundle_without_it(tmp
         assert [row["status"] for row in of_bundle(unit)] == ["fail", "pass"]
 
 
-def test_a_table_of_cron_in_a_bundle_counts(tmp_path):
-    manifest = {"etc/cron.d/fw": "* * * * * root /usr/local/sbin/fw\n", "usr/local/sbin/fw": FLUSH}
-    with _bundle.opened(node_tree.unpack(manifest, tmp_path)) as tree:
+@pytest.mark.parametrize("path, text, reason", [
+    ("etc/cron.d/fw", "* * * * * root /usr/local/sbin/fw\n", "it is a table of cron"),
+    ("etc/network/interfaces", "iface eth0 inet dhcp\n  up /usr/local/sbin/fw\n", "ifupdown runs it")])
+def test_what_only_its_program_has_counts_in_a_bundle(tmp_path, path, text, reason):
+    with _bundle.opened(node_tree.unpack({path: text, "usr/local/sbin/fw": FLUSH}, tmp_path)) as tree:
         found, = whole_nodes.judged(BundleHost(tree["root"]), [whole_nodes.CHECKS["HOOK001"]], "bundle")
-    assert found["status"] == "fail" and "it is a table of cron" in found["reason"]
+    assert found["status"] == "fail" and reason in found["reason"]

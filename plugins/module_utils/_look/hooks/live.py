@@ -113,14 +113,14 @@ def networkd_dispatcher(look, _path, mode, _when):
 
 def interfaces_file(look, _path, _mode, _when):
     answer = _installed(look, "ifupdown")
-    # Distributions that do not use it have no such file with commands.
+    # Distributions without ifupdown have no such file with commands; many packages leave scripts in if-up.d there.
     return (True, "ifupdown runs it") if answer[0] is None else answer
 
 
-def ifupdown_script(look, path, mode, when):
+def ifupdown_script(look, path, mode, _when):
     if not mode & _EXECUTABLE or not _DEBIAN_NAME.match(_name(path)):
         return False, "ifupdown runs only executable scripts without a dot in their name"
-    return interfaces_file(look, path, mode, when)
+    return _installed(look, "ifupdown")
 
 
 def wg_quick(look, path, _mode, _when):
