@@ -6,7 +6,8 @@
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _bundle, _options, _policy, _selection, _values
+from ..plugin_utils import _assess, _options, _policy, _selection, _values
+from ..plugin_utils._bundle import bundles
 from ..plugin_utils._looking import LookingAction, is_shown_later
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
@@ -51,7 +52,7 @@ class ActionModule(LookingAction):
         if arguments.get("unreachable") == "ignore":
             self.refuse_wrong_baseline(task_vars)
         if "bundle" in arguments:
-            _bundle.check(arguments, self._connection.transport)
+            bundles.check(arguments, self._connection.transport)
         return arguments
 
     def work(self, arguments, task_vars):

@@ -4,8 +4,9 @@
 """Makes findings from checks and evidence. The code handles kinds of checks, but no single check. PRIVATE to the
 collection."""
 
-from . import _bundle, _entry, _finding, _requirements
+from . import _entry, _finding, _requirements
 from ._basis import basis_of
+from ._bundle import bundles
 from ._expressions import search
 from ._kinds import KINDS
 from ._render.text import escaped_lines
@@ -29,7 +30,7 @@ def evaluate(checks, evidence, policy, not_reached=None, problems=None):
         elif check.opt_in and not policy.values[check.opt_in]:
             findings.append(_finding.finding(check, _finding.SKIP, reason="node_policy_%s is false" % check.opt_in))
         elif (evidence.get("node_host") or {}).get("place") == _BUNDLE:
-            findings += _bundle.within(check, _evaluate(check, evidence, policy), evidence)
+            findings += bundles.within(check, _evaluate(check, evidence, policy), evidence)
         else:
             findings += _evaluate(check, evidence, policy)
     return findings

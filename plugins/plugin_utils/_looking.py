@@ -10,7 +10,8 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from . import _assess, _bundle, _evidence, _play, _policy, _run, _schema, _select, _selection, _store
+from . import _assess, _evidence, _play, _policy, _run, _schema, _select, _selection, _store
+from ._bundle import bundles
 from ._calling import CallingAction, Unanswered
 from ._evaluate import one_line
 from ._plain import plain
@@ -85,7 +86,7 @@ class LookingAction(CallingAction):
                                                                   task_vars.get("ansible_facts") or {}))
         checks = _selection.chosen_checks(arguments["sections"], arguments.get("checks"), arguments.get("skip"),
                                           self._policy.checks)
-        with _bundle.opened(arguments.get("bundle"), self._policy.values) as tree:
+        with bundles.opened(arguments.get("bundle"), self._policy.values) as tree:
             looked = self._settled(dict(arguments, **tree), checks, task_vars)
         return self.judged(looked, checks, self._policy, task_vars, task_vars.get("ansible_facts"),
                            with_evidence=arguments.get("evidence", False)), looked[2]

@@ -16,11 +16,12 @@ from hook_nodes import (AZURE, CRON_DEBIAN, DEBIAN, RHEL, SNAPSHOT, UBUNTU, fire
                         netfilter_persistent, ufw)
 from node_tree import executable, link, merged
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.other_hosts import BundleHost
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.other_hosts import BundleHost
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.bounds import fitted
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import collect_flush_hooks
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _bundle, _catalogue, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle import bundles
 
 CHECKS = ["HOOK%03d" % number for number in range(1, 11)]
 FLUSH = executable("#!/bin/sh\niptables -F\nip6tables -t nat -F\n")
@@ -177,7 +178,7 @@ def test_whether_a_program_runs_a_script_is_not_known_of_a_bundle_without_it(tmp
     checks = whole_nodes.CHECKS
 
     def of_bundle(manifest):
-        with _bundle.opened(node_tree.unpack(manifest, tmp_path)) as tree:
+        with bundles.opened(node_tree.unpack(manifest, tmp_path)) as tree:
             return whole_nodes.judged(BundleHost(tree["root"]), [checks["HOOK001"], checks["HOOK003"]], "bundle")
     automatic, by_hand = of_bundle({path: executable(text), "usr/local/sbin/fw": FLUSH})
     assert (automatic["status"], by_hand["status"]) == ("unknown", "skip")
@@ -191,6 +192,6 @@ def test_whether_a_program_runs_a_script_is_not_known_of_a_bundle_without_it(tmp
     ("etc/cron.d/fw", "* * * * * root /usr/local/sbin/fw\n", "it is a table of cron"),
     ("etc/network/interfaces", "iface eth0 inet dhcp\n  up /usr/local/sbin/fw\n", "ifupdown runs it")])
 def test_what_only_its_program_has_counts_in_a_bundle(tmp_path, path, text, reason):
-    with _bundle.opened(node_tree.unpack({path: text, "usr/local/sbin/fw": FLUSH}, tmp_path)) as tree:
+    with bundles.opened(node_tree.unpack({path: text, "usr/local/sbin/fw": FLUSH}, tmp_path)) as tree:
         found, = whole_nodes.judged(BundleHost(tree["root"]), [whole_nodes.CHECKS["HOOK001"]], "bundle")
     assert found["status"] == "fail" and reason in found["reason"]

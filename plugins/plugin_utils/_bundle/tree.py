@@ -15,12 +15,11 @@ import pathlib
 import posixpath
 import re
 
-from ..module_utils import _names
-from ..module_utils._errors import BadInput
-from ..module_utils._parse import bundle_parts
-from . import (
-    _bundle_kinds, _bundle_links, _bundle_named, _bundle_proxy, _bundle_source, _bundle_texts, _bundle_values)
-from ._bundle_unread import Unread
+from ...module_utils import _names
+from ...module_utils._errors import BadInput
+from ...module_utils._parse import bundle_parts
+from . import by_name, convert, file_kinds, kernel_values, links, proxy_config, source
+from .unread import Unread
 
 RULES_LIMIT = 40
 # sysctl -a prints the names in their order: what it lacks before this one does not exist, unless the text is cut.
@@ -43,21 +42,21 @@ def lay_out(bundle, folder, declared=None):
     BadInput if it is not a bundle or contains several nodes."""
     tree, nodes, files, recognised = _Tree(pathlib.Path(folder)), set(), 0, 0
     parent = os.getppid()
-    for item in _bundle_source.items_of(bundle):
+    for item in source.items_of(bundle):
         if os.getppid() != parent:
             raise BadInput("bundle %s is not read further: the run that it belongs to has ended" % bundle)
         files += 1
-        item = _bundle_source.with_utf8(item)
-        if len(item.path) > _bundle_kinds.PATH_LIMIT:
+        item = source.with_utf8(item)
+        if len(item.path) > file_kinds.PATH_LIMIT:
             item = dataclasses.replace(item, data=None, link=None, unread="its path has more than %d characters"
-                                       % _bundle_kinds.PATH_LIMIT)
+                                       % file_kinds.PATH_LIMIT)
         if item.data is None:
             recognised += 1
             tree.unread.add(item)
             continue
-        kinds, log = _bundle_kinds.taken(item)
+        kinds, log = file_kinds.taken(item)
         if not kinds and log is None:
-            recognised += _bundle_kinds.is_session(item)
+            recognised += file_kinds.is_session(item)
             tree.unread.pass_over(item)
             continue
         recognised += 1
@@ -121,7 +120,7 @@ class _Tree:
                                           and place.read_bytes() != _bytes(content)):
                 self._name_second(path)
         except OSError as error:
-            if error.errno not in _bundle_links.OF_PATH:
+            if error.errno not in links.OF_PATH:
                 raise
             self.unread.paths[path] = None
             self._name("a path such as this cannot be made (%s)" % error.strerror)
@@ -142,10 +141,10 @@ class _Tree:
         """A part of the bundle, by its kind."""
         folder, ending = _FOLDERS.get(kind, (None, ""))
         if folder:
-            self.put(folder + _bundle_texts.with_ending(item.path, ending), item.data)
-        elif kind in _bundle_texts.FILES:
-            for place, content in _bundle_texts.FILES[kind](_text(item)).items():
-                if place.startswith(_bundle_values.WANTED):
+            self.put(folder + convert.with_ending(item.path, ending), item.data)
+        elif kind in convert.FILES:
+            for place, content in convert.FILES[kind](_text(item)).items():
+                if place.startswith(kernel_values.WANTED):
                     self._links.append((place, content, item))
                 else:
                     self.put(place, content)
@@ -179,7 +178,7 @@ class _Tree:
 
     def take_kernel_config(self, item, _path):
         """A kernel configuration, for the release in its file name or in its header line."""
-        release = _bundle_values.release_of(item.path, _text(item))
+        release = kernel_values.release_of(item.path, _text(item))
         if release:
             self._release = self._release or release
             self.put("/boot/config-" + release, item.data)
@@ -188,13 +187,13 @@ class _Tree:
 
     def take_checked_config(self, item, _path):
         """The output of check-config of k3s or Docker."""
-        release, config = _bundle_texts.checked_config(_text(item))
+        release, config = convert.checked_config(_text(item))
         self._release = self._release or release
         self.put("/boot/config-" + release if release else "/proc/config", config)
 
     def take_sysctl(self, item, _path):
         """Running values; a sysctl that a complete list does not name does not exist."""
-        values = _bundle_texts.sysctls(_text(item))
+        values = convert.sysctls(_text(item))
         for path, value in values.items():
             self.put("/proc/sys/" + path, value + "\n")
         if "kernel/osrelease" in values and max(values) >= _LATE_SYSCTL and not item.unread:
@@ -203,11 +202,11 @@ class _Tree:
     def take_applied(self, item, _path):
         """The output of sysctl --system: running values, and the lines of the files that it read."""
         self.take_sysctl(item, None)
-        self._applied.update(_bundle_values.applied(_text(item)))
+        self._applied.update(kernel_values.applied(_text(item)))
 
     def take_kernel_log(self, item, _path):
         """dmesg, or the text of a journal."""
-        lines = "" if item.unread else _bundle_texts.kernel_log(_text(item))
+        lines = "" if item.unread else convert.kernel_log(_text(item))
         self._kernel_log_size += len(lines)
         if item.unread:
             self.put(_names.BUNDLE_COMMANDS + "/dmesg", "")
@@ -229,22 +228,22 @@ class _Tree:
 
     def take_ipset(self, item, _path):
         """The output of ipset save or ipset list."""
-        self.put(_names.BUNDLE_COMMANDS + "/ipset list -t", _bundle_texts.ipset_list(_text(item)))
+        self.put(_names.BUNDLE_COMMANDS + "/ipset list -t", convert.ipset_list(_text(item)))
         self.put("/sys/module/ip_set/refcnt", "1\n")
-        for path, content in _bundle_texts.ipset_members(_text(item)).items():
+        for path, content in convert.ipset_members(_text(item)).items():
             self.put(path, content)
 
     def take_grepped(self, item, _path):
         """Lines of settings with the paths of their files."""
-        self._applied.update(_bundle_values.grepped(_text(item)))
+        self._applied.update(kernel_values.grepped(_text(item)))
 
     def take_kube_proxy(self, item, _path):
         """A configuration of kube-proxy, or a ConfigMap with one."""
-        self.put(_CONFIG, _bundle_proxy.kube_proxy_config(item.data) or item.data)
+        self.put(_CONFIG, proxy_config.kube_proxy_config(item.data) or item.data)
 
     def take_kube_proxy_configz(self, item, _path):
         """The answer of /configz of kube-proxy: the configuration with which it runs."""
-        answer, config = _bundle_proxy.config_of_configz(_text(item))
+        answer, config = proxy_config.config_of_configz(_text(item))
         if answer:
             self.put(_names.BUNDLE_ANSWERS + "/configz", answer)
             if not self._place(_CONFIG).exists():
@@ -257,12 +256,12 @@ class _Tree:
     def take_kube_proxy_healthz(self, item, _path):
         """The answer of /healthz of kube-proxy; /livez has the same form."""
         name = "livez" if "livez" in item.path.rsplit("/", 1)[-1] else "healthz"
-        self.put("%s/%s" % (_names.BUNDLE_ANSWERS, name), _bundle_texts.healthz(_text(item)))
+        self.put("%s/%s" % (_names.BUNDLE_ANSWERS, name), convert.healthz(_text(item)))
 
     def take_tasks(self, item, _path):
         """Tasks of Ansible, as a script that a person runs."""
         self.put("/usr/local/sbin/" + item.path.rsplit("/", 1)[-1],
-                 _bundle_named.script_of_tasks(_text(item)), executable=True)
+                 by_name.script_of_tasks(_text(item)), executable=True)
 
     def take_uname(self, item, _path):
         """The output of uname -a."""
@@ -275,10 +274,10 @@ class _Tree:
     def take_alternatives(self, item, _path):
         """The output of alternatives --display: the links that alternatives makes, and the program to which the last
         link points."""
-        state, content, choices = _bundle_texts.alternatives_state(_text(item))
+        state, content, choices = convert.alternatives_state(_text(item))
         if state:
             self.put(state, content)
-        for name, path in _bundle_texts.alternatives(_text(item)).items():
+        for name, path in convert.alternatives(_text(item)).items():
             if self._link_program(path, item):
                 self._links.append(("/usr/sbin/" + name, "/etc/alternatives/" + name, item))
                 self._links.append(("/etc/alternatives/" + name, path, item))
@@ -296,17 +295,17 @@ class _Tree:
     def finish(self, files, recognised, declared):
         """Writes the record of the bundle, with the evidence that the tree lacks; then the links, last, so that no file
         is ever written through a link."""
-        self._item = _bundle_source.Item("")
+        self._item = source.Item("")
         if self._release:
             self.put("/proc/sys/kernel/osrelease", self._release + "\n")
         # Configurations that do not name their release are of the kernel that runs, where that is known.
         known = self._place("/proc/sys/kernel/osrelease").exists()
         if self._fragments and known:
-            self.put("/proc/config", _bundle_values.configuration(map(_text, self._fragments)))
+            self.put("/proc/config", kernel_values.configuration(map(_text, self._fragments)))
         for item in () if known else self._fragments:
             self._item = item
             self._name("neither its name nor its first lines name the release of the kernel; add uname -r")
-        self._item = _bundle_source.Item("")
+        self._item = source.Item("")
         for path, content in self._applied.items():
             if not self._place(path).exists():
                 self.put(path, content)
@@ -317,14 +316,14 @@ class _Tree:
         if any(self._kernel_log):
             self.put(_names.BUNDLE_COMMANDS + "/dmesg", "".join(self._kernel_log))
         for path, target, item in self._links:
-            if path.startswith(_bundle_values.WANTED):
+            if path.startswith(kernel_values.WANTED):
                 # Of a unit that the bundle lacks nothing is known but that it is enabled.
-                target = next(filter(lambda each: self._place(each).exists(), _bundle_values.units_at(target)), None)
+                target = next(filter(lambda each: self._place(each).exists(), kernel_values.units_at(target)), None)
             if target is not None:
                 self._item = item
                 self._link(path, target)
         for path in self.unread.paths:
-            _bundle_links.make_unread(self._root, self._place(path))
+            links.make_unread(self._root, self._place(path))
         lacks = [{"subject": what, "evidence": "the bundle does not contain it"}
                  for what in bundle_parts.lacking(lambda path: os.path.lexists(self._place(path)))]
         lacks += self.unread.rows()
@@ -332,10 +331,10 @@ class _Tree:
 
     def _link(self, path, target):
         try:
-            if not _bundle_links.make_link(self._root, self._place(path), target):
+            if not links.make_link(self._root, self._place(path), target):
                 self._name_second(path)
         except OSError as error:
-            if error.errno not in _bundle_links.OF_PATH:
+            if error.errno not in links.OF_PATH:
                 raise
             self.unread.paths[path] = None
             self._name("a link such as this cannot be made (%s)" % error.strerror)

@@ -7,7 +7,7 @@
 import json
 import re
 
-from ..module_utils._parse.yaml.parse_yaml import LIST, MAP, SCALAR, item as value_of, parse_yaml
+from ...module_utils._parse.yaml.parse_yaml import LIST, MAP, SCALAR, item as value_of, parse_yaml
 
 # The kind of a file is decided from this many bytes at its beginning.
 HEAD, LINE = 128 * 1024, 1000

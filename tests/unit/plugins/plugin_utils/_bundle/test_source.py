@@ -21,10 +21,11 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_bundle, _bundle_archive, _bundle_source,
-                                                                         _bundle_tree)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle import (archive as _bundle_archive,
+                                                                                 bundles as _bundle, source,
+                                                                                 tree as _bundle_tree)
 
-FORMS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "forms"
+FORMS = pathlib.Path(__file__).resolve().parents[4] / "fixtures" / "forms"
 SAVE = gzip.decompress((FORMS / "save.txt.gz").read_bytes()).decode()
 LSMOD = "Module                  Size  Used by\nnf_conntrack          180224  4 xt_conntrack,nf_nat\n"
 SCRIPT = "#!/bin/sh\niptables -F\n"
@@ -100,7 +101,7 @@ def test_no_damage_of_an_archive_raises_or_takes_files_away(form, tmp_path):
                 ("etc/cron.d/x", tarfile.LNKTYPE, "lsmod"), form=form)
     path, end = tmp_path / "b", len(whole.rstrip(b"\0"))
     path.write_bytes(whole)
-    held = list(_bundle_source.items_of(path))
+    held = list(source.items_of(path))
     assert [item.data for item in held] == [LSMOD.encode(), SCRIPT.encode(), LSMOD.encode()]
     seed = int(os.environ.get("KUBENODE_SEED") or time.time())
     print("KUBENODE_SEED=%d" % seed)
@@ -116,7 +117,7 @@ def test_no_damage_of_an_archive_raises_or_takes_files_away(form, tmp_path):
             data[148:156] = b"%06o\0 " % sum(block)
         path.write_bytes(data)
         try:
-            items = list(_bundle_source.items_of(path))
+            items = list(source.items_of(path))
         except BadInput:
             continue
         assert not number % 2 or len(data) >= end + 1024 or items == held
@@ -132,7 +133,7 @@ def test_no_damage_of_an_archive_raises_or_takes_files_away(form, tmp_path):
     ("FILES_LIMIT", 99, lambda path: bundles.folder(path, {"a.gz": gzip.compress(b"") * 100})),
     ("NAMES_LIMIT", 9, lambda path: bundles.archive(path, {}, members=[member("a", tarfile.SYMTYPE, "b" * 9)]))])
 def test_limits(limit, value, make, tmp_path, monkeypatch):
-    monkeypatch.setattr(_bundle_source, limit, value)
+    monkeypatch.setattr(source, limit, value)
     with pytest.raises(BadInput, match="contains (more than|links with more than)"):
         bundles.judged(make(tmp_path / "b"))
 
@@ -146,8 +147,8 @@ def test_limits(limit, value, make, tmp_path, monkeypatch):
     (gzip.compress(b"one\n")[:6], b"", "its gzip data is cut"),
     (gzip.compress(b"\0" * (8 << 20)), b"\0" * (5 << 20), "it is larger than 4 MiB when unpacked")])
 def test_a_packed_file_may_have_several_members(packed, plain, unread, tmp_path, monkeypatch):
-    monkeypatch.setattr(_bundle_source, "FILE_LIMIT", 4 << 20)
-    items = list(_bundle_source.items_of(str(bundles.folder(tmp_path, {"kubelet.log.gz": packed}))))
+    monkeypatch.setattr(source, "FILE_LIMIT", 4 << 20)
+    items = list(source.items_of(str(bundles.folder(tmp_path, {"kubelet.log.gz": packed}))))
     assert [(item.path, item.data, item.unread) for item in items] == [("kubelet.log", plain, unread)]
 
 
@@ -159,7 +160,7 @@ OTHER = b"W"
 
 @cases
 def test_what_is_not_read_is_named_and_unknown(rows, unread, unknown, tmp_path, monkeypatch):
-    monkeypatch.setattr(_bundle_source, "FILE_LIMIT", 500000)
+    monkeypatch.setattr(source, "FILE_LIMIT", 500000)
     (tmp_path / "b").write_bytes(tar(("lsmod", tarfile.REGTYPE, LSMOD), *rows))
     found, evidence = bundles.judged(tmp_path / "b")
     named = [(row["subject"], row["evidence"]) for row in evidence["node_host"]["bundle"]["lacks"]]
@@ -170,8 +171,8 @@ def test_what_is_not_read_is_named_and_unknown(rows, unread, unknown, tmp_path, 
 
 def test_rules_beyond_a_limit_are_read_up_to_it(tmp_path, monkeypatch):
     text = SAVE.replace("-A FORWARD", "-A FORWARD -s 10.128.0.0/14 -j DROP\n-A FORWARD", 1)
-    monkeypatch.setattr(_bundle_source, "FILE_LIMIT", len(text) - 10)
-    monkeypatch.setattr(_bundle_source, "_HEAD", len(text) - 10)
+    monkeypatch.setattr(source, "FILE_LIMIT", len(text) - 10)
+    monkeypatch.setattr(source, "_HEAD", len(text) - 10)
     found = bundles.judged(bundles.folder(tmp_path / "b", {"save.txt": text, "lsmod": LSMOD}))[0]
     failed, unknown = bundles.told(found, "fail"), bundles.told(found, "unknown")
     assert set(failed) == {"CHAIN015"} and "CHAIN001" in unknown

@@ -9,9 +9,9 @@ import json
 import re
 import textwrap
 
-from ..module_utils._parse.logs.heads import time_of, time_of_number, without_marks
-from ..module_utils._parse.prompts import command_of, file_of, is_border
-from . import _bundle_values
+from ...module_utils._parse.logs.heads import time_of, time_of_number, without_marks
+from ...module_utils._parse.prompts import command_of, file_of, is_border
+from . import kernel_values
 
 # Larger texts are not split, and logs not converted.
 _TEXT_LIMIT = 8 * 1024 * 1024
@@ -128,7 +128,7 @@ def _of_units(command, text):
     if unit and text.strip() == "enabled":
         name = unit.group(1) if "." in unit.group(1) else unit.group(1) + ".service"
         return [("systemctl status " + name, "Loaded: loaded (/etc/systemd/system/%s; enabled)" % name)]
-    shown = _bundle_values.shown_values(command, text)
+    shown = kernel_values.shown_values(command, text)
     if shown:
         return [("grep . FILES", shown)]
     parts = _UNIT_PATH.split(text)

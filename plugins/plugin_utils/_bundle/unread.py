@@ -5,8 +5,8 @@
 
 import posixpath
 
-from ..module_utils import _names
-from . import _bundle_kinds, _bundle_source
+from ...module_utils import _names
+from . import file_kinds, source
 
 # So many files that were not read are named, each with so many characters of its path.
 _UNREAD_LIMIT, _NAME_LIMIT = 20, 200
@@ -37,12 +37,12 @@ class Unread:
     def add(self, item):
         """A file, or with a slash at its end a folder, that was not read. Unless its path shows what it is, it may be
         any evidence."""
-        if _bundle_kinds.is_secret(item.path):
+        if file_kinds.is_secret(item.path):
             return
         if item.unread:
             self.name(item, item.unread)
         inside = item.path + "x" if item.path.endswith("/") else item.path
-        kind, path = _bundle_kinds.kind_of(_bundle_source.Item(inside))
+        kind, path = file_kinds.kind_of(source.Item(inside))
         number = len(self._named) + self._left_out
         paths = [posixpath.normpath(path[:-1]) if inside != item.path else path] if kind == "system" else [
             each % number for each in _ANY[:None if number <= _UNREAD_LIMIT else 0]]
@@ -51,9 +51,9 @@ class Unread:
     def pass_over(self, item):
         """A file of no known form. There is one row for all of them that are texts, and one for archives and binary
         journals."""
-        if item.link is not None or not item.data or _bundle_kinds.is_secret(item.path):
+        if item.link is not None or not item.data or file_kinds.is_secret(item.path):
             return
-        is_packed = _bundle_kinds.is_packed(item.path)
+        is_packed = file_kinds.is_packed(item.path)
         if is_packed or b"\0" not in item.data[:_TEXT_HEAD]:
             row = self._passed.setdefault(_HELD if is_packed else _NO_FORM, [[], 0])
             row[0] = (row[0] + [item.path[:_NAME_LIMIT]])[:_PASSED_LIMIT]

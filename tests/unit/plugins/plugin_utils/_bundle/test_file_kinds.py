@@ -11,16 +11,16 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.dump_forms import read_forms
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _bundle_kinds, _bundle_texts
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle_source import Item
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle import convert, file_kinds
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle.source import Item
 
-LOGS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "logs"
+LOGS = pathlib.Path(__file__).resolve().parents[4] / "fixtures" / "logs"
 LSMOD = "Module                  Size  Used by\nnf_conntrack          176128  1 xt_conntrack\n"
 UNAME = "Linux n1 6.1.0-49-amd64 #1 SMP x86_64\n"
 
 
 def taken(text):
-    return _bundle_kinds.taken(Item("paste", text.encode()))[0]
+    return file_kinds.taken(Item("paste", text.encode()))[0]
 
 
 @cases
@@ -33,8 +33,8 @@ def test_kinds_of_pastes(text, kinds):
     lambda: taken('{"stdout": [\n' * 20000), lambda: read_forms("*nat\n" + "x y\n" * 100000, "x"),
     lambda: read_forms(("@:" * 400 + "\n") * 100, "x"),
     lambda: read_forms("".join("Chain KUBE-%d (1 references)\n" % number for number in range(20000)), "x"),
-    lambda: _bundle_texts.nf_conntrack_stat("cpu=0 drop=1 " + "a" * 200000),
-    lambda: _bundle_texts.alternatives_state("a - auto mode\n/x - priority 5\n" + "\n" * 100000)],
+    lambda: convert.nf_conntrack_stat("cpu=0 drop=1 " + "a" * 200000),
+    lambda: convert.alternatives_state("a - auto mode\n/x - priority 5\n" + "\n" * 100000)],
     ids=["lines", "rules", "frames", "braces", "lines in a table", "prompts", "chains", "counters", "alternatives"])
 def test_the_time_for_a_hostile_text_grows_with_its_length(read):
     begun = time.process_time()

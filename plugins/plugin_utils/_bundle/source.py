@@ -17,8 +17,8 @@ import stat
 import tarfile
 import zlib
 
-from ..module_utils._errors import BadInput
-from . import _bundle_archive
+from ...module_utils._errors import BadInput
+from . import archive
 
 FILES_LIMIT = 200000
 FILE_LIMIT = 64 * 1024 * 1024
@@ -34,7 +34,7 @@ _GZIP_MEMBER = 16 + zlib.MAX_WBITS
 _ZIP = b"PK\3\4"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _DAMAGED = (OSError, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError, ArithmeticError, LookupError,
-            RecursionError, MemoryError, _bundle_archive.Cut)
+            RecursionError, MemoryError, archive.Cut)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,8 +144,8 @@ def _of_path(path, inside, budget):
 
 
 def _of_file(path, budget):
-    with _bundle_archive.unpacked(path) as read:
-        is_archive = _bundle_archive.is_header(read(tarfile.BLOCKSIZE))
+    with archive.unpacked(path) as read:
+        is_archive = archive.is_header(read(tarfile.BLOCKSIZE))
     if is_archive:
         yield from _of_archive(path, budget)
         return
@@ -161,8 +161,8 @@ def _of_file(path, budget):
 def _of_archive(path, budget):
     """A hard link has the content of a member before it, which is read in a second pass."""
     hard = {}
-    with _bundle_archive.unpacked(path) as read:
-        for member, content in _bundle_archive.members(read, budget.take):
+    with archive.unpacked(path) as read:
+        for member, content in archive.members(read, budget.take):
             budget.take_file()
             inside = _clean(member.name)
             if member.islnk():
@@ -175,8 +175,8 @@ def _of_archive(path, budget):
         sources.setdefault(_source(inside, hard), []).append(inside)
     if not sources:
         return
-    with _bundle_archive.unpacked(path) as read:
-        for member, content in _bundle_archive.members(read, lambda size: None):
+    with archive.unpacked(path) as read:
+        for member, content in archive.members(read, lambda size: None):
             if not sources:
                 break
             names = [] if member.islnk() or member.isdir() else sources.pop(_clean(member.name), [])
@@ -227,7 +227,7 @@ def _item(path, size, read, executable, budget, take):
     unread = "it is larger than %d MiB" % (FILE_LIMIT >> 20) if size > FILE_LIMIT else None
     data = read(_HEAD if unread else FILE_LIMIT)
     take(len(data))
-    if data.startswith(_bundle_archive.GZIP) and not path.endswith("config.gz"):
+    if data.startswith(archive.GZIP) and not path.endswith("config.gz"):
         data, damage = _unpacked(data, budget)
         unread = unread or damage
         path = path[:-len(".gz")] if path.endswith(".gz") else path

@@ -7,7 +7,7 @@ collection."""
 import errno
 import os
 
-from ..module_utils._names import BUNDLE_UNREAD
+from ...module_utils._names import BUNDLE_UNREAD
 
 # Errors that the path of a member causes, and not the file system.
 OF_PATH = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EINVAL, errno.EILSEQ, errno.ELOOP)

@@ -11,10 +11,11 @@ import signal
 import tempfile
 import threading
 
-from ..module_utils._errors import BadInput
-from ..module_utils._names import UNCOLLECTED
-from . import _bundle_tree, _catalogue, _finding, _policy
-from ._expressions import search
+from ...module_utils._errors import BadInput
+from ...module_utils._names import UNCOLLECTED
+from .. import _catalogue, _finding, _policy
+from .._expressions import search
+from . import tree
 
 PLACE = "bundle"
 _NOT_HELD = (UNCOLLECTED, "absent")
@@ -53,7 +54,7 @@ def opened(bundle, settings=None):
     with _ended_by_signals(), contextlib.ExitStack() as stack:
         try:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kubenode-netfilter-"))
-            _bundle_tree.lay_out(bundle, folder, {
+            tree.lay_out(bundle, folder, {
                 name: settings[name] for name in _DECLARED if (settings or {}).get(name, "auto") != "auto"})
         except OSError as error:
             raise BadInput("bundle %s could not be unpacked in the temporary folder %s: %s; free space there, or set "

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tarfile
 
-from ..module_utils._errors import BadInput
+from ...module_utils._errors import BadInput
 
 # The headers of one member, which include its long names, extended attributes and the map of a sparse file.
 HEADERS_LIMIT = 128 * 1024

@@ -11,13 +11,14 @@ import dataclasses
 import re
 from typing import NamedTuple
 
-from ..module_utils._parse.iptables.dump_forms import read_forms
-from ..module_utils._parse.kube.kubelet_logs import AGENTS
-from ..module_utils._parse.logs.line import parse_line
-from ..module_utils._parse.logs.newest import Newest
-from ..module_utils._parse.prompts import file_of, is_border
-from . import _bundle_named, _bundle_plain, _diagnose
-from ._bundle_proxy import HEAD, LINE, beginning, kube_proxy_config
+from ...module_utils._parse.iptables.dump_forms import read_forms
+from ...module_utils._parse.kube.kubelet_logs import AGENTS
+from ...module_utils._parse.logs.line import parse_line
+from ...module_utils._parse.logs.newest import Newest
+from ...module_utils._parse.prompts import file_of, is_border
+from .. import _diagnose
+from . import by_name, plain
+from .proxy_config import HEAD, LINE, beginning, kube_proxy_config
 
 PATH_LIMIT = 4096
 # A file is a log if a log line is among its first lines.
@@ -191,10 +192,10 @@ def is_session(item):
 def taken(item):
     """([(item, kind, path)] of what a file is, the item if it is a log or None). A pasted session has the outputs of
     several commands. What a log prints is evidence of the log alone, and no rule of the node."""
-    item = item if item.link is not None else _bundle_plain.plain(item)
+    item = item if item.link is not None else plain.plain(item)
     kind, path = kind_of(item)
-    log = _bundle_plain.log_lines(item) if item.link is None else item
-    parts = None if item.link is not None or kind in _WHOLE_KINDS else _bundle_plain.parts(item)
+    log = plain.log_lines(item) if item.link is None else item
+    parts = None if item.link is not None or kind in _WHOLE_KINDS else plain.parts(item)
     if item.link is not None or kind in _CODE and parts is None or kind is None and is_secret(item.path):
         return [(item, kind, path)] if kind else [], log if is_log(item) else None
     found, logged, has_rules = [], False, False
@@ -251,7 +252,7 @@ def _rules_of(item, logged):
     if item.unread or _WHOLE.match(head.lstrip()):
         return item
     if logged or _LOG_LINE.search(head):
-        item = dataclasses.replace(item, data=_bundle_plain.without_logs(item.data, _is_log_line))
+        item = dataclasses.replace(item, data=plain.without_logs(item.data, _is_log_line))
         head = beginning(item.data)
     if not _RULES.search(head):
         return None
@@ -287,7 +288,7 @@ def kind_of(item):
     head = beginning(item.data)
     if "\0" in head:
         return None, None
-    path = _bundle_named.path_of(name, head) if "sos_commands/" not in item.path else None
+    path = by_name.path_of(name, head) if "sos_commands/" not in item.path else None
     if path:
         return "system", path
     if name.startswith("config-") and "CONFIG_" in head:
@@ -298,7 +299,7 @@ def kind_of(item):
     kind = kind or ("kube_proxy_mode" if _MODE.match(head) and _MODE_NAME.search(name) else None)
     # Scripts first: a script may write a KubeProxyConfiguration.
     kind = kind or _is_script(head, name) or ("kube_proxy" if kube_proxy_config(item.data) else "tasks"
-                                              if _bundle_named.is_tasks(name, head) else None)
+                                              if by_name.is_tasks(name, head) else None)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
                                                 if _KERNEL_LINE.search(head) else None), None
 

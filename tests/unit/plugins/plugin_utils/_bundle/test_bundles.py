@@ -25,10 +25,11 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.other_hos
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.ipset_list import parse_ipset_list
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.component_config import (
     parse_kube_proxy_config)
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (
-    _bundle, _bundle_archive, _bundle_proxy, _bundle_texts, _bundle_tree)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle import (archive, bundles as _bundle,
+                                                                                 convert as _bundle_texts, proxy_config,
+                                                                                 tree as _bundle_tree)
 
-FORMS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "forms"
+FORMS = pathlib.Path(__file__).resolve().parents[4] / "fixtures" / "forms"
 
 
 def sample(name):
@@ -164,7 +165,7 @@ def test_zstd(tmp_path):
 
 def test_zstd_without_the_program(tmp_path, monkeypatch):
     (tmp_path / "bundle.tar.zst").write_bytes(b"\x28\xb5\x2f\xfd" + b"\0" * 100)
-    monkeypatch.setattr(_bundle_archive.shutil, "which", lambda name: None)
+    monkeypatch.setattr(archive.shutil, "which", lambda name: None)
     with pytest.raises(BadInput, match="packed with zstd, and the program zstd is not installed here"):
         bundles.judged(tmp_path / "bundle.tar.zst")
 
@@ -271,8 +272,8 @@ def test_what_a_bundle_is_not_judged_with(arguments, transport, message):
                                      _bundle_texts.ip_vs, _bundle_texts.ipset_list, _bundle_texts.kernel_log,
                                      _bundle_texts.alternatives, _bundle_texts.alternatives_state,
                                      _bundle_texts.addresses, _bundle_texts.metrics, _bundle_texts.healthz,
-                                     _bundle_texts.checked_config, _bundle_proxy.config_of_flags,
-                                     _bundle_proxy.config_of_configz, _bundle_texts.conntrack_of_metrics])
+                                     _bundle_texts.checked_config, proxy_config.config_of_flags,
+                                     proxy_config.config_of_configz, _bundle_texts.conntrack_of_metrics])
 def test_texts_that_say_nothing(convert, text):
     convert(text)
 
@@ -284,7 +285,7 @@ def test_texts_that_say_nothing(convert, text):
      "linux": {"conntrack": {"maxPerCore": 0, "min": 9}}}])
 def test_configz_is_the_configuration_with_which_kube_proxy_runs(shown):
     text = "HTTP/1.1 200 OK\n\n%s\n$ " % json.dumps({"kubeproxy.config.k8s.io": shown})
-    fields = parse_kube_proxy_config(_bundle_proxy.config_of_configz(text)[1]).fields
+    fields = parse_kube_proxy_config(proxy_config.config_of_configz(text)[1]).fields
     assert (fields["mode"], fields["cluster_cidr"], fields["scheduler"]) == ("ipvs", "10.0.0.0/16", "rr")
     assert fields["conntrack"] == {"maxPerCore": "0", "min": "9"}
 

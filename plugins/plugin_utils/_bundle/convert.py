@@ -7,8 +7,8 @@ import ipaddress
 import json
 import re
 
-from ..module_utils import _names
-from . import _bundle_values
+from ...module_utils import _names
+from . import kernel_values
 
 _LSMOD = re.compile(r"^(\S+)[ \t]+(\d+)[ \t]+(-?\d+)(?:[ \t]+(\S*))?[ \t]*$", re.MULTILINE)
 # Numbers have as many digits as 64 bits have.
@@ -318,8 +318,8 @@ def with_ending(path, ending):
 
 # Outputs that become the files with the same content: {kind: the function that returns {path: content}}.
 FILES = {
-    "values": _bundle_values.of_paths, "enabled": _bundle_values.enabled_units,
-    "ufw_status": _bundle_values.ufw_settings, "addresses": addresses,
+    "values": kernel_values.of_paths, "enabled": kernel_values.enabled_units,
+    "ufw_status": kernel_values.ufw_settings, "addresses": addresses,
     "lsmod": lambda text: {"/proc/modules": proc_modules(text)},
     "conntrack": lambda text: {"/proc/net/stat/nf_conntrack": nf_conntrack_stat(text)},
     "conntrack_count": lambda text: {"/proc/sys/net/netfilter/nf_conntrack_count": text.strip() + "\n"},
