@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Action of log_info: the node returns lines, the controller finds their causes."""
 
-from ..plugin_utils import _answer, _diagnose
+from ..plugin_utils import _answer
 from ..plugin_utils._calling import CallingAction
+from ..plugin_utils._logs import diagnosis
 
 
 class ActionModule(CallingAction):
@@ -18,5 +19,5 @@ class ActionModule(CallingAction):
 
     def work(self, arguments, task_vars):
         result = _answer.documented_part(self.call(task_vars), self.name())
-        result["findings"] = _diagnose.diagnose(result.get("lines") or [], result.get("kube_proxy_ports"))
+        result["findings"] = diagnosis.diagnose(result.get("lines") or [], result.get("kube_proxy_ports"))
         return result

@@ -83,15 +83,15 @@ _value:
     pod_count: {description: How many pods there are., type: int, sample: 1}
 """
 
-from ..plugin_utils import _diagnose
 from ..plugin_utils._filtering import telling
+from ..plugin_utils._logs import diagnosis
 from ..plugin_utils._plain import plain
 
 
 @telling
 def diagnose(logs):
     """Type check and call."""
-    return _diagnose.diagnose(plain(logs))
+    return diagnosis.diagnose(plain(logs))
 
 
 class FilterModule:

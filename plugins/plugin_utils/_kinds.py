@@ -10,7 +10,7 @@ for a value that it cannot judge; the finding is unknown then.
 import dataclasses
 from collections.abc import Callable
 
-from . import _diagnose, _log_times
+from ._logs import diagnosis, times
 
 _UNDATED = "a time that the log does not have"
 # A fault that repeats its line is over when the line is missing twice.
@@ -74,7 +74,7 @@ def judge_log_causes(selected, want) -> list:
     if not logs["lines"]:
         return []  # True on most nodes; reading the causes takes longer than all other work of a judgement.
     recent = _is_recent if logs["ends"] is None else _is_at_the_end
-    lasting = [row for row in _diagnose.found_in(logs["lines"], logs["kube_proxy_ports"])
+    lasting = [row for row in diagnosis.found_in(logs["lines"], logs["kube_proxy_ports"])
                if row["severity"] == selected["severity"] and recent(row, logs, _limit(row, want))]
     period = "the last 15 minutes" if logs["ends"] is None else "the logs of the bundle"
     return [{"subject": row["cause"], "meaning": row["meaning"].rstrip(".") + _pods(row), "count": row["count"],
@@ -116,14 +116,14 @@ def _is_at_the_end(row, logs, seconds):
 
 def _passed(last, ends, seconds):
     """A log may have times of several forms, and only those of one form can be compared."""
-    known = [each for each in (_log_times.seconds_between(last, end) for end in ends) if each is not None]
+    known = [each for each in (times.seconds_between(last, end) for end in ends) if each is not None]
     return not known or min(known) <= seconds
 
 
 def _is_recent(row, logs, seconds):
     """Whether the last line of the cause is at most so many seconds from the time of the look; an error without a time
     counts, because only logs that were written to in that time are read, and so does one that is written once."""
-    age = _log_times.age_seconds(row["last"], logs["now"], logs["utc_offset_seconds"])
+    age = times.age_seconds(row["last"], logs["now"], logs["utc_offset_seconds"])
     return row["undated"] > 0 or row["lasts"] or age is not None and abs(age) <= seconds
 
 

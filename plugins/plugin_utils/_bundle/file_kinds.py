@@ -16,7 +16,7 @@ from ...module_utils._parse.kube.kubelet_logs import AGENTS
 from ...module_utils._parse.logs.line import parse_line
 from ...module_utils._parse.logs.newest import Newest
 from ...module_utils._parse.prompts import file_of, is_border
-from .. import _diagnose
+from .._logs import diagnosis
 from . import by_name, plain
 from .proxy_config import HEAD, LINE, beginning, kube_proxy_config
 
@@ -268,7 +268,7 @@ def _has_cause(data):
     newest.feed(data[-_CAUSE_BYTES:])
     # iptables writes notices as comments.
     texts = [text for text in newest.newest() if not text.startswith("#")]
-    return bool(texts) and bool(_diagnose.diagnose([{"source": None, "text": text} for text in texts]))
+    return bool(texts) and bool(diagnosis.diagnose([{"source": None, "text": text} for text in texts]))
 
 
 def kind_of(item):

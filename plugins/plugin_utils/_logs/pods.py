@@ -13,10 +13,10 @@ import bisect
 import re
 from typing import NamedTuple
 
-from ..module_utils._parse.secrets import masked_line
-from ._log_causes import CONFIDENCES
-from ._log_times import in_form
-from ._render.text import escaped
+from ...module_utils._parse.secrets import masked_line
+from .._render.text import escaped
+from .causes import CONFIDENCES
+from .times import in_form
 
 _MOST_EVIDENCE = 400
 # kubelet kuberuntime_sandbox.go, pod_workers.go and its event; cri-client; containerd sandbox_run.go; cri-o

@@ -5,14 +5,14 @@
 
 import collections
 
-from ..module_utils._errors import BadInput
-from ..module_utils._parse.logs.candidates import is_candidate
-from ..module_utils._parse.logs.entries import parse_entries
-from ._log_causes import CONFIDENCES, SEVERITIES, compiled, rows
-from ._log_nest import nest_of, with_effect_of
-from ._log_pods import failure_of, tied_pods
-from ._log_times import is_later, moment
-from ._render.text import escaped
+from ...module_utils._errors import BadInput
+from ...module_utils._parse.logs.candidates import is_candidate
+from ...module_utils._parse.logs.entries import parse_entries
+from .._render.text import escaped
+from .causes import CONFIDENCES, SEVERITIES, compiled, rows
+from .nest import nest_of, with_effect_of
+from .pods import failure_of, tied_pods
+from .times import is_later, moment
 
 # A line and the line that explains it are at most this many entries apart; kube-proxy writes both within one call.
 _NEAR = 3

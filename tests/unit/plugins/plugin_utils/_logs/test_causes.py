@@ -11,9 +11,10 @@ import re
 from each_file import nothing_found
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.candidates import is_candidate
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _log_causes, _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._logs import causes
 
-ROWS = _log_causes.rows()
+ROWS = causes.rows()
 BY_ID = {row.id: row for row in ROWS}
 # A repeat without an upper limit can take polynomial time in the length of a hostile line.
 UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
@@ -31,12 +32,12 @@ def texts_of(row):
 
 
 def names_in(text):
-    return set(_log_causes.PLACEHOLDER.findall(text))
+    return set(causes.PLACEHOLDER.findall(text))
 
 
 def faults_of_keys(name):
     row = BY_ID[name]
-    if row.severity not in (None, *_log_causes.SEVERITIES) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+    if row.severity not in (None, *causes.SEVERITIES) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         yield "wrong severity or id"
     if not row.example.strip() or not row.source.strip():
         yield "no example or source"
@@ -107,7 +108,7 @@ def test_advice_is_for_this_node():
 def test_the_tables_are_large_and_no_key_or_id_exists_twice():
     count = collections.Counter("agents" if row.of_agent else "errors" for row in ROWS)
     assert len(ROWS) == len(BY_ID) and count["agents"] >= 120 and count["errors"] >= 250
-    fields = {field.name for field in dataclasses.fields(_log_causes.Row)} | {"agent", "tool"}
+    fields = {field.name for field in dataclasses.fields(causes.Row)} | {"agent", "tool"}
     for path in (_role_data.ROLES / "node_policy" / "files").glob("log_*/*.yml"):
         for entry in path.read_text(encoding="utf-8").split("\n- ")[1:]:
             keys = [line.split(":")[0].strip() for line in ("  " + entry).splitlines() if re.match(r"  \w", line)]
@@ -118,8 +119,8 @@ def test_each_match_contains_a_literal_of_its_pattern():
     patterns = (("abc(cde|efg)fghi", ("fghi",)), ("abc|bcd", ("abc", "bcd")), ("ab[)]yyy{1,3}zzz", ("zzz",)),
                 (r"a\.b\dcd?", ("a.b",)), ("(?i)abc", ()), ("[^]]abc", ("abc",)), ("(?:abc|def): .", ("abc", "def")),
                 ("(?!abcd)(?s:.{0,9})xyz", ("xyz",)), ("(abcde)?xyz", ("xyz",)), ("(?=.{0,9}hello)a", ("hello",)))
-    assert [(pattern, _log_causes.literals_of(pattern)) for pattern, _literals in patterns] == list(patterns)
-    nothing_found(BY_ID, lambda name: [] if BY_ID[name] in {row for row, _match in _log_causes.found_in(
+    assert [(pattern, causes.literals_of(pattern)) for pattern, _literals in patterns] == list(patterns)
+    nothing_found(BY_ID, lambda name: [] if BY_ID[name] in {row for row, _match in causes.found_in(
         BY_ID[name].example)} else ["not found"])
 
 
@@ -131,4 +132,4 @@ def test_patterns_end_on_hostile_lines():
         pieces = [row.example[at:at + rng.randint(1, 30)] for at in range(0, len(row.example), 7)]
         for filler in ("\t", " ", "a", "failed", "\n", row.example[:40]):
             text = "".join(rng.choice([*pieces, filler * 20]) for _piece in range(2000))[:8192]
-            assert all(match.end() <= len(text) for _row, match in _log_causes.found_in(text))
+            assert all(match.end() <= len(text) for _row, match in causes.found_in(text))

@@ -6,7 +6,7 @@
 import pytest
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _diagnose
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._logs import diagnosis
 
 ID = "49233c7821409ba966ed4360a02c89e5a1f913d3b2dc43b5d530a6f776a76395"
 LOCK = "Another app is currently holding the xtables lock. Perhaps you want to use the -w option?"
@@ -21,7 +21,7 @@ OF_AGENT = "2026-11-22T10:%02d:00.5Z stderr F " + LOCK
 
 
 def rows(*lines):
-    return {row["cause"]: row for row in _diagnose.diagnose(list(lines))}
+    return {row["cause"]: row for row in diagnosis.diagnose(list(lines))}
 
 
 def tied(row):
@@ -64,7 +64,7 @@ def test_one_failure_in_several_messages_is_one_pod():
 def test_a_timeout_is_tied_by_time_to_who_waited_for_the_lock_meanwhile():
     waited = KUBELET % (5, SANDBOX % TIMEOUT)
     logs = [{"source": "journal", "text": waited}, {"source": "/flannel.log", "text": OF_AGENT % 3}]
-    found = {row["cause"]: row for row in _diagnose.diagnose(logs)}
+    found = {row["cause"]: row for row in diagnosis.diagnose(logs)}
     assert tied(found["xtables-lock-timeout"]) == [("default/web-0", None, "time")]
     assert found["xtables-lock-timeout"]["source"] == "/flannel.log"
     assert "DeadlineExceeded" in found["xtables-lock-timeout"]["pods"][0]["evidence"]

@@ -12,13 +12,14 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.candidates import is_candidate
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _diagnose, _log_causes, _log_times
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._logs import (causes as _log_causes, diagnosis,
+                                                                               times as _log_times)
 
-LOGS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "logs"
+LOGS = pathlib.Path(__file__).resolve().parents[4] / "fixtures" / "logs"
 
 
 def found(logs):
-    return {row["cause"]: row["count"] for row in _diagnose.diagnose(logs)}
+    return {row["cause"]: row["count"] for row in diagnosis.diagnose(logs)}
 
 
 def captured(name):
@@ -34,9 +35,9 @@ def test_captured_logs(name, causes):
 
 def test_repeats_are_counted_with_first_and_last_time():
     lines = ["2026-11-22T0%d:00:00Z stderr F iptables-restore: line 63 failed" % hour for hour in (3, 1, 2)]
-    row, = _diagnose.diagnose(lines)
+    row, = diagnosis.diagnose(lines)
     assert (row["count"], row["first"], row["last"]) == (3, "2026-11-22T01:00:00Z", "2026-11-22T03:00:00Z")
-    assert _diagnose.diagnose([{"source": "/x", "text": line} for line in lines])[0]["source"] == "/x"
+    assert diagnosis.diagnose([{"source": "/x", "text": line} for line in lines])[0]["source"] == "/x"
     repeated = "Nov 22 06:37:30 a kernel: message repeated 4 times: [ nf_conntrack: table full, dropping packet]"
     assert found(repeated) == {"kernel-conntrack-full": 4}
 
@@ -46,7 +47,7 @@ def test_repeats_are_counted_with_first_and_last_time():
     (["W0229 10:00:00.000001", "W0228 10:00:00.000001"], "02-28T10:00:00.000001", "02-29T10:00:00.000001"),
 ])
 def test_klog_times_without_a_year_are_compared_as_times(times, first, last):
-    row, = _diagnose.diagnose(["%s       1 a.go:1] %s" % (time, FULL) for time in times])
+    row, = diagnosis.diagnose(["%s       1 a.go:1] %s" % (time, FULL) for time in times])
     assert (row["first"], row["last"]) == (first, last)
 
 
@@ -105,8 +106,8 @@ def test_who_has_the_healthcheck_port_is_looked_up_on_the_node_and_not_guessed()
     assert found(line) == {}, "a log without the lines before it"
     taken = {"kube-proxy-healthcheck-port-taken": 1}
     for own, causes in (([30602], {}), ([], taken), ([30603], taken)):
-        assert {row["cause"]: row["count"] for row in _diagnose.diagnose(line, own)} == causes
-        assert {row["cause"]: row["count"] for row in _diagnose.diagnose([OPENING % 30602, line], own)} == causes
+        assert {row["cause"]: row["count"] for row in diagnosis.diagnose(line, own)} == causes
+        assert {row["cause"]: row["count"] for row in diagnosis.diagnose([OPENING % 30602, line], own)} == causes
 
 
 NO_CNI = 'E1122 10:0%d:00.000001       1 kubelet.go:2900] "not ready" err="cni plugin not initialized"'
@@ -129,7 +130,7 @@ def test_lines_of_tools(line, cause):
 
 @cases
 def test_severity_of_a_line(line, severity):
-    assert [row["severity"] for row in _diagnose.diagnose(line)] == [severity]
+    assert [row["severity"] for row in diagnosis.diagnose(line)] == [severity]
 
 
 @cases
@@ -139,7 +140,7 @@ def test_what_healthy_nodes_write(line):
 
 @cases
 def test_advice_for_a_line(line, fix):
-    assert fix in _diagnose.diagnose(line)[0]["fix"]
+    assert fix in diagnosis.diagnose(line)[0]["fix"]
 
 
 CONNTRACK = ('E1122 10:00:0%d.1 1 proxier.go:1] "Failed to delete stale service connections" err="exec: '
@@ -149,18 +150,18 @@ SYNC = 'I1122 10:00:0%d.3 1 proxier.go:1] "Sync failed" ipFamily="IPv4" retrying
 
 
 def test_an_unknown_error_stays_beside_a_known_one_and_keeps_its_effect():
-    rows = _diagnose.diagnose([CONNTRACK % 1, RESTORE % 2, SYNC % 2])
+    rows = diagnosis.diagnose([CONNTRACK % 1, RESTORE % 2, SYNC % 2])
     assert [(row["cause"], row["severity"]) for row in rows] == [
         ("kube-proxy-restore-failed", "high"), ("exec-not-found", "medium")]
     assert "the moon is full" in rows[0]["meaning"] and "endpoints" not in rows[1]["meaning"]
     # A message that has no error gives its effect to the cause before it.
-    row, = _diagnose.diagnose([CONNTRACK % 1, SYNC % 1])
+    row, = diagnosis.diagnose([CONNTRACK % 1, SYNC % 1])
     assert (row["cause"], row["severity"]) == ("exec-not-found", "high")
 
 
 def test_an_unknown_error_gets_the_effect_of_the_end_that_it_caused():
     head = "2026-11-22 10:00:0%d.000 [%s][42] felix/ipsets.go 9: "
-    row, = _diagnose.diagnose([head % (1, "WARNING") + "Failed to resync with dataplane error=the moon is full",
+    row, = diagnosis.diagnose([head % (1, "WARNING") + "Failed to resync with dataplane error=the moon is full",
                                head % (2, "PANIC") + "Failed to update IP sets after multiple retries."])
     assert (row["cause"], row["severity"]) == ("felix-sets-not-read", "high")
     assert "the moon is full" in row["meaning"] and "calico-node panics" in row["meaning"]
@@ -172,29 +173,29 @@ PRINTED = ('time="2026-11-22T10:00:0%dZ" level=warning msg="Fatal: can\'t open l
 
 
 def test_what_an_agent_logs_of_a_tool_below_its_own_message_is_the_cause_of_it():
-    row, = _diagnose.diagnose([CALLED % 1, PRINTED % 1])
+    row, = diagnosis.diagnose([CALLED % 1, PRINTED % 1])
     assert (row["cause"], row["severity"]) == ("xtables-lock-file-not-opened", "high")
 
 
 @pytest.mark.parametrize("other", [PRINTED % 2, "Nov 22 10:00:01 a kernel: nf_conntrack: table full, dropping packet"])
 def test_an_error_of_another_moment_or_of_the_kernel_is_not_the_cause_of_a_call_that_failed(other):
-    assert "cilium-execution-failed" in [row["cause"] for row in _diagnose.diagnose([CALLED % 1, other])]
+    assert "cilium-execution-failed" in [row["cause"] for row in diagnosis.diagnose([CALLED % 1, other])]
 
 
 def test_that_an_agent_tries_again_is_no_error():
     again = "E0303 17:33:29.8 1 route_linux.go:117] Failed to initialize iptables: exit status 2 - will retry in 2s"
-    row, = _diagnose.diagnose([again.replace("exit status 2", "Couldn't load target `NOTRACK'"), again])
+    row, = diagnosis.diagnose([again.replace("exit status 2", "Couldn't load target `NOTRACK'"), again])
     assert row["cause"] == "iptables-target-not-loaded"
 
 
 def test_a_fix_has_no_name_that_a_shell_reads_as_more():
-    row, = _diagnose.diagnose("Fatal: can't open lock file /run/x;reboot: Is a directory")
+    row, = diagnosis.diagnose("Fatal: can't open lock file /run/x;reboot: Is a directory")
     assert "/run/x;reboot" in row["meaning"] and "reboot" not in row["fix"] and "rmdir FILE" in row["fix"]
 
 
 def test_evidence_is_one_masked_line_without_control_characters():
     text = json.dumps({"msg": "Another app is currently holding the xtables lock", "token": "abc\u001b[31m"})
-    row, = _diagnose.diagnose(text)
+    row, = diagnosis.diagnose(text)
     assert "abc" not in row["evidence"] and "\x1b" not in row["evidence"] and row["check"]
 
 
@@ -208,7 +209,7 @@ def test_damaged_messages_have_a_meaning_and_a_fix_without_control_characters():
             at, end = sorted(rng.randint(0, len(text)) for _edge in range(2))
             piece = rng.choice(["", "\0", "\x1b[31m", "{0}", "{chain}", "\\\"", "\udcff", text[at:end] * 2, "\n", "%s"])
             text = text[:at] + piece + rng.choice([text[at:], text[end:]])
-        for found_row in _diagnose.diagnose(text):
+        for found_row in diagnosis.diagnose(text):
             texts = [found_row[key] for key in ("meaning", "fix", "evidence")]
             assert all(part.strip() and part.isprintable() for part in texts), (text, texts)
 
@@ -218,12 +219,12 @@ FULL = "nf_conntrack: table full, dropping packet"
 
 @cases
 def test_a_time_is_one_or_null(line, time):
-    row, = _diagnose.diagnose(line)
+    row, = diagnosis.diagnose(line)
     assert (row["cause"], row["first"], row["last"]) == ("kernel-conntrack-full", time, time)
 
 
 def test_a_source_has_no_control_characters():
-    row, = _diagnose.diagnose([{"source": "/var/log/\x1b[2J\n" + "x" * 5000, "text": FULL}])
+    row, = diagnosis.diagnose([{"source": "/var/log/\x1b[2J\n" + "x" * 5000, "text": FULL}])
     assert "\x1b" not in row["source"] and "\n" not in row["source"] and len(row["source"]) < 1000
 
 
@@ -231,9 +232,9 @@ def test_a_source_has_no_control_characters():
                                   [{"source": ["x"], "text": "a"}]])
 def test_what_is_no_log_is_refused(logs):
     with pytest.raises(BadInput, match="^needs a text"):
-        _diagnose.diagnose(logs)
+        diagnosis.diagnose(logs)
 
 
 @pytest.mark.parametrize("text", ["", "\0" * 5000, "\ufffd" * 5000, "{" * 5000, "[" * 5000, '{"a":' * 3000])
 def test_garbage_has_no_cause(text):
-    assert _diagnose.diagnose(text) == []
+    assert diagnosis.diagnose(text) == []

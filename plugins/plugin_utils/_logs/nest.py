@@ -7,9 +7,9 @@ effect. PRIVATE to the collection."""
 import re
 from typing import NamedTuple
 
-from ..module_utils._parse.secrets import masked_line
-from ._log_causes import CONFIDENCES, PLACEHOLDER, SEVERITIES, Row, compiled, found_in
-from ._render.text import escaped
+from ...module_utils._parse.secrets import masked_line
+from .._render.text import escaped
+from .causes import CONFIDENCES, PLACEHOLDER, SEVERITIES, Row, compiled, found_in
 
 _MOST_NAME, _MOST_ERROR, _MOST_EVIDENCE = 80, 200, 400
 # JSON and Go escape quotes and ends of lines, once for each message around.

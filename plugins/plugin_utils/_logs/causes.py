@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import re
 
-from ._role_data import ROLES, load_yaml
+from .._role_data import ROLES, load_yaml
 
 SEVERITIES = ("low", "medium", "high")
 CONFIDENCES = ("low", "middle", "high")
