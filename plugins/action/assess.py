@@ -6,8 +6,9 @@
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _assess, _options, _policy, _selection, _values
+from ..plugin_utils import _options, _policy, _selection, _values
 from ..plugin_utils._bundle import bundles
+from ..plugin_utils._checks import assess
 from ..plugin_utils._looking import LookingAction, is_shown_later
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
@@ -17,7 +18,7 @@ class ActionModule(LookingAction):
     """Validates, connects once, judges. Only a mistake of the user fails the task, and before anything connects."""
 
     OPTIONS = {
-        "gather_subset": {"type": "list", "elements": "str", "choices": list(_assess.SUBSETS)},
+        "gather_subset": {"type": "list", "elements": "str", "choices": list(assess.SUBSETS)},
         "root": {"type": "str"},
         "place": {"type": "str", "choices": ["auto", "live", "image", "container", "bundle"]},
         "bundle": {"type": "str"},

@@ -6,9 +6,10 @@
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _inventory, _play, _user_checks
+from ..plugin_utils import _inventory, _play
 from ..plugin_utils._action import Action
 from ..plugin_utils._cases.run import run_of
+from ..plugin_utils._checks import user_checks
 from ..plugin_utils._options import checked
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
@@ -27,7 +28,7 @@ class ActionModule(Action):
         if not files:
             raise BadInput("There are no checks of your own: set node_policy_check_files")
         folders = _inventory.folders_of(plain(task_vars.get("ansible_inventory_sources")))
-        rows, strays = run_of(_user_checks.files_of(files, folders))
+        rows, strays = run_of(user_checks.files_of(files, folders))
         problems = [escaped(text) for row in rows for text in row["problems"]] + [escaped(text) for text in strays]
         text = _text_of(rows, problems)
         for_people = _play.stdout_is_for_people()

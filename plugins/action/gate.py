@@ -6,13 +6,14 @@
 import os
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _catalogue, _finding, _play, _policy, _store, _values, _verdict
+from ..plugin_utils import _finding, _play, _policy, _store, _values
 from ..plugin_utils._action import Action
+from ..plugin_utils._checks import catalogue, verdict
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import READ_ONE_BY_ONE, escaped
 from ..plugin_utils._templating import templating
 
-_WEIGHT = {"type": "str", "choices": list(_verdict.LEVELS)}
+_WEIGHT = {"type": "str", "choices": list(verdict.LEVELS)}
 
 
 class ActionModule(Action):
@@ -25,7 +26,7 @@ class ActionModule(Action):
         "unknown": _WEIGHT,
         "unreached": _WEIGHT,
         "waived": _WEIGHT,
-        "classes": {"type": "list", "elements": "str", "choices": list(_catalogue.FIX_CLASSES)},
+        "classes": {"type": "list", "elements": "str", "choices": list(catalogue.FIX_CLASSES)},
         "folder": {"type": "str"},
     }
 
@@ -36,22 +37,22 @@ class ActionModule(Action):
         host, batch = plain(task_vars.get("inventory_hostname")), _play.hosts_of(task_vars)[1]
         if _play.runs_once(self._task) and len(batch) > 1:
             raise BadInput("run_once would judge one of %d hosts; leave it out" % len(batch))
-        levels, counts = _verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"],
-                                          options["unreached"], options["waived"], options["classes"])
+        levels, counts = verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"],
+                                         options["unreached"], options["waived"], options["classes"])
         blocked = bool(levels["fail"].findings or levels["fail"].reason)
-        sentence = _verdict.not_fit(levels["fail"],
-                                    _report_of(options.get("folder"), host)) if blocked else _verdict.fit(counts)
+        sentence = verdict.not_fit(levels["fail"],
+                                   _report_of(options.get("folder"), host)) if blocked else verdict.fit(counts)
         result = {"changed": False, "blocked": blocked,
-                  "blocking": [escaped(text) for text in _verdict.sentences(levels["fail"])],
+                  "blocking": [escaped(text) for text in verdict.sentences(levels["fail"])],
                   "msg": "" if options["mode"] == "never" else escaped(sentence)}
         if blocked and options["mode"] == "fail":
             # A host that fails lists only the findings that block it, without the warnings.
             return dict(result, failed=True)
-        result["warned"] = [escaped(text) for text in _verdict.sentences(levels["warn"])]
+        result["warned"] = [escaped(text) for text in verdict.sentences(levels["warn"])]
         if options["mode"] != "never":
             if options.get("folder") and len(_play.hosts_of(task_vars)[0]) > READ_ONE_BY_ONE:
                 # The report of the run names the hosts. Ansible prints a text once where it is the same for all.
-                why = [escaped(_verdict.not_fit(levels["fail"]))] * blocked
+                why = [escaped(verdict.not_fit(levels["fail"]))] * blocked
                 result["warnings"] = why + result["warned"]
             else:
                 result["warnings"] = ["%s: %s" % (escaped(host), text)

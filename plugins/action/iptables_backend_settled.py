@@ -5,7 +5,8 @@
 
 import time
 
-from ..plugin_utils import _catalogue, _finding
+from ..plugin_utils import _finding
+from ..plugin_utils._checks import catalogue
 from ..plugin_utils._fix import migration, outcomes
 from ..plugin_utils._looking import LookingAction
 from ..plugin_utils._render.text import escaped
@@ -51,6 +52,6 @@ class ActionModule(LookingAction):
 
     @staticmethod
     def _is_of_backend(row):
-        check = _catalogue.catalogue().get(row["check"])
+        check = catalogue.catalogue().get(row["check"])
         return (row["status"] in (_finding.FAIL, _finding.UNKNOWN) and check is not None
                 and check.fix.get("part") in ("backend", migration.PART))

@@ -5,7 +5,8 @@
 collection."""
 
 from . import (_evidence, _finding, _group_by, _inventory, _items, _numbers, _outliers, _run, _scope, _summary, _tool,
-               _unknown, _waivers)
+               _waivers)
+from ._checks import unknowns
 from ._compare import compare
 from ._plain import plain
 
@@ -123,9 +124,9 @@ def _causes(reports):
     found = {}
     for report in reports:
         if report["summary"]["reached"]:
-            for rows, sentence in _unknown.by_cause(report["findings"], report["summary"]["needs_root"]):
+            for rows, sentence in unknowns.by_cause(report["findings"], report["summary"]["needs_root"]):
                 if sentence:
-                    checks = sorted(_unknown.checks_of(rows))
+                    checks = sorted(unknowns.checks_of(rows))
                     cause = found.setdefault((sentence, tuple(checks)), {
                         "cause": sentence, "severity": rows[0]["severity"], "checks": checks, "hosts": []})
                     cause["hosts"].append(report["host"])

@@ -10,10 +10,11 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from . import _assess, _evidence, _play, _policy, _run, _schema, _select, _selection, _store
+from . import _evidence, _play, _policy, _run, _schema, _select, _selection, _store
 from ._bundle import bundles
 from ._calling import CallingAction, Unanswered
-from ._evaluate import one_line
+from ._checks import assess
+from ._checks.evaluate import one_line
 from ._plain import plain
 from ._render.text import escaped
 from ._templating import templating
@@ -109,9 +110,9 @@ class LookingAction(CallingAction):
         earlier = {row["section"]: row["reason"] for row in (_run.summary_of(known) or {}).get("unusable", ())}
         problems = dict({name: earlier[name] for name in earlier if name not in evidence}, **problems)
         before = _run.findings_of(known)
-        return _assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_conntrack(task_vars),
-                                problems, self._keeps_all(with_evidence, task_vars),
-                                _run.part_of(known, "node_assess_numbers") if before else None)
+        return assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_conntrack(task_vars),
+                               problems, self._keeps_all(with_evidence, task_vars),
+                               _run.part_of(known, "node_assess_numbers") if before else None)
 
     def refuse_wrong_baseline(self, task_vars):
         """Refuses, before anything connects, a baseline of the report that is no host of the play."""
@@ -170,7 +171,7 @@ def options_of_look(arguments, checks, policy):
     """The options of node_facts for a look at what `checks` need; `arguments` are options of the action assess."""
     options = {name: arguments[name] for name in ("root", "place", "kernel") if arguments.get(name)}
     options["gather_subset"] = (arguments.get("gather_subset")
-                                or _assess.subsets_of(checks, policy, arguments.get("sections")))
+                                or assess.subsets_of(checks, policy, arguments.get("sections")))
     return dict(options, modules=policy.module_names, hook_directories=policy.values["hook_directories"])
 
 

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse.search_directories import checked_directories
-from . import _cluster_ranges, _conntrack_need, _finding, _inventory, _selection, _user_checks, _values, _waivers
-from ._expressions import compiled
+from . import _cluster_ranges, _conntrack_need, _finding, _inventory, _selection, _values, _waivers
+from ._checks import user_checks
+from ._checks.expressions import compiled
 from ._options import checked, close_to, unknown_name
 from ._plain import plain
 from ._playbooks import PLAYBOOKS
@@ -120,7 +121,7 @@ def _build(overrides, folders):
     checked_directories(values["hook_directories"], "node_policy_hook_directories")
     _conntrack_need.check_policy(values)
     _cluster_ranges.check_policy(values)
-    checks = _user_checks.with_checks_of(values["check_files"], folders)
+    checks = user_checks.with_checks_of(values["check_files"], folders)
     requirements = list(values["module_requirements"])
     for index, row in enumerate(requirements):
         _check_requirement("node_policy_module_requirements[%d]" % index, row)

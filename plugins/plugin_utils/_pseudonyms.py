@@ -10,7 +10,7 @@ import ipaddress
 import itertools
 import re
 
-from . import _catalogue
+from ._checks import catalogue
 
 HOSTS, ADDRESSES, DOMAINS = "hosts", "addresses", "domains"
 _FORMS = {HOSTS: "node-%03d", ADDRESSES: "ip-%03d", DOMAINS: "domain-%03d"}
@@ -119,7 +119,7 @@ class Pseudonyms:
         if key == "host" and isinstance(value, str) and value != "*":
             # In a waiver it may be a host that no longer exists, or a pattern.
             return self._of_name(value) or self._of(HOSTS, value)
-        if key in _OURS or key == "title" and row.get("check") in _catalogue.catalogue():
+        if key in _OURS or key == "title" and row.get("check") in catalogue.catalogue():
             return value
         return self.of(value, key in _BY_HOST)
 

@@ -4,7 +4,7 @@
 """The value of `auto` on this node, and whether a row of the matrix applies to it. PRIVATE to the collection."""
 
 from ..module_utils import _versions
-from ._expressions import search
+from ._checks.expressions import search
 
 
 def facts_of(evidence, policy):

@@ -12,7 +12,8 @@ import datetime
 import os
 from collections.abc import Mapping
 
-from . import _described, _evidence, _finding, _schema, _waivers
+from . import _evidence, _finding, _schema, _waivers
+from ._checks import described
 
 STARTED = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 ID = "%s-%d" % (STARTED.strftime("%Y%m%dT%H%M%SZ"), os.getpid())
@@ -68,7 +69,7 @@ def _is_summary(summary):
 
 def user_checks_of(facts):
     """The texts that the report prints for the user's checks that judged a host, see _described."""
-    return part_of(facts, _described.FACT) or []
+    return part_of(facts, described.FACT) or []
 
 
 def part_of(facts, name):

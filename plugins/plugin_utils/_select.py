@@ -6,7 +6,8 @@
 from collections.abc import Mapping
 
 from ..module_utils._errors import BadInput
-from . import _catalogue, _conntrack_need, _finding, _run
+from . import _conntrack_need, _finding, _run
+from ._checks import catalogue
 from ._options import checked
 from ._plain import plain
 
@@ -23,10 +24,10 @@ def fixable(findings, fix, role=None, place=None, part=None):
         raise BadInput("needs a list of findings, not %s" % type(findings).__name__)
     if not all(isinstance(row, dict) and {"check", "status"} <= set(row) for row in findings):
         raise BadInput("needs findings of kubenode.netfilter.assess, but a row lacks check or status")
-    checked("fix", fix, {"type": "str", "choices": ("none",) + _catalogue.FIX_CLASSES})
+    checked("fix", fix, {"type": "str", "choices": ("none",) + catalogue.FIX_CLASSES})
     fix = "disruptive" if place == "image" and fix == "guarded" else fix
-    classes = _catalogue.FIX_CLASSES[:_catalogue.FIX_CLASSES.index(fix) + 1] if fix != "none" else ()
-    checks = _catalogue.catalogue()
+    classes = catalogue.FIX_CLASSES[:catalogue.FIX_CLASSES.index(fix) + 1] if fix != "none" else ()
+    checks = catalogue.catalogue()
     chosen = []
     for row in findings:
         check = checks.get(row["check"])

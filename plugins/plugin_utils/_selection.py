@@ -6,7 +6,7 @@
 import fnmatch
 
 from ..module_utils._errors import BadInput
-from . import _catalogue
+from ._checks import catalogue
 from ._options import unknown_name
 
 
@@ -34,7 +34,7 @@ def _matches(check_id, patterns):
 
 
 def _known(known):
-    return _catalogue.catalogue() if known is None else known
+    return catalogue.catalogue() if known is None else known
 
 
 def known_sections(known: dict | None = None) -> list[str]:

@@ -45,14 +45,15 @@ def judged(count, texts):
     """({host: report}, CPU seconds); the time to read the stored evidence is not counted."""
     from report_runs import POLICY
 
-    from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _fleet
-    checks, reports, seconds = _assess.chosen_checks(None), {}, 0
+    from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _fleet
+    from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+    checks, reports, seconds = assess.chosen_checks(None), {}, 0
     for number in range(count):
         evidence = json.loads(texts[0 if number % 10 else 1 + number // 10 % 2])
         # Numbers differ from node to node, so their findings do not fold.
         evidence["node_conntrack"]["count"] = number
         start = time.process_time()
-        facts = _assess.exported(evidence, POLICY, checks, None)
+        facts = assess.exported(evidence, POLICY, checks, None)
         reports["node-%04d" % number] = _fleet.node_report("node-%04d" % number, facts)
         seconds += time.process_time() - start
     return reports, seconds

@@ -12,8 +12,9 @@ import printed
 from live_node import NotDone
 from node_steps import STEPS, TriedNode
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _evidence, _policy, _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _policy, _selection
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
 CHECKS = _selection.chosen_checks()
 # Sections that are looked at, where a row names none.
@@ -85,7 +86,7 @@ class Trial:
             raise NotDone(str(problems))
         checks = [check for check in CHECKS if check.id == row["check"]
                   or any(need.partition(".")[0] in sections for need in check.needs)]
-        found, _requirements = _assess.judged(dict(copy.deepcopy(SECTIONS), **sections), policy, checks)
+        found, _requirements = assess.judged(dict(copy.deepcopy(SECTIONS), **sections), policy, checks)
         return ([each for each in found if each["check"] == row["check"]],
                 sorted({each["check"] for each in found if each["status"] == "fail" and each["severity"] == "high"}))
 

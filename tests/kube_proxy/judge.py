@@ -5,8 +5,9 @@
 
 import copy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _evidence, _policy, _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _policy, _selection
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
 ABOUT = ("BACKEND", "CHAIN", "IPVS", "KPROXY", "XLOCK")
 
@@ -18,7 +19,7 @@ def judged(sections, about=(), policy=None):
     if problems:
         raise AssertionError(problems)
     checks = _selection.chosen_checks((*ABOUT, *about))
-    findings, _requirements = _assess.judged(dict(copy.deepcopy(SECTIONS), **checked), _policy.policy_of(policy or {}),
-                                             checks)
+    findings, _requirements = assess.judged(dict(copy.deepcopy(SECTIONS), **checked), _policy.policy_of(policy or {}),
+                                            checks)
     return {status: {row["check"]: "%s: %s" % (row["subject"], row["observed"] or row["reason"])
                      for row in reversed(findings) if row["status"] == status} for status in ("fail", "unknown")}

@@ -23,7 +23,7 @@ from unit import trees
 SECONDS = 75
 CASES = pathlib.PurePath("tests/checks")
 CHECKS = "tests/unit/plugins/plugin_utils/test_checks.py"
-OF_CATALOGUE = "tests/unit/plugins/plugin_utils/test__catalogue.py"
+OF_CATALOGUE = "tests/unit/plugins/plugin_utils/_checks/test_catalogue.py"
 # Tests for all files, whatever changed.
 HOUSE = ("tests/unit/test_import_law.py", "tests/unit/test_house.py")
 DOCUMENTED = re.compile(r"plugins/(modules|filter|doc_fragments)/.*\.py|roles/[^/]+/meta/argument_specs\.yml|%s/."

@@ -11,10 +11,11 @@ import textwrap
 
 import yaml
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases import table
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.kinds import KINDS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._joins.table import JOINS
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._kinds import KINDS
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 WORDS = re.compile(r"`([\w.]+)`")
@@ -32,7 +33,7 @@ def test_the_sample_of_an_entry_is_one():
     begin = next(number for number, line in enumerate(lines) if line.lstrip().startswith("- id: "))
     sample = list(itertools.takewhile(str.strip, lines[begin:]))
     [entry] = yaml.safe_load(textwrap.dedent("\n".join(sample)))
-    assert set(entry) == {field.name for field in dataclasses.fields(_catalogue.Check)} - {"file"}
+    assert set(entry) == {field.name for field in dataclasses.fields(catalogue.Check)} - {"file"}
 
 
 def test_every_kind():

@@ -26,7 +26,7 @@ import steps
 from healthy import SECTIONS
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look import node
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 
 STATES = run.read_states()
 IPTABLES = {"legacy", "nft"}
@@ -116,7 +116,7 @@ def test_states_are_well_formed():
         assert set(look.get("sections", ())) <= set(node.COLLECTORS), name
         assert ("find" in look) != ("silent" in look), name
         named = [*look.get("also", ()), *(look.get("find", ()) if look.get("find") != "any" else ())]
-        assert set(named) <= set(_catalogue.catalogue()), name
+        assert set(named) <= set(catalogue.catalogue()), name
         assert set(look.get("known", {"verdict", "why"})) == {"verdict", "why"}, name
 
 

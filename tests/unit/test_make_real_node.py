@@ -19,10 +19,10 @@ import binaries
 import layers
 import table
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 
 STATES = table.read_states()
-CHECKS = _catalogue.catalogue()
+CHECKS = catalogue.catalogue()
 GOOD = {"lost": {"P": 0, "A": 0}, "first": None, "cause": None, "green": True, "seconds": 9}
 BROKEN = dict(GOOD, lost={"P": 20, "A": 0}, first="CHAIN005 a", cause="CHAIN005 a", printed=["iptables -D x"],
               mend_problem=None, lost_after={"P": 0, "A": 0}, left=[])

@@ -13,8 +13,9 @@ import threading
 
 from ...module_utils._errors import BadInput
 from ...module_utils._names import UNCOLLECTED
-from .. import _catalogue, _finding, _policy
-from .._expressions import search
+from .. import _finding, _policy
+from .._checks import catalogue
+from .._checks.expressions import search
 from . import tree
 
 PLACE = "bundle"
@@ -119,7 +120,7 @@ def _is_seen(rule, evidence):
 @functools.lru_cache(maxsize=1)
 def _own_checks():
     """The ids of the checks about the bundle itself."""
-    return frozenset(found.id for found in _catalogue.catalogue().values()
+    return frozenset(found.id for found in catalogue.catalogue().values()
                      if "node_host.bundle" in (found.unknown or ""))
 
 

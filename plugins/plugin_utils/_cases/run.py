@@ -6,9 +6,10 @@
 import pathlib
 
 from ...module_utils._errors import BadInput
-from .. import _assess, _evidence, _finding, _policy
+from .. import _evidence, _finding, _policy
+from .._checks import assess
+from .._checks.user_checks import BYTES_LIMIT, CASES, SUFFIXES, read, user_checks
 from .._options import close_to
-from .._user_checks import BYTES_LIMIT, CASES, SUFFIXES, read, user_checks
 from .healthy import healthy
 from .table import cases_in, lacking
 
@@ -102,7 +103,7 @@ def findings_of(check, row):
     problems = _evidence.checked_sections(evidence)[1]
     if problems:
         raise BadInput("evidence: no node gives this: %s" % "; ".join(problems[name] for name in sorted(problems)))
-    return _assess.judged(evidence, policy, [check])[0]
+    return assess.judged(evidence, policy, [check])[0]
 
 
 def differences(check, row, findings):

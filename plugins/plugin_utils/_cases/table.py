@@ -5,8 +5,8 @@
 
 from ...module_utils._errors import BadInput
 from .. import _finding, _schema
+from .._checks.user_yaml import yaml_of
 from .._options import checked, close_to, unknown_name
-from .._user_yaml import yaml_of
 from .healthy import STATES
 
 _DICT = {"type": "dict"}

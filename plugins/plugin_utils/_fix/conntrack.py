@@ -8,7 +8,8 @@ import re
 from ...module_utils._conntrack.keys import BUCKETS, MAX, TIMEOUTS, dotted
 from ...module_utils._conntrack.size import MOST, need_of
 from ...module_utils._errors import BadInput
-from .. import _catalogue, _conntrack_need, _finding, _run
+from .. import _conntrack_need, _finding, _run
+from .._checks import catalogue
 from .._conntrack_losses import unsettled
 from .._select import fixable
 from .work import FAILED, NOTHING, Refusal, Work, of_message
@@ -39,7 +40,7 @@ def work(facts, settings, up_to=None):
     wanted["sysctls"] = sorted(set(subjects.get("switches", ())))
     rows = {row["key"]: row for row in section.get("sysctls") or []}
     # Modules that have findings of their own are left to the role of kernel modules.
-    listed = {row["subject"] for row in fixable(findings, fix, _catalogue.PARTS["modules"])}
+    listed = {row["subject"] for row in fixable(findings, fix, catalogue.PARTS["modules"])}
     module_of = {key: rows[key]["module"] for key in subjects.get("modules_at_boot", ()) if key in rows}
     wanted["modules"] = sorted(set(module_of.values()) - listed)
     for key in subjects.get("conflicts", ()):
@@ -56,7 +57,7 @@ def work(facts, settings, up_to=None):
 
 def _by_part(findings):
     """{part: [subjects]} of findings that fail."""
-    checks, subjects = _catalogue.catalogue(), {}
+    checks, subjects = catalogue.catalogue(), {}
     for row in findings:
         subjects.setdefault(checks[row["check"]].fix.get("part"), []).append(row["subject"])
     return subjects
@@ -79,7 +80,7 @@ def _add_size(wanted, section, size, settings, subjects, findings):
     if size is None:
         return
     failing = _by_part([row for row in findings
-                        if row["status"] == _finding.FAIL and row["check"] in _catalogue.catalogue()])
+                        if row["status"] == _finding.FAIL and row["check"] in catalogue.catalogue()])
     needed = "limit" in subjects or (settings["lower"]
                                      and "lower_limit" in failing) or (settings["peak"] and size["enough"] is False)
     if not (needed or settings["max"] or settings["buckets"]):

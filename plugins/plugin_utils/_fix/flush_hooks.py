@@ -4,7 +4,8 @@
 """From findings about hooks that flush the firewall to the options of the module flush_hooks. PRIVATE to the
 collection."""
 
-from .. import _catalogue, _finding, _run
+from .. import _finding, _run
+from .._checks import catalogue
 from .._options import checked
 from .._select import fixable
 from .work import FAILED, NOTHING, REFUSED, Refusal, Work, of_message
@@ -41,7 +42,7 @@ def _is_narrowed(facts):
     summary = _run.summary_of(facts)
     spared = set(summary.get("left_out", ())) | {row["check"] for row in summary.get("disabled", ())}
     spared |= {row["check"] for row in _run.findings_of(facts) if row["status"] == _finding.WAIVED}
-    return any(check.id in spared and check.fix.get("part") == _PART for check in _catalogue.catalogue().values())
+    return any(check.id in spared and check.fix.get("part") == _PART for check in catalogue.catalogue().values())
 
 
 def undo(settings: dict) -> dict:

@@ -5,7 +5,8 @@
 
 from collections.abc import Mapping
 
-from .. import _catalogue, _finding, _run
+from .. import _finding, _run
+from .._checks import catalogue
 
 BACKENDS = ("nft", "legacy")
 FAMILIES = ("ipv4", "ipv6")
@@ -81,7 +82,7 @@ def _rules(section, target):
 
 
 def _checks(facts):
-    checks = _catalogue.catalogue()
+    checks = catalogue.catalogue()
     return ["%s is %s: %s" % (row["check"], row["status"],
                               " ".join(part for part in (row["subject"], row["observed"], row["reason"]) if part))
             for row in _run.findings_of(facts) or [] if row["status"] in (_finding.FAIL, _finding.UNKNOWN)

@@ -4,7 +4,7 @@
 """The outcomes of the findings that a fix worked on. PRIVATE to the collection."""
 
 from .. import _finding
-from .._evaluate import one_line
+from .._checks.evaluate import one_line
 from .work import FAILED, FIXED, REFUSED, WOULD_FIX
 
 _SENTENCES = {FAILED: "The fix was tried and failed: %s", REFUSED: "The fix was refused: %s"}

@@ -5,7 +5,8 @@
 
 import functools
 
-from .. import _catalogue, _finding, _run
+from .. import _finding, _run
+from .._checks import catalogue
 from .._select import fixable
 from .work import NOTHING, REFUSED, Refusal, Work, of_message
 
@@ -49,7 +50,7 @@ def changes(result: dict) -> list[str]:
 
 def is_proved(facts, name):
     """Whether each check that asks for this restart passes: one that is unknown proves nothing."""
-    checks = _catalogue.catalogue()
+    checks = catalogue.catalogue()
     found = [row["status"] for row in _run.findings_of(facts) or []
              if row["check"] in checks and checks[row["check"]].fix.get("part") == PARTS[name]]
     return bool(found) and all(status == _finding.PASS for status in found)

@@ -13,8 +13,8 @@ import operator
 import zlib
 
 from .. import _changes, _finding
+from .._checks.described import described, of_reports
 from .._compare import compared_texts
-from .._described import described, of_reports
 from .._outliers import baseline_texts, outlier_texts
 from .._scope import scope_text
 from .changes import grouped, notes

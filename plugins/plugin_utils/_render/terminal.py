@@ -6,7 +6,8 @@
 from collections.abc import Collection, Container
 from typing import NamedTuple
 
-from .. import _finding, _unknown, _waivers
+from .. import _finding, _waivers
+from .._checks import unknowns
 from .._compare import compared_texts
 from .._fix.work import FAILED, FIXED, REFUSED, WOULD_FIX
 from .._outliers import baseline_texts, outlier_texts
@@ -72,7 +73,7 @@ def blocks_of(report: dict) -> list[Block]:
         if row["status"] in checks:
             checks[row["status"]].setdefault(row["check"], []).append(row)
     unknown = [_cause(rows[0], sentence) if sentence else _block(rows)
-               for rows, sentence in _unknown.by_cause(report["findings"], report["summary"]["needs_root"])]
+               for rows, sentence in unknowns.by_cause(report["findings"], report["summary"]["needs_root"])]
     failing, waived = ([_block(rows) for rows in checks[status].values()]
                        for status in (_finding.FAIL, _finding.WAIVED))
     return failing + unknown + waived

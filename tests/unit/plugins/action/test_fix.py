@@ -11,7 +11,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from case_rows import cases
 from fix_runs import POLICY, Node, facts, look, outcomes_of, runner
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
 BROKEN = {"nf_conntrack": "loadable"}
 MODULES = {"changed": True,
@@ -41,7 +41,7 @@ def test_a_safe_finding_is_fixed_and_looked_at_once(run):
                                    "changes": ["load nf_conntrack", "/etc/modules-load.d/kubenode-netfilter.conf"]}]
     assert run.shown == ["  node: changed: load nf_conntrack, /etc/modules-load.d/kubenode-netfilter.conf"]
     assert set(node.calls[1][1]["gather_subset"]) < set(
-        _assess.SUBSETS), "the look is narrowed to the sections that changed"
+        assess.SUBSETS), "the look is narrowed to the sections that changed"
 
 
 def test_the_changes_and_the_look_after_them_are_one_call(run):

@@ -12,7 +12,8 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import gate
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._looking import LookingAction, sections_of
 
 
@@ -24,7 +25,7 @@ def judged(arguments, denied=(), waivers=(), variables=(), others=None, facts=No
         evidence["node_host"]["as_root"] = False
         evidence["node_conntrack"]["collected"].update(dict.fromkeys(denied, "denied"))
     if facts is None:
-        facts = _assess.exported(evidence, policy, _assess.chosen_checks(None), None) if modules else {}
+        facts = assess.exported(evidence, policy, assess.chosen_checks(None), None) if modules else {}
     plugin = plugin_of(gate, arguments, run_once=others is not None)
     hosts = {"web-1": {"ansible_facts": facts}, **{name: {"ansible_facts": of} for name, of in (others or {}).items()}}
     return plugin.run(task_vars=dict(variables, ansible_facts=facts, inventory_hostname="web-1", hostvars=hosts,
@@ -33,8 +34,8 @@ def judged(arguments, denied=(), waivers=(), variables=(), others=None, facts=No
 
 def facts_of(reached=True, **modules):
     policy = _policy.default_policy()
-    return _assess.exported(healthy(policy.module_names, modules) if reached else {}, policy,
-                            _assess.chosen_checks(None), None, not_reached=None if reached else "unreachable: x")
+    return assess.exported(healthy(policy.module_names, modules) if reached else {}, policy,
+                           assess.chosen_checks(None), None, not_reached=None if reached else "unreachable: x")
 
 
 def test_a_host_fails_with_one_sentence_and_lists_only_what_blocks():
@@ -103,8 +104,8 @@ def test_a_reason_that_is_a_sentence_does_not_double_its_full_stop(tmp_path):
     (tmp_path / "nodes").mkdir()
     (tmp_path / "nodes" / "web-1.json").write_text("{}")
     policy = _policy.default_policy()
-    facts = _assess.exported({}, policy, _assess.chosen_checks(None), None,
-                             not_reached="unreachable: it is currently not available.")
+    facts = assess.exported({}, policy, assess.chosen_checks(None), None,
+                            not_reached="unreachable: it is currently not available.")
     result = judged({"folder": str(tmp_path)}, facts=facts)
     assert result["msg"] == ("Not fit for traffic: the node was not assessed: unreachable: it is currently not "
                              "available. Report: %s/nodes/web-1.json" % tmp_path)
@@ -141,7 +142,7 @@ def test_an_answer_without_a_key_or_a_section_blocks_until_a_later_look_replaces
     sections, problems, _reason = sections_of({"ansible_facts": evidence}, ["conntrack", "ipvs", "host"])
     looker = LookingAction.__new__(LookingAction)
     looker._earlier_conntrack, looker._keeps_all = lambda _variables: {}, lambda *_arguments: False
-    facts = looker.judged((sections, problems, None), _assess.chosen_checks(None), policy, {}, {})
+    facts = looker.judged((sections, problems, None), assess.chosen_checks(None), policy, {}, {})
     blocked = judged({}, facts=facts)
     assert blocked["failed"] and blocked["blocking"] == [
         "the node's answer does not fit the documentation: node_conntrack.max is missing (and 1 more section); assess "
@@ -149,7 +150,7 @@ def test_an_answer_without_a_key_or_a_section_blocks_until_a_later_look_replaces
         "collection"]
     assert judged({"unreached": "warn"}, facts=facts)["warned"][0] == blocked["blocking"][0]
     again = looker.judged(({"node_host": evidence["node_host"], "node_ipvs": healthy([])["node_ipvs"]}, {}, None),
-                          _assess.chosen_checks(["IPVS"]), policy, {}, facts)
+                          assess.chosen_checks(["IPVS"]), policy, {}, facts)
     assert [row["section"] for row in again["node_assess_summary"]["unusable"]] == ["node_conntrack"]
 
 

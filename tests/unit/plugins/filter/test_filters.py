@@ -12,7 +12,8 @@ import yaml
 from ansible.errors import AnsibleFilterError
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _fleet, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _fleet, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
 NAMES = sorted(path.stem for path in (pathlib.Path(__file__).resolve().parents[4] / "plugins" / "filter").glob("*.py"))
 
@@ -23,7 +24,7 @@ def load(name):
 
 def facts(**modules):
     policy = _policy.default_policy()
-    return _assess.exported(healthy(policy.module_names, modules), policy, _assess.chosen_checks(None), None)
+    return assess.exported(healthy(policy.module_names, modules), policy, assess.chosen_checks(None), None)
 
 
 @pytest.mark.parametrize("name", NAMES)

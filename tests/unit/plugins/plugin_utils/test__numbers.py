@@ -8,7 +8,8 @@ import copy
 import pytest
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _numbers, _policy, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _numbers, _policy, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
 POLICY = _policy.default_policy()
 EVIDENCE = healthy(POLICY.module_names)
@@ -46,9 +47,9 @@ def test_the_longest_wait_and_the_family_that_is_furthest_behind():
 
 
 def test_a_later_look_at_one_section_keeps_the_numbers_of_the_others():
-    checks = _assess.chosen_checks(None)
-    first = _assess.exported(EVIDENCE, POLICY, checks, None)
-    later = _assess.exported({"node_conntrack": dict(EVIDENCE["node_conntrack"], max=262144),
-                              "node_host": EVIDENCE["node_host"]}, POLICY, _assess.chosen_checks(["CTRACK"]),
-                             first["node_assess_findings"], numbers=first["node_assess_numbers"])
+    checks = assess.chosen_checks(None)
+    first = assess.exported(EVIDENCE, POLICY, checks, None)
+    later = assess.exported({"node_conntrack": dict(EVIDENCE["node_conntrack"], max=262144),
+                             "node_host": EVIDENCE["node_host"]}, POLICY, assess.chosen_checks(["CTRACK"]),
+                            first["node_assess_findings"], numbers=first["node_assess_numbers"])
     assert later["node_assess_numbers"] == dict(first["node_assess_numbers"], conntrack_limit=262144)

@@ -7,7 +7,8 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _role_data, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _role_data, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
 WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
 
@@ -112,7 +113,7 @@ def test_a_name_that_misses_the_prefix_is_refused(name, meant):
 
 
 def test_what_others_call_their_variables_and_our_facts_is_no_mistake():
-    ours = ["node_" + subset for subset in _assess.SUBSETS] + list(_policy.EXPORTED)
+    ours = ["node_" + subset for subset in assess.SUBSETS] + list(_policy.EXPORTED)
     _policy.check_strangers(ours + ["node_access_root", "node_ip", "node_labels", "node_role", "nodes", "harden_ssh",
                                     "harden_sysctl_state", "bakery_hosts", "preflight", "preflight_checks",
                                     "node_exporter_version", "node_policy", "node_gate"])

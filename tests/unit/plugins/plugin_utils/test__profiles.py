@@ -6,7 +6,8 @@
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _policy, _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 
 OPTION = _policy.options_of("node_policy")["node_policy_profile"]
 NAMES = sorted(path.stem for path in (_role_data.ROLES / "node_policy" / "files" / "profiles").glob("*.yml"))
@@ -28,7 +29,7 @@ def test_a_profile_says_nothing_that_is_so_anyway(name):
         if variable != "node_policy_severities":
             assert value != _role_data.defaults()[variable], variable
     for check, severity in policy(name).severities.items():
-        assert severity != _catalogue.catalogue()[check].severity, check
+        assert severity != catalogue.catalogue()[check].severity, check
 
 
 def test_the_default_is_the_policy_without_a_profile():

@@ -7,7 +7,8 @@ import pathlib
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
 MODULES = sorted(path.stem for path in pathlib.Path(_schema.__file__).parents[1].joinpath("modules").glob("*.py"))
 TYPES = {"str", "int", "float", "bool", "dict", "list", "raw"}
@@ -28,7 +29,7 @@ def test_every_return_is_a_schema(module):
 
 
 def test_sections():
-    assert sorted(_schema.sections()) == sorted("node_" + subset for subset in _assess.SUBSETS)
+    assert sorted(_schema.sections()) == sorted("node_" + subset for subset in assess.SUBSETS)
     for name, shape in _schema.sections().items():
         assert {"schema", "collected"} <= set(shape.contains), name
         assert all(part.always for part in shape.contains.values()), name

@@ -7,18 +7,19 @@ import pytest
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _policy, _select, _verdict
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, verdict
 
 
 def facts(modules=None, changes=None, reached=True, **overrides):
     policy = _policy.policy_of(overrides)
     evidence = healthy(policy.module_names, modules, changes) if reached else {}
-    return _assess.exported(evidence, policy, _assess.chosen_checks(None), None,
-                            not_reached=None if reached else "unreachable: x")
+    return assess.exported(evidence, policy, assess.chosen_checks(None), None,
+                           not_reached=None if reached else "unreachable: x")
 
 
 def blocking(known, severity, unknown, unreached, level):
-    return _verdict.sentences(_verdict.weighed(known, severity, unknown, unreached)[0][level])
+    return verdict.sentences(verdict.weighed(known, severity, unknown, unreached)[0][level])
 
 
 def test_a_healthy_node_passes_and_needs_nothing():

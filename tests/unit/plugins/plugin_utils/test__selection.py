@@ -9,9 +9,10 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 
-ALL = list(_catalogue.catalogue())
+ALL = list(catalogue.catalogue())
 OTHERS = [name for name in ALL if name != "KMOD010"]
 
 
@@ -37,13 +38,13 @@ def test_a_section_that_is_not_known_is_refused():
 
 
 def of_user(name, *needs):
-    return dataclasses.replace(next(iter(_catalogue.catalogue().values())), id=name, needs=needs, file="site.yml")
+    return dataclasses.replace(next(iter(catalogue.catalogue().values())), id=name, needs=needs, file="site.yml")
 
 
 def test_checks_of_the_user_are_judged_again_with_what_they_rest_on():
     users = [of_user("SITE-A001", "node_conntrack.table"), of_user("SITE-B001", "node_kubelet"),
              of_user("SITE-C001", "node_conntrack"), of_user("SITE-D001", "node_host.place")]
-    known = dict(_catalogue.catalogue(), **{check.id: check for check in users})
+    known = dict(catalogue.catalogue(), **{check.id: check for check in users})
     chosen = [known["CTRACK001"]]
     findings = [{"check": name} for name in ("SITE-A001", "SITE-B001", "SITE-D001", "KMOD001")]
     assert [check.id for check in _selection.with_users(chosen, known, findings)] == ["CTRACK001", "SITE-A001"]

@@ -7,7 +7,8 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 
 
 @cases
@@ -34,7 +35,7 @@ def test_every_dictionary_that_a_user_sets_has_its_keys_checked():
 
 
 def test_every_check_that_can_be_named_can_be_tuned():
-    ids = list(_catalogue.catalogue())
+    ids = list(catalogue.catalogue())
     policy = _policy.policy_of({"node_policy_severities": dict.fromkeys(ids, "info"),
                                 "node_policy_disabled_checks": [{"check": name, "reason": "r"} for name in ids]})
     assert set(policy.severities) == set(policy.disabled) == set(ids)

@@ -10,9 +10,10 @@ from banned_words import BANNED
 from case_rows import cases
 from cases import TABLES, table
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _finding
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import differences, findings_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.table import lacking
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 
 FIELD = re.compile(r"\{\w+\}")
 
@@ -23,12 +24,12 @@ def rows():
             yield pytest.param(path.stem, row, id="%s: %s" % (path.stem, row["name"]))
 
 
-@pytest.mark.parametrize("check_id", sorted(_catalogue.catalogue()))
+@pytest.mark.parametrize("check_id", sorted(catalogue.catalogue()))
 def test_every_table_shows_pass_fail_and_unknown(check_id):
     assert lacking(table(check_id)) == []
 
 
-@pytest.mark.parametrize("check", _catalogue.catalogue().values(), ids=lambda check: check.id)
+@pytest.mark.parametrize("check", catalogue.catalogue().values(), ids=lambda check: check.id)
 def test_a_title_says_what_holds_and_a_problem_what_is_wrong(check):
     assert not re.match(r"(No|Nothing|Nobody|None)\b", check.title)
     assert check.problem and check.problem != check.title
@@ -41,7 +42,7 @@ def texts(check):
             check.select, check.unknown or "", check.fix["manual"] or "", check.fix["safety"] or ""]
 
 
-@pytest.mark.parametrize("check", _catalogue.catalogue().values(), ids=lambda check: check.id)
+@pytest.mark.parametrize("check", catalogue.catalogue().values(), ids=lambda check: check.id)
 def test_no_text_of_a_check_has_a_banned_word(check):
     assert [match.group() for text in texts(check) for match in BANNED.finditer(" ".join(text.split()))] == []
 
@@ -68,13 +69,13 @@ def assert_problem(finding, check):
 @cases
 def test_a_problem_is_a_sentence_that_people_understand(check_id, problem):
     found = [finding["problem"] for row in table(check_id)
-             for finding in findings_of(_catalogue.catalogue()[check_id], row)]
+             for finding in findings_of(catalogue.catalogue()[check_id], row)]
     assert problem in found
 
 
 @pytest.mark.parametrize("check_id, row", list(rows()))
 def test_check(check_id, row):
-    check = _catalogue.catalogue()[check_id]
+    check = catalogue.catalogue()[check_id]
     found = findings_of(check, row)
     assert differences(check, row, found) == []
     assert all(list(finding) == list(_finding.KEYS) for finding in found)

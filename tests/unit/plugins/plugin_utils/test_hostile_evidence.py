@@ -17,8 +17,9 @@ import pytest
 import yaml
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (
-    _assess, _catalogue, _evidence, _finding, _fleet, _policy, _requirements, _run, _select, _verdict)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_evidence, _finding, _fleet, _policy,
+                                                                         _requirements, _run, _select)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue as _catalogue, verdict
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration, outcomes, restarts
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects import RESTARTS, SUBJECTS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
@@ -102,7 +103,7 @@ def mutate(source, facts):
 
 def assessed(facts, policy, checks=None):
     sections, problems = _evidence.checked_sections(facts)
-    return _assess.exported(sections, policy, checks or _assess.chosen_checks(None), None, problems=problems), problems
+    return assess.exported(sections, policy, checks or assess.chosen_checks(None), None, problems=problems), problems
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +117,8 @@ def others():
 
 def told(facts):
     """All that reads the facts of one host after assess."""
-    blocking = _verdict.weighed(facts, "info", "fail", "fail")[0]["fail"]
-    assert _verdict.not_fit(blocking).startswith("Not fit for traffic: ") or not blocking.findings
+    blocking = verdict.weighed(facts, "info", "fail", "fail")[0]["fail"]
+    assert verdict.not_fit(blocking).startswith("Not fit for traffic: ") or not blocking.findings
     _select.assessed(facts, "CTRACK")
     for subject in SUBJECTS:
         work = subject.work(facts, SETTINGS[subject.name], "disruptive")
@@ -128,7 +129,7 @@ def told(facts):
     for subject in RESTARTS:
         subject.work(facts, {}, "disruptive")
         restarts.is_proved(facts, subject.name)
-    return _verdict.sentences(blocking)
+    return verdict.sentences(blocking)
 
 
 def shown(others, facts):

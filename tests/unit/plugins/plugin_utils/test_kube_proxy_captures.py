@@ -14,14 +14,17 @@ import bundles
 import kube_captures
 import kube_proxy_captures
 from healthy import healthy
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_running import (
-    health_of, is_waiting, watch_of, window_of)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_running import (health_of,
+                                                                                                       is_waiting,
+                                                                                                       watch_of,
+                                                                                                       window_of)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.promised import (
-    compare_rules, own_rules)
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _catalogue, _evidence, _policy
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.promised import (compare_rules,
+                                                                                                    own_rules)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
 
-CHECKS = [check for name, check in sorted(_catalogue.catalogue().items()) if name.startswith("KPROXY")]
+CHECKS = [check for name, check in sorted(catalogue.catalogue().items()) if name.startswith("KPROXY")]
 ROWS = yaml.safe_load((kube_captures.PACKED.parent / "kube_proxy.yml").read_text())
 
 
@@ -56,7 +59,7 @@ def judged(place, window=None):
         rules_because="" if rules else "nothing to compare", window=window, api_watch=watch_of(window, None))
     evidence["node_kube_proxy"]["collected"].update(statuses, proxy_mode="ok")
     assert _evidence.checked_sections(evidence)[1] == {}
-    found = _assess.judged(evidence, policy, CHECKS)[0]
+    found = assess.judged(evidence, policy, CHECKS)[0]
     return sorted((row["check"], row["subject"]) for row in found if row["status"] == "fail")
 
 

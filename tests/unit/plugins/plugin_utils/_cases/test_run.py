@@ -11,10 +11,11 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.keys import KEYS, dotted
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import differences, findings_of, run_of
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._user_checks import files_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.user_checks import files_of
 
 ENTRY = {"id": "SITE-CNI001", "title": "No pod uses a bridge", "severity": "low", "kind": "none_of",
          "problem": "{subject} is used", "needs": ["node_cni.net_d"], "select": "node_cni.plugins[].{subject: @}",
@@ -87,7 +88,7 @@ def test_a_mistake_in_a_case(tmp_path, cases, sentence):
 # A case against the findings of its check; cases of the checks of the collection are judged in test_checks.py.
 
 CHECK = dataclasses.replace(
-    next(iter(_catalogue.catalogue().values())), id="SITE-CNI001", kind="none_of", needs=("node_cni.net_d",),
+    next(iter(catalogue.catalogue().values())), id="SITE-CNI001", kind="none_of", needs=("node_cni.net_d",),
     select="node_cni.plugins[].{subject: @}", subject="{subject}", observed="{subject}", expected="none",
     reason="because", unknown=None, applies_when=None, left_out=None, problem="{subject} is used",
     fix={"role": None, "class": None, "manual": "remove {subject}", "safety": ""})

@@ -9,7 +9,8 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import conntrack
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, Refusal
 
@@ -23,7 +24,7 @@ LATE = {"assigned": 524288, "assigned_by": "/etc/sysctl.d/90.conf:1", "late": Tr
 def facts(changes=None, earlier=0, **policy):
     policy = _policy.policy_of({"node_policy_" + name: value for name, value in policy.items()})
     evidence = healthy(policy.module_names, None, changes)
-    return _assess.exported(evidence, policy, _assess.chosen_checks(["CTRACK"]), None, earlier={"peak": earlier})
+    return assess.exported(evidence, policy, assess.chosen_checks(["CTRACK"]), None, earlier={"peak": earlier})
 
 
 def asked(known, given=None):
@@ -59,7 +60,7 @@ def test_a_list_that_the_role_of_modules_writes_is_left_to_it():
     evidence = healthy(policy.module_names, None, keys(max=LATE))
     row = next(row for row in evidence["node_kernel_modules"]["modules"] if row["name"] == "nf_conntrack")
     row.update(persisted=False, persisted_by=[], at_boot="on_demand")
-    known = _assess.exported(evidence, policy, _assess.chosen_checks(None), None)
+    known = assess.exported(evidence, policy, assess.chosen_checks(None), None)
     assert any(row["check"].startswith("KMOD") and row["status"] == "fail" for row in known["node_assess_findings"])
     assert asked(known) == {}
 
@@ -67,7 +68,7 @@ def test_a_list_that_the_role_of_modules_writes_is_left_to_it():
 def test_a_host_that_was_not_reached():
     assert asked({}) == {}
     policy = _policy.default_policy()
-    lost = _assess.exported({}, policy, _assess.chosen_checks(None), None, (), "unreachable", {"peak": 70000})
+    lost = assess.exported({}, policy, assess.chosen_checks(None), None, (), "unreachable", {"peak": 70000})
     assert lost["node_assess_conntrack"]["peak"] == 70000 and asked(lost) == {}
 
 
@@ -75,7 +76,7 @@ def test_a_look_at_other_sections_leaves_what_is_known():
     policy = _policy.default_policy()
     known = facts({"node_conntrack": {"max": 65536}})
     others = {name: value for name, value in healthy(policy.module_names).items() if name != "node_conntrack"}
-    again = _assess.exported(others, policy, _assess.chosen_checks(["KMOD"]), known["node_assess_findings"])
+    again = assess.exported(others, policy, assess.chosen_checks(["KMOD"]), known["node_assess_findings"])
     assert asked(dict(known, **again))["max"] == 131072
 
 

@@ -6,7 +6,8 @@
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import flush_hooks
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED, Refusal
 
@@ -20,7 +21,7 @@ def to_fix(known, only=(), up_to=None):
 
 def facts(changes=None):
     policy = _policy.default_policy()
-    return _assess.exported(healthy(policy.module_names, None, changes), policy, _assess.chosen_checks(None), None)
+    return assess.exported(healthy(policy.module_names, None, changes), policy, assess.chosen_checks(None), None)
 
 
 def hooks(*findings):

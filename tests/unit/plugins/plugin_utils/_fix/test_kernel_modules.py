@@ -8,7 +8,8 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import conntrack, kernel_modules
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, Refusal
 
@@ -19,7 +20,7 @@ CONNTRACK_SETTINGS = _policy.role_settings("harden_conntrack", {}, lambda _name,
 
 def facts(modules=None, changes=None, **overrides):
     policy = _policy.policy_of(overrides)
-    return _assess.exported(healthy(policy.module_names, modules, changes), policy, _assess.chosen_checks(None), None)
+    return assess.exported(healthy(policy.module_names, modules, changes), policy, assess.chosen_checks(None), None)
 
 
 def to_load(known, extra=(), unblock=False):

@@ -6,7 +6,8 @@
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _assess, _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import outcomes
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import Refusal
 
@@ -14,7 +15,7 @@ POLICY = _policy.default_policy()
 
 
 def facts(modules=None):
-    return _assess.exported(healthy(POLICY.module_names, modules), POLICY, _assess.chosen_checks(None), None)
+    return assess.exported(healthy(POLICY.module_names, modules), POLICY, assess.chosen_checks(None), None)
 
 
 def findings(modules=None):
@@ -43,11 +44,11 @@ def test_what_was_fixed_stays_as_findings_that_pass():
 def test_a_later_look_keeps_what_was_fixed_while_it_passes():
     tried = [each for each in findings({"nf_conntrack": "loadable"}) if each["status"] == "fail"]
     before = outcomes.recorded(tried, findings(), [])
-    again = _assess.exported(healthy(POLICY.module_names), POLICY, _assess.chosen_checks(["KMOD"]),
-                             before)["node_assess_findings"]
+    again = assess.exported(healthy(POLICY.module_names), POLICY, assess.chosen_checks(["KMOD"]),
+                            before)["node_assess_findings"]
     assert [(each["subject"], each["outcome"]) for each in again if each["outcome"]] == [("nf_conntrack", "fixed")]
-    lost = _assess.exported(healthy(POLICY.module_names, {"nf_conntrack": "loadable"}), POLICY,
-                            _assess.chosen_checks(["KMOD"]), before)
+    lost = assess.exported(healthy(POLICY.module_names, {"nf_conntrack": "loadable"}), POLICY,
+                           assess.chosen_checks(["KMOD"]), before)
     assert [each["outcome"] for each in lost["node_assess_findings"]
             if each["subject"] == "nf_conntrack" and each["status"] == "fail"] == [None]
 

@@ -10,18 +10,18 @@ import pytest
 from cases import table
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (
-    _catalogue, _entry, _evidence, _requirements, _user_checks)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _requirements
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import case_of
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._expression_keys import refuse_unknown_keys
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._expressions import paths_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue, references, user_checks
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.expression_keys import refuse_unknown_keys
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.expressions import paths_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._joins.table import JOINS, joins_of, reads_of
 
-CHECKS = _catalogue.catalogue().values()
+CHECKS = catalogue.catalogue().values()
 
 
 def uses(check):
-    return {path.split(".")[1] for name in _entry.EXPRESSIONS for path in paths_of(getattr(check, name) or "")
+    return {path.split(".")[1] for name in references.EXPRESSIONS for path in paths_of(getattr(check, name) or "")
             if path.startswith("joins.")}
 
 
@@ -76,6 +76,6 @@ def test_no_null_raises(check):
 
 
 def test_checks_of_users_read_no_join():
-    check = dataclasses.replace(_catalogue.catalogue()["CHAIN001"], file="site.yml")
+    check = dataclasses.replace(catalogue.catalogue()["CHAIN001"], file="site.yml")
     with pytest.raises(BadInput, match="reads joins, which needs does not name"):
-        _user_checks._refuse_wrong_expressions("site.yml", check)
+        user_checks._refuse_wrong_expressions("site.yml", check)

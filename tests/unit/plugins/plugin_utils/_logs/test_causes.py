@@ -11,7 +11,8 @@ import re
 from each_file import nothing_found
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.candidates import is_candidate
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._logs import causes
 
 ROWS = causes.rows()
@@ -43,9 +44,9 @@ def faults_of_keys(name):
         yield "no example or source"
     if not row.nests and not (row.meaning and row.fix):
         yield "a whole error needs a meaning and a fix"
-    if row.check and row.check not in _catalogue.catalogue():
+    if row.check and row.check not in catalogue.catalogue():
         yield "unknown check"
-    if row.role and row.role not in _catalogue.PARTS.values():
+    if row.role and row.role not in catalogue.PARTS.values():
         yield "unknown role"
     yield from ("unknown id %s" % other for other in row.also + row.silent_after if other not in BY_ID)
 

@@ -12,15 +12,16 @@ from healthy import healthy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _catalogue, _finding, _fleet, _run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _fleet, _run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import text as text_module
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_tables
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.markdown import render_markdown
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_tables
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped, width_of, wrapped
 
-CHECK = _catalogue.catalogue()["KMOD001"]
+CHECK = catalogue.catalogue()["KMOD001"]
 
 
 def report(rows, host="web-1", reached=True, digest=None, needs_root=()):
@@ -53,7 +54,7 @@ def test_the_header_says_the_place_and_whether_it_is_a_node(place, kubelet, word
 
 
 def unknown(*checks, reason="x is not readable"):
-    return [_finding.finding(_catalogue.catalogue()[check], "unknown", reason=reason) for check in checks]
+    return [_finding.finding(catalogue.catalogue()[check], "unknown", reason=reason) for check in checks]
 
 
 def test_unknown_checks_of_one_cause_are_one_line():
@@ -74,7 +75,7 @@ def test_the_fleet_lists_a_cause_once_with_its_hosts():
     assert [(cause["cause"], cause["checks"], cause["hosts"]) for cause in fleet["unknown"]] == [
         ("2 checks unknown (KMOD001, KMOD002): x is not readable", ["KMOD001", "KMOD002"], ["c"]),
         ("not run as root: 2 checks unknown, use --become", ["KMOD001", "KMOD002"], ["a", "b"])]
-    title = _catalogue.catalogue()["CHAIN001"].title
+    title = catalogue.catalogue()["CHAIN001"].title
     lines = render_fleet(fleet, 120, False).splitlines()
     assert lines[1:4] == ["  ?      high              2 checks unknown (KMOD001, KMOD002): x is not readable: on c",
                           "  ?      high              not run as root: 2 checks unknown, use --become: on a, b",
@@ -120,7 +121,7 @@ def test_titles_begin_in_one_column_whatever_the_id():
     mixed = [dict(failing(problem="Broken"), check=check) for check in ("KMOD001", "SITE-CTRACK001")]
     lines = [line for line in render_node(report(mixed), 100, False).splitlines() if "Broken" in line]
     assert {line.index("Broken") for line in lines} == {len("  FAIL   high   SITE-CTRACK001 ")}
-    rows = [_finding.finding(check, "fail", "a", "o", "e", "r", "f") for check in _catalogue.catalogue().values()]
+    rows = [_finding.finding(check, "fail", "a", "o", "e", "r", "f") for check in catalogue.catalogue().values()]
     lines = render_node(report(rows), 200, False).splitlines()
     assert {line.index(row["title"]) for row in rows for line in lines
             if row["check"] + " " in line and row["title"] in line} == {27}
@@ -242,7 +243,7 @@ def test_a_host_alone_has_a_table_or_the_roll_up(details, hosts):
 @pytest.mark.parametrize("width", [40, 59, 60, 80, 300])
 def test_no_line_is_wider_than_the_terminal(width):
     rows = [_finding.finding(check, status, "a subject", "w " * 200, "e", "r " * 200, "f " * 200)
-            for check in _catalogue.catalogue().values() for status in ("fail", "unknown")]
+            for check in catalogue.catalogue().values() for status in ("fail", "unknown")]
     reports = {name: report(rows, name)
                for name in ("web-%d.with.a.name.that.is.longer.than.forty.columns" % number for number in range(7))}
     reports["gone"] = report(rows, "gone", reached=False)

@@ -1,0 +1,140 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a node is fit for traffic, and the sentences that explain why not. PRIVATE to the collection."""
+
+from typing import NamedTuple
+
+from .. import _finding, _run
+from .._options import checked
+from .._render.text import some
+from .._select import facts_of
+from . import catalogue, unknowns
+from .described import described
+
+LEVELS = ("fail", "warn", "ignore")
+# A message names at most this many checks; the report names all.
+_NAMED = 10
+
+
+class Weighed(NamedTuple):
+    """The findings of one level, the worst failure first, and ids of checks that are unknown because the look was not
+    made as root; and the reason why nothing was judged, or not all of the answer. `below` are the unknown findings
+    below `severity`, which the sentences only count."""
+
+    findings: list[dict]
+    needs_root: tuple[str, ...] | list[str]
+    reason: str | None
+    below: tuple[dict, ...] | list[dict] = ()
+    severity: str | None = None
+
+
+def weighed(facts, severity, unknown, unreached, waived="ignore", classes=catalogue.FIX_CLASSES):
+    """({level: Weighed}, counts): the failing, unknown and waived findings at `severity` or above, by the level that
+    the settings give them, and the number of findings of each status. A failure with a fix of a class that is not among
+    `classes` is a warning."""
+    checked("severity", severity, {"type": "str", "choices": _finding.SEVERITIES})
+    checked("unknown", unknown, {"type": "str", "choices": LEVELS})
+    checked("unreached", unreached, {"type": "str", "choices": LEVELS})
+    checked("waived", waived, {"type": "str", "choices": LEVELS})
+    summary = _run.summary_of(facts_of(facts))
+    findings = _run.findings_of(facts) if summary else []
+    reason = _not_judged(summary, findings)
+    if reason:
+        return {level: Weighed([], (), reason if level == unreached else None) for level in LEVELS}, None
+    level_of = {_finding.FAIL: "fail", _finding.UNKNOWN: unknown, _finding.WAIVED: waived}
+    rows = [row for row in _finding.by_urgency(findings) if _finding.at_least(row["severity"], severity)]
+    levels = {level: [] for level in LEVELS}
+    users = _run.user_checks_of(facts)
+    for row in rows:
+        level = level_of.get(row["status"])
+        if level:
+            levels["warn" if level == "fail" and not _is_of(row, classes, users) else level].append(row)
+    below = [row for row in findings if row["status"] == _finding.UNKNOWN
+             and not _finding.at_least(row["severity"], severity)]
+    reason = _not_usable(summary.get("unusable"))
+    return {level: Weighed(found, summary["needs_root"], reason if level == unreached else None, below, severity)
+            for level, found in levels.items()}, summary
+
+
+def _is_of(row, classes, users):
+    """Whether a finding counts with these classes of fixes; a finding of a check without a class always counts."""
+    check = described(row["check"], users)
+    return row["status"] != _finding.FAIL or not check or check.fix_class in (None, *classes)
+
+
+def _not_judged(summary, findings):
+    if not summary:
+        return "this run has not assessed the node"
+    if not summary["reached"]:
+        return "the node was not assessed: %s" % summary["reason"]
+    if not findings:
+        return ("no check ran on the node: node_assess_sections, node_assess_checks and node_assess_skip exclude all "
+                "checks")
+    return None
+
+
+def _not_usable(unusable):
+    """The sentence about sections that an answer lacks or that do not fit, or None. By such an answer a node could hide
+    a fault."""
+    if not unusable:
+        return None
+    others = len(unusable) - 1
+    more = " (and %d more section%s)" % (others, "s" if others > 1 else "") if others else ""
+    return ("%s%s; assess the node again, and if the answer stays so, look on the node for what changes it, or report a "
+            "bug of this collection" % (unusable[0]["reason"], more))
+
+
+def sentences(level):
+    """The reason why not all was judged, and one sentence for each failing or waived finding and for each cause of
+    unknown findings."""
+    failing = [level.reason] if level.reason else []
+    failing += ["%s (%s) %s" % (row["check"], row["severity"], _finding.problem_of(row)) for row in _failing(level)]
+    failing += ["%s (%s) is waived %s" % (row["check"], row["severity"], row["waiver"]) for row in _waived(level)]
+    return failing + [sentence or "%s (%s) is unknown: %s" % (rows[0]["check"], rows[0]["severity"], rows[0]["reason"])
+                      for rows, sentence in unknowns.by_cause(level.findings, level.needs_root, level.below,
+                                                              level.severity)]
+
+
+def _failing(level):
+    return [row for row in level.findings if row["status"] == _finding.FAIL]
+
+
+def _waived(level):
+    return [row for row in level.findings if row["status"] == _finding.WAIVED]
+
+
+def not_fit(blocking, report=None):
+    """The sentence with which a gate fails: the findings that block and, if there is one, the path of the report."""
+    failing, unknown = _failing(blocking), [row for row in blocking.findings if row["status"] == _finding.UNKNOWN]
+    denied = [row for row in unknown if row["check"] in blocking.needs_root]
+    waived = _waived(blocking)
+    others = [row for row in unknown if row not in denied]
+    denied_below = [row for row in blocking.below if row["check"] in blocking.needs_root]
+    parts = [_counted("finding", failing, _named(failing)), _counted("waived finding", waived, _named(waived)),
+             _counted("unknown check", denied, "not run as root, use --become", len(denied_below)),
+             _counted("unknown check", others, _named(others), len(blocking.below) - len(denied_below))]
+    because = ", ".join(filter(None, [*parts, blocking.reason]))
+    # A reason is the text of another program and may be a sentence.
+    return "Not fit for traffic: %s" % ("%s. Report: %s" % (because.rstrip("."), report) if report else because)
+
+
+def _counted(noun, rows, which, below=0):
+    """`below` is the number of rows that do not block only because of their severity."""
+    if not rows:
+        return ""
+    if below:
+        return "%d of %d %ss %s (%s)" % (len(rows), len(rows) + below, noun, "blocks" if len(rows) == 1 else "block",
+                                         which)
+    return "%d %s%s (%s)" % (len(rows), noun, " blocks" if len(rows) == 1 else "s block", which)
+
+
+def _named(rows):
+    return some(unknowns.checks_of(rows), _NAMED)
+
+
+def fit(counts):
+    """The sentence of a gate that passes."""
+    return "No finding blocks: %s" % (
+        ", ".join("%d %s" % (counts[status], status) for status in ("pass", "fail", "unknown"))
+        if counts else "nothing was judged")

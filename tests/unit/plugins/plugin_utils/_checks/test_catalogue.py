@@ -1,0 +1,77 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An invalid entry of the catalogue is refused."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from case_rows import cases
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
+
+ENTRY = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "select": "a", "needs": ["node_host"],
+         "why": "w", "fix": {"role": None, "manual": "m", "safety": "s"}, "sources": ["x"]}
+
+
+def test_an_entry():
+    check = catalogue.checks_of([("file", ENTRY)])["KMOD999"]
+    assert check.section == "KMOD" and check.needs == ("node_host",)
+
+
+@cases
+def test_refused(change, words):
+    with pytest.raises(BadInput, match=re.escape(words)) as refused:
+        catalogue.checks_of([("file", dict(ENTRY, **change))])
+    assert "\n" not in str(refused.value) and str(refused.value).startswith("file: ")
+
+
+@cases
+def test_what_nobody_can_know_is_let_pass(change):
+    assert catalogue.checks_of([("file", dict(ENTRY, **change))])
+
+
+def test_a_check_of_a_user_is_refused_before_anything_connects(tmp_path):
+    """A user adds a file to roles/node_policy of an installed collection and reads this message."""
+    top = tmp_path / "ansible_collections" / "kubenode" / "netfilter"
+    here = pathlib.Path(__file__).resolve().parents[5]
+    for name in ("plugins", "roles", "meta"):
+        shutil.copytree(str(here / name), str(top / name), ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(str(here / "galaxy.yml"), str(top))
+    (top / "roles/node_policy/files/checks/ours.yml").write_text(
+        json.dumps([dict(ENTRY, select="node_conntrack.sysctls[].{subject: key}", observed="{subjcet}")]),
+        encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "ansible.cli.adhoc", "all", "-i", "gone.invalid,", "-m", "kubenode.netfilter.assess"],
+        cwd=str(tmp_path), env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(tmp_path), ANSIBLE_NOCOLOR="1",
+                                    HOME=str(tmp_path)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+    sentence = ("ours.yml: KMOD999: observed has the field {subjcet}, which no row of select has; did you mean "
+                "{subject}?; there is: {subject}")
+    assert (done.returncode and sentence in done.stdout and "Traceback" not in done.stdout
+            and "UNREACHABLE" not in done.stdout), done.stdout
+
+
+def test_an_id_is_there_once():
+    with pytest.raises(BadInput, match="^file: the id %s exists twice$" % ENTRY["id"]):
+        catalogue.checks_of([("file", ENTRY), ("file", ENTRY)])
+
+
+def test_a_missing_key():
+    with pytest.raises(BadInput, match="lacks why"):
+        catalogue.checks_of([("file", {key: value for key, value in ENTRY.items() if key != "why"})])
+
+
+def test_a_want_that_looks_like_a_policy_value_is_one():
+    values = _policy.default_policy().values
+    named = [check.want for check in catalogue.catalogue().values()
+             if isinstance(check.want, str) and "_" in check.want]
+    assert [want for want in named if want not in values] == []
