@@ -85,16 +85,16 @@ _value:
   type: dict
 """
 
-from ..plugin_utils import _conntrack_need
 from ..plugin_utils._filtering import telling
+from ..plugin_utils._needs import conntrack
 from ..plugin_utils._plain import plain
 
 
 @telling
 def conntrack_size(memory_bytes, cpus=None, **options):
     """Type check and call."""
-    return _conntrack_need.size_of(plain(memory_bytes), plain(cpus),
-                                   {name: plain(value) for name, value in options.items()})
+    return conntrack.size_of(plain(memory_bytes), plain(cpus),
+                             {name: plain(value) for name, value in options.items()})
 
 
 class FilterModule:

@@ -39,15 +39,15 @@ _value:
   elements: str
 """
 
-from ..plugin_utils import _ranges
 from ..plugin_utils._filtering import telling
+from ..plugin_utils._needs import networks
 from ..plugin_utils._plain import plain
 
 
 @telling
 def outside_ranges(addresses, ranges=()):
     """Type check and call."""
-    return _ranges.outside(plain(addresses), plain(ranges))
+    return networks.outside(plain(addresses), plain(ranges))
 
 
 class FilterModule:

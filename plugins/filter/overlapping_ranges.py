@@ -41,15 +41,15 @@ _value:
     range: {description: The shared addresses., type: str, sample: 10.96.0.0/12}
 """
 
-from ..plugin_utils import _ranges
 from ..plugin_utils._filtering import telling
+from ..plugin_utils._needs import networks
 from ..plugin_utils._plain import plain
 
 
 @telling
 def overlapping_ranges(ranges):
     """Type check and call."""
-    return _ranges.overlapping(plain(ranges))
+    return networks.overlapping(plain(ranges))
 
 
 class FilterModule:

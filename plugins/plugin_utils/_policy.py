@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse.search_directories import checked_directories
-from . import _cluster_ranges, _conntrack_need, _finding, _inventory, _selection, _values, _waivers
+from . import _finding, _inventory, _selection, _values, _waivers
 from ._checks import user_checks
 from ._checks.expressions import compiled
+from ._needs import cluster_ranges, conntrack
 from ._options import checked, close_to, unknown_name
 from ._plain import plain
 from ._playbooks import PLAYBOOKS
@@ -119,8 +120,8 @@ def _build(overrides, folders):
     given = {name: value for name, value in overrides.items() if value is not None}
     values = dict(_default_values(), **_checked_values(_with_profile(given, spec), spec))
     checked_directories(values["hook_directories"], "node_policy_hook_directories")
-    _conntrack_need.check_policy(values)
-    _cluster_ranges.check_policy(values)
+    conntrack.check_policy(values)
+    cluster_ranges.check_policy(values)
     checks = user_checks.with_checks_of(values["check_files"], folders)
     requirements = list(values["module_requirements"])
     for index, row in enumerate(requirements):

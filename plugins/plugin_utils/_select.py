@@ -6,8 +6,9 @@
 from collections.abc import Mapping
 
 from ..module_utils._errors import BadInput
-from . import _conntrack_need, _finding, _run
+from . import _finding, _run
 from ._checks import catalogue
+from ._needs import conntrack
 from ._options import checked
 from ._plain import plain
 
@@ -41,7 +42,7 @@ def assessed(facts, section=None):
     """True if this run made findings for the host, of the section if one is given."""
     if not _run.summary_of(facts_of(facts)):
         return False
-    if section == _CONNTRACK and _conntrack_need.is_outdated(
+    if section == _CONNTRACK and conntrack.is_outdated(
             _run.section_of(facts, "node_conntrack"), _run.section_of(facts, "node_kernel_modules")):
         return False  # Modules were loaded since, and their sysctls appeared: they are still to be judged.
     return section is None or any(_finding.section_of(row["check"]) == section for row in _run.findings_of(facts))

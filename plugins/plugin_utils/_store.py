@@ -21,8 +21,9 @@ from typing import NamedTuple
 
 from ..module_utils._conntrack.size import MOST
 from ..module_utils._errors import BadInput
-from . import _conntrack_losses, _history, _pseudonyms, _run
+from . import _history, _pseudonyms, _run
 from ._history import FLEET
+from ._needs import conntrack_losses
 from ._render.files import FILES, LIMIT
 
 # With all evidence a report is far below that.
@@ -79,7 +80,7 @@ def earlier_conntrack(folder: str, host: str) -> dict:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {"peak": 0, "losses": None}
     valid = isinstance(peak, int) and not isinstance(peak, bool) and 0 <= peak <= MOST
-    return {"peak": peak if valid else 0, "losses": losses if _conntrack_losses.is_state(losses) else None}
+    return {"peak": peak if valid else 0, "losses": losses if conntrack_losses.is_state(losses) else None}
 
 
 @contextlib.contextmanager

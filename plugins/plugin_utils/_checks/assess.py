@@ -5,9 +5,10 @@
 
 import dataclasses
 
-from .. import _finding, _items, _numbers, _requirements, _run, _waivers
+from .. import _finding, _items, _numbers, _run, _waivers
 from .._fix import outcomes as _outcomes
 from .._joins.table import joins_of
+from .._needs import node_needs
 from .._selection import chosen_checks
 from . import catalogue, described, evaluate, unknowns
 
@@ -33,7 +34,7 @@ def subsets_of(checks, policy, sections=None):
     needed = {need.partition(".")[0] for check in judged_here for need in check.needs}
     if any("requirements" in check.needs
            for check in chosen_checks(sections or {check.section for check in checks} or None, known=policy.checks)):
-        needed.update(_requirements.SECTIONS)
+        needed.update(node_needs.SECTIONS)
     # A remedy depends on how the node can be changed (node_host), so the subset host is always collected.
     return [subset for subset in SUBSETS if subset == "host" or "node_" + subset in needed]
 
@@ -44,7 +45,7 @@ def judged(evidence, policy, checks, not_reached=None, earlier=None, problems=No
     known = dict(evidence)
     requirements = None
     if not not_reached:
-        requirements = known["requirements"] = _requirements.resolve(known, policy, earlier)
+        requirements = known["requirements"] = node_needs.resolve(known, policy, earlier)
         known["joins"] = joins_of(known)
     tuned = [dataclasses.replace(check, severity=policy.severities[check.id])
              if check.id in policy.severities else check for check in checks]
@@ -93,7 +94,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
         facts[described.FACT] = users
     conntrack = _conntrack_fact(requirements, earlier or {})
     # A look at other sections only keeps the result of an earlier look.
-    if before and not all(section in evidence for section in _requirements.SECTIONS):
+    if before and not all(section in evidence for section in node_needs.SECTIONS):
         del facts["node_assess_required_modules"]
     return dict(facts, node_assess_conntrack=conntrack) if conntrack["options"] or not before else facts
 

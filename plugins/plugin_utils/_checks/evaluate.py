@@ -4,8 +4,9 @@
 """Makes findings from checks and evidence. The code handles kinds of checks, but no single check. PRIVATE to the
 collection."""
 
-from .. import _finding, _requirements
+from .. import _finding
 from .._bundle import bundles
+from .._needs import node_needs
 from .._render.text import escaped_lines
 from . import references
 from .basis import basis_of
@@ -41,7 +42,7 @@ def _problem(check, problems):
     """Why a section that the check needs is not used, or None. Every check needs node_host, because remedies depend on
     it."""
     needed = ["node_host"] + [need.partition(".")[0] for need in check.needs]
-    needed += _requirements.SECTIONS if "requirements" in needed else ()
+    needed += node_needs.SECTIONS if "requirements" in needed else ()
     return next((problems[name] for name in needed if name in problems), None)
 
 

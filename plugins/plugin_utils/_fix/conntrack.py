@@ -8,9 +8,10 @@ import re
 from ...module_utils._conntrack.keys import BUCKETS, MAX, TIMEOUTS, dotted
 from ...module_utils._conntrack.size import MOST, need_of
 from ...module_utils._errors import BadInput
-from .. import _conntrack_need, _finding, _run
+from .. import _finding, _run
 from .._checks import catalogue
-from .._conntrack_losses import unsettled
+from .._needs import conntrack
+from .._needs.conntrack_losses import unsettled
 from .._select import fixable
 from .work import FAILED, NOTHING, Refusal, Work, of_message
 
@@ -114,7 +115,7 @@ def refusals(result: dict, _findings: list[dict]) -> list[Refusal]:
     table."""
     rows = result.get("settings")
     if rows is None:
-        return of_message(result, _OF_TABLE + _conntrack_need.SWITCHES)
+        return of_message(result, _OF_TABLE + conntrack.SWITCHES)
     failed = {(row["key"], row["msg"]) for row in rows if row["failed"]}
     failed |= {(subject, text) for key, text in failed if key in (dotted(MAX), dotted(BUCKETS))
                for subject in _OF_TABLE}

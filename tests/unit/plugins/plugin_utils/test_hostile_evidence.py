@@ -17,11 +17,12 @@ import pytest
 import yaml
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_evidence, _finding, _fleet, _policy,
-                                                                         _requirements, _run, _select)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_evidence, _finding, _fleet, _policy, _run,
+                                                                         _select)
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue as _catalogue, verdict
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration, outcomes, restarts
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects import RESTARTS, SUBJECTS
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import node_needs
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 
@@ -147,7 +148,7 @@ def shown(others, facts):
 
 def rests_on(check, problems):
     needed = {"node_host"} | {need.partition(".")[0] for need in check.needs}
-    return set(problems) & (needed | set(_requirements.SECTIONS if "requirements" in needed else ()))
+    return set(problems) & (needed | set(node_needs.SECTIONS if "requirements" in needed else ()))
 
 
 @pytest.mark.robust(mutations=MUTATIONS)
@@ -206,7 +207,7 @@ def test_facts_that_are_none_are_those_of_a_host_that_was_not_assessed(others, f
 
 def test_evidence_that_cannot_be_judged_is_none(others, monkeypatch):
     """If judging raises an exception after all, the host still has findings and a gate."""
-    monkeypatch.setattr(_requirements, "resolve", lambda *_args: 1 / 0)
+    monkeypatch.setattr(node_needs, "resolve", lambda *_args: 1 / 0)
     known = assessed(healthy([]), _policy.default_policy())[0]
     assert {row["reason"] for row in known["node_assess_findings"]} == {"the node's answer could not be judged: "
                                                                         "ZeroDivisionError"}

@@ -10,12 +10,13 @@ import pytest
 from cases import table
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _requirements
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import case_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue, references, user_checks
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.expression_keys import refuse_unknown_keys
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.expressions import paths_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._joins.table import JOINS, joins_of, reads_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import node_needs
 
 CHECKS = catalogue.catalogue().values()
 
@@ -66,7 +67,7 @@ def nulled(section, name):
 def test_no_null_raises(check):
     for row in table(check.id):
         evidence, policy = case_of(row)
-        evidence["requirements"] = _requirements.resolve(evidence, policy)
+        evidence["requirements"] = node_needs.resolve(evidence, policy)
         names = {path.partition(".")[0] for join in uses(check) for path in JOINS[join][1]} | {"node_kube_proxy"}
         for name in sorted(names & set(evidence)):
             for section in nulled(evidence[name], name):

@@ -7,7 +7,8 @@ import pytest
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _requirements, _resolve
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import auto_values, node_needs
 
 FRESH = {
     "node_kube_proxy": {"running": False, "=mode": None},
@@ -19,7 +20,7 @@ LEGACY = {"ip_tables", "ip6_tables", "iptable_filter", "iptable_nat", "iptable_m
 
 def resolved(modules=None, changes=None, **overrides):
     policy = _policy.policy_of({"node_policy_" + name: value for name, value in overrides.items()})
-    return _requirements.resolve(healthy(policy.module_names, modules, changes), policy)
+    return node_needs.resolve(healthy(policy.module_names, modules, changes), policy)
 
 
 def required(answer):
@@ -101,7 +102,7 @@ def test_no_default_expression_is_undecided_on_full_evidence(mode):
                    states={})
     for requirement in policy.requirements:
         for module in requirement["modules"]:
-            assert _resolve.needed(module, context)[1] == "", module
+            assert auto_values.needed(module, context)[1] == "", module
 
 
 @cases
@@ -121,12 +122,12 @@ def test_a_mixed_backend_is_what_iptables_itself_is():
 def test_a_module_the_node_did_not_report_is_unknown():
     policy = _policy.default_policy()
     evidence = healthy([name for name in policy.module_names if name != "xt_comment"])
-    row = next(row for row in _requirements.resolve(evidence, policy)["modules"] if row["subject"] == "xt_comment")
+    row = next(row for row in node_needs.resolve(evidence, policy)["modules"] if row["subject"] == "xt_comment")
     assert row["state"] == "unknown"
 
 
 def test_no_evidence_at_all_is_no_crash():
-    answer = _requirements.resolve({}, _policy.default_policy())
+    answer = node_needs.resolve({}, _policy.default_policy())
     assert answer["mode_possible"] is None and all(row["state"] == "unknown" for row in answer["modules"])
 
 

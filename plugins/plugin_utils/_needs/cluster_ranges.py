@@ -5,7 +5,7 @@
 
 from typing import NamedTuple
 
-from ._ranges import family_of, is_in, range_of, ranges_in, shared
+from .networks import family_of, is_in, range_of, ranges_in, shared
 
 POLICY = ("pod_ranges", "service_ranges", "node_ranges")
 # Cilium serves the Services of pods itself, before kube-proxy's rules (Cilium documentation, kube-proxy replacement and

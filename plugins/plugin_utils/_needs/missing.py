@@ -4,7 +4,7 @@
 """Modules that a kernel lacks, as rows of findings: one for each cause, with advice that can help. PRIVATE to the
 collection."""
 
-from . import _resolve
+from . import auto_values
 
 LACKING = ("absent", "installable")
 # One of these causes affects many modules: {cause: its subject, with {option} as the configuration names it}.
@@ -44,7 +44,7 @@ def missing_of(modules, rows, host):
     optional = [row for row in lacking if row["optional"] and row["cause"] not in wide]
     causes = {_root(row["evidence"])
               for row in required} if required and all(row["cause"] in _WIDE for row in required) else set()
-    nft = all(_resolve.available(rows[name]) for name in _NFT_BACKEND
+    nft = all(auto_values.available(rows[name]) for name in _NFT_BACKEND
               if name in rows) and all(name in rows for name in _NFT_BACKEND)
     return {"required": _by_cause(required, host, nft), "optional": _by_cause(optional, host, nft),
             "one_cause": "; ".join(sorted(causes))}

@@ -10,9 +10,9 @@ the data about which component needs which module.
 
 import functools
 
-from ..module_utils import _names, _versions
-from . import _cluster_ranges, _conntrack_need, _missing, _resolve
-from ._policy import alternatives
+from ...module_utils import _names, _versions
+from .._policy import alternatives
+from . import auto_values, cluster_ranges, conntrack, missing
 
 # The sections that requirements are derived from.
 SECTIONS = ("node_host", "node_kernel_modules", "node_iptables_backend", "node_kubelet", "node_kube_proxy", "node_cni")
@@ -30,7 +30,7 @@ _EMPTY = {
 def resolve(evidence, policy, earlier=None):
     """The derived section `requirements` for one host; everything in it is plain data. `earlier` is what an earlier
     report has about the conntrack table, see earlier_conntrack()."""
-    facts = _resolve.facts_of(evidence, policy)
+    facts = auto_values.facts_of(evidence, policy)
     rows = joined(evidence.get("node_kernel_modules"))
     mode, because, judged = _mode(evidence, policy, facts, rows)
     modules, problem, possible = judged
@@ -39,11 +39,11 @@ def resolve(evidence, policy, earlier=None):
         "advice": "" if possible and mode in policy.values["mode_candidates"]
         else _advice(mode, policy, facts, _can_run(evidence, policy, facts, rows)), "modules": modules,
         "tools": _tools(evidence, policy, facts, mode),
-        "conntrack": _conntrack_need.conntrack_of(evidence, policy.values, facts, earlier or {}),
-        "ranges": _cluster_ranges.ranges_of(evidence, policy.values, facts),
+        "conntrack": conntrack.conntrack_of(evidence, policy.values, facts, earlier or {}),
+        "ranges": cluster_ranges.ranges_of(evidence, policy.values, facts),
     }
     host = evidence.get("node_host") or {}
-    answer["missing"] = dict(_missing.missing_of(modules, rows, host), **_missing.missing_elsewhere(modules, host))
+    answer["missing"] = dict(missing.missing_of(modules, rows, host), **missing.missing_elsewhere(modules, host))
     for name in ("backend", "cni", "kubernetes"):
         answer[name], answer[name + "_because"] = facts[name], facts[name + "_because"]
     answer["ip_families"] = facts["ip_families"]
@@ -109,14 +109,14 @@ def required_modules(mode, evidence, policy, facts, rows):
     joined."""
     states = {name: rows[name]["state"] for name in rows}
     context = dict(evidence, policy=policy.values, mode=mode, ipvs_scheduler=facts["ipvs_scheduler"],
-                   available={name: _resolve.available(rows[name]) for name in rows}, states=states)
+                   available={name: auto_values.available(rows[name]) for name in rows}, states=states)
     found = {}
     for requirement in policy.requirements:
-        applies, doubt = _resolve.applies(requirement, mode, facts)
+        applies, doubt = auto_values.applies(requirement, mode, facts)
         if not applies:
             continue
         for module in requirement["modules"]:
-            needed, unsure = _resolve.needed(module, context)
+            needed, unsure = auto_values.needed(module, context)
             if not needed:
                 continue
             doubts = "; ".join(filter(None, (doubt, unsure)))
@@ -191,7 +191,7 @@ def _tools(evidence, policy, facts, mode):
             continue
         if requirement.get("family") and requirement["family"] not in facts["ip_families"]:
             continue
-        state, where = _resolve.tool_state(evidence, requirement["user"], requirement["tool"])
+        state, where = auto_values.tool_state(evidence, requirement["user"], requirement["tool"])
         if state is not None:
             rows.append({"subject": "%s in %s" % (requirement["tool"], where), "tool": requirement["tool"],
                          "user": requirement["user"], "state": state, "reason": requirement["reason"]})

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The value of `auto` on this node, and whether a row of the matrix applies to it. PRIVATE to the collection."""
 
-from ..module_utils import _versions
-from ._checks.expressions import search
+from ...module_utils import _versions
+from .._checks.expressions import search
 
 
 def facts_of(evidence, policy):

@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _ranges
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import networks
 
 
 def rows(named):
     return [(row["first"], row["first_range"], row["second"], row["second_range"], row["range"])
-            for row in _ranges.overlapping(named)]
+            for row in networks.overlapping(named)]
 
 
 def test_overlapping():
@@ -28,20 +29,20 @@ def test_overlapping():
                      ("pods", "10.0.0.0/8", "Services", "10.96.0.0/12", "10.96.0.0/12"),
                      ("pods", "10.0.0.0/8", "nodes", "10.96.7.0/24", "10.96.7.0/24"),
                      ("Services", "10.96.0.0/12", "nodes", "10.96.7.0/24", "10.96.7.0/24")]
-    assert [row["family"] for row in _ranges.overlapping({"a": ["fd00::/16", "10.0.0.0/8"],
-                                                          "b": ["fd00:1::/32", "::/0"]})] == ["ipv6", "ipv6"]
+    assert [row["family"] for row in networks.overlapping({"a": ["fd00::/16", "10.0.0.0/8"],
+                                                           "b": ["fd00:1::/32", "::/0"]})] == ["ipv6", "ipv6"]
 
 
 @cases
 def test_nothing_overlaps(named):
-    assert _ranges.overlapping(named) == []
+    assert networks.overlapping(named) == []
 
 
 def test_outside():
     given_texts = ["10.244.1.7", "10.244.0.0/15", "10.244.128.0/17", "192.0.2.1", "fd00:10:244::9", "fd00:10:245::/64"]
-    assert _ranges.outside(given_texts,
-                           ["10.244.0.0/16", "fd00:10:244::/56"]) == ["10.244.0.0/15", "192.0.2.1", "fd00:10:245::/64"]
-    assert _ranges.outside(given_texts, []) == given_texts and _ranges.outside([], ["10.0.0.0/8"]) == []
+    assert networks.outside(given_texts,
+                            ["10.244.0.0/16", "fd00:10:244::/56"]) == ["10.244.0.0/15", "192.0.2.1", "fd00:10:245::/64"]
+    assert networks.outside(given_texts, []) == given_texts and networks.outside([], ["10.0.0.0/8"]) == []
 
 
 def test_against_the_standard_library():
@@ -55,10 +56,10 @@ def test_against_the_standard_library():
 
     for _round in range(300):
         one, other = network(), network()
-        assert bool(_ranges.overlapping({"a": [str(one)],
-                                         "b": [str(other)]})) == (one.version == other.version and one.overlaps(other))
-        assert (_ranges.outside([str(one)],
-                                [str(other)]) == []) == (one.version == other.version and one.subnet_of(other))
+        assert bool(networks.overlapping({"a": [str(one)],
+                                          "b": [str(other)]})) == (one.version == other.version and one.overlaps(other))
+        assert (networks.outside([str(one)],
+                                 [str(other)]) == []) == (one.version == other.version and one.subnet_of(other))
 
 
 @cases
@@ -70,11 +71,11 @@ def test_what_is_no_range_is_refused_in_one_sentence(text):
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: _ranges.overlapping(["10.0.0.0/8"]), "needs a dictionary of lists of ranges, not list"),
-    (lambda: _ranges.overlapping({"pods": 3}), "pods must be a list, not 3"),
-    (lambda: _ranges.outside("10.0.0.1", []), "needs a list of addresses or ranges, not str"),
-    (lambda: _ranges.outside(["node-1"], []), "input: 'node-1' is not an address range"),
-    (lambda: _ranges.outside(["10.0.0.1"], ["10.0.0.0"]), "ranges: '10.0.0.0' is not an address range"),
+    (lambda: networks.overlapping(["10.0.0.0/8"]), "needs a dictionary of lists of ranges, not list"),
+    (lambda: networks.overlapping({"pods": 3}), "pods must be a list, not 3"),
+    (lambda: networks.outside("10.0.0.1", []), "needs a list of addresses or ranges, not str"),
+    (lambda: networks.outside(["node-1"], []), "input: 'node-1' is not an address range"),
+    (lambda: networks.outside(["10.0.0.1"], ["10.0.0.0"]), "ranges: '10.0.0.0' is not an address range"),
 ])
 def test_bad_input_is_one_sentence(call, words):
     with pytest.raises(BadInput) as caught:
@@ -84,7 +85,7 @@ def test_bad_input_is_one_sentence(call, words):
 
 @given(st.text())
 def test_any_text_is_a_range_or_none(text):
-    found = _ranges.range_of(text)
+    found = networks.range_of(text)
     assert found is None or ipaddress.ip_network(text, strict=False) == ipaddress.ip_network(str(found))
 
 
@@ -94,6 +95,6 @@ def test_a_list_in_one_text_as_extra_variables_have_it():
 
 
 def test_without_netaddr_it_says_so(monkeypatch):
-    monkeypatch.setattr(_ranges, "netaddr", None)
+    monkeypatch.setattr(networks, "netaddr", None)
     with pytest.raises(BadInput, match="The Python package netaddr is missing on the controller"):
         _policy.policy_of({"node_policy_pod_ranges": ["10.244.0.0/16"]})

@@ -4,13 +4,13 @@
 """The conntrack table and sysctls that a node needs: the policy compared with the evidence. PRIVATE to the
 collection."""
 
-from ..module_utils import _versions
-from ..module_utils._conntrack import kube_proxy as proxy
-from ..module_utils._conntrack.keys import BRIDGE, BRIDGE_6, FORWARD, FORWARD_6, dotted
-from ..module_utils._conntrack.size import checked, conntrack_size, need_of, was_full
-from ..module_utils._errors import BadInput
-from . import _options, _run
-from ._conntrack_losses import open_losses, unsettled
+from ...module_utils import _versions
+from ...module_utils._conntrack import kube_proxy as proxy
+from ...module_utils._conntrack.keys import BRIDGE, BRIDGE_6, FORWARD, FORWARD_6, dotted
+from ...module_utils._conntrack.size import checked, conntrack_size, need_of, was_full
+from ...module_utils._errors import BadInput
+from .. import _options, _run
+from .conntrack_losses import open_losses, unsettled
 
 # Policy value -> option of conntrack_size().
 _OPTIONS = {"conntrack_used_percent": "used_percent", "conntrack_memory_percent": "memory_percent",

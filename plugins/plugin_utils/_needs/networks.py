@@ -12,8 +12,8 @@ import itertools
 import re
 import sys
 
-from ..module_utils._errors import BadInput
-from ._options import checked
+from ...module_utils._errors import BadInput
+from .._options import checked
 
 try:
     import netaddr

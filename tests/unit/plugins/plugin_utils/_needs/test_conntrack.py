@@ -13,7 +13,8 @@ from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.size import conntrack_size
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _conntrack_need, _policy, _requirements
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import conntrack, node_needs
 
 GB = 1 << 30
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -23,7 +24,7 @@ FORWARD, FORWARD_6 = "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"
 
 def resolved(changes=None, earlier=None, **overrides):
     policy = _policy.policy_of({"node_policy_" + name: value for name, value in overrides.items()})
-    return _requirements.resolve(healthy(policy.module_names, None, changes), policy, earlier)["conntrack"]
+    return node_needs.resolve(healthy(policy.module_names, None, changes), policy, earlier)["conntrack"]
 
 
 def wanted(changes=None, **overrides):
@@ -65,7 +66,7 @@ def test_losses_until_their_cause_is_gone(monkeypatch, looks):
     check fails."""
     state = None
     for hours, limit, evicted, full in looks:
-        monkeypatch.setattr(_conntrack_need._run, "STARTED", START + datetime.timedelta(hours=hours))
+        monkeypatch.setattr(conntrack._run, "STARTED", START + datetime.timedelta(hours=hours))
         found = resolved({"node_conntrack": {"max": limit, "lost": {"evicted": evicted}}}, {"losses": state})
         assert (hours, found["was_full"]) == (hours, full)
         state = json.loads(json.dumps(found["losses_state"]))
@@ -112,7 +113,7 @@ def test_a_policy_that_means_nothing_is_refused_before_anything_connects(name, v
 
 
 def size(memory=8 * GB, cpus=4, **options):
-    answer = _conntrack_need.size_of(memory, cpus, options)
+    answer = conntrack.size_of(memory, cpus, options)
     return answer["max"], answer["limited_by"], answer["advice"]
 
 
@@ -139,11 +140,11 @@ def test_one_processor_is_one():
 @cases
 def test_the_filter_refuses_what_means_nothing(arguments, words):
     with pytest.raises(BadInput, match=words):
-        _conntrack_need.size_of(*arguments)
+        conntrack.size_of(*arguments)
 
 
 def test_evidence_stays_as_it_was():
     evidence = healthy(_policy.default_policy().module_names)
     before = copy.deepcopy(evidence)
-    _requirements.resolve(evidence, _policy.default_policy())
+    node_needs.resolve(evidence, _policy.default_policy())
     assert evidence == before
