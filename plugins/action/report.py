@@ -11,8 +11,9 @@ from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _earlier, _fleet, _inventory, _play, _policy, _store, _summary, _values
+from ..plugin_utils import _earlier, _inventory, _play, _policy, _store, _values
 from ..plugin_utils._action import Action
+from ..plugin_utils._fleet import overview, rollup
 from ..plugin_utils._plain import plain
 from ..plugin_utils._pseudonyms import Pseudonyms
 from ..plugin_utils._render.files import FORMATS, LIMIT, TELL_CHANGES, rendered
@@ -67,13 +68,13 @@ class ActionModule(Action):
         _values.refuse_wrong_value("node_report_folder", arguments["folder"], label="report: folder")
         once = _play.runs_once(self._task)
         names, batch, alive = _play.hosts_of(task_vars)
-        reports = _fleet.reports_of(names, task_vars["hostvars"], arguments.get("evidence", False),
+        reports = rollup.reports_of(names, task_vars["hostvars"], arguments.get("evidence", False),
                                     arguments.get("group_by"))
         # Where hosts keep in step, each that is still in the batch has had its turn.
         pending = {name for name in alive if name not in reports and not (once and name in batch)}
         baseline = arguments.get("baseline") or None
         _play.refuse_stranger("baseline", baseline, task_vars)
-        fleet = _fleet.roll_up(names, reports, pending, baseline=baseline, inventory=_inventory.path_in_repository(
+        fleet = rollup.roll_up(names, reports, pending, baseline=baseline, inventory=_inventory.path_in_repository(
             plain(task_vars.get("ansible_inventory_sources"))))
         mine = [name for name in (batch if once else [plain(task_vars["inventory_hostname"])]) if name in reports]
         formats = ["json", "terminal"] if arguments.get("formats") is None else arguments["formats"]
@@ -99,7 +100,7 @@ class ActionModule(Action):
         if problems:
             result["warnings"] = problems
         if once or complete:
-            result["ansible_stats"] = _summary.stats_of(STATS, _summary.stated(fleet, written))
+            result["ansible_stats"] = overview.stats_of(STATS, overview.stated(fleet, written))
         if "terminal" in formats:
             limit = next((path for path in files if os.path.basename(path) == LIMIT), None)
             details = arguments.get("details") or "auto"

@@ -5,8 +5,9 @@
 
 import os
 
-from ..plugin_utils import _fleet, _inventory, _play, _policy, _rollout, _store, _summary
+from ..plugin_utils import _inventory, _play, _policy, _rollout, _store
 from ..plugin_utils._action import Action
+from ..plugin_utils._fleet import overview, rollup
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.files import FORMATS, rendered
 from ..plugin_utils._render.json_text import render_json
@@ -62,7 +63,7 @@ class ActionModule(Action):
             folder = arguments.get("folder") or _policy.role_defaults("node_report")["node_report_folder"]
             _rewritten(os.path.abspath(os.path.expanduser(folder)), names, later, task_vars, formats, arguments)
         result = {"changed": False, "ended": ended, "blocked": lost, "not_reached": later if ended else []}
-        result["ansible_stats"] = _summary.stats_of(STATS, {
+        result["ansible_stats"] = overview.stats_of(STATS, {
             "ended": ended, "blocked_hosts": lost_so_far[:MOST], "blocked": len(lost_so_far),
             "not_rolled_out": len(result["not_reached"])})
         if ended:
@@ -73,8 +74,8 @@ class ActionModule(Action):
 def _rewritten(folder, names, later, task_vars, formats, arguments):
     """The report was written before the gate of its batch; the files of the run now name the hosts that the rollout
     leaves out."""
-    reports = _fleet.reports_of(names, task_vars["hostvars"], group_by=arguments.get("group_by"))
-    fleet = _fleet.roll_up(names, reports, left_out=set(later), baseline=arguments.get("baseline") or None,
+    reports = rollup.reports_of(names, task_vars["hostvars"], group_by=arguments.get("group_by"))
+    fleet = rollup.roll_up(names, reports, left_out=set(later), baseline=arguments.get("baseline") or None,
                            inventory=_inventory.path_in_repository(plain(task_vars.get("ansible_inventory_sources"))))
     with _store.opened(folder) as opened:
         _store.write_fleet(opened, fleet, dict({_store.FLEET: render_json(fleet)}, **rendered(formats, reports, fleet)))

@@ -60,11 +60,12 @@ _value:
 from collections.abc import Mapping
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _finding, _fleet
-from ..plugin_utils._compare import PARTS
+from ..plugin_utils import _finding
 from ..plugin_utils._filtering import telling
+from ..plugin_utils._fleet import rollup
+from ..plugin_utils._fleet.compare import PARTS
+from ..plugin_utils._fleet.traits import TRAITS
 from ..plugin_utils._plain import plain
-from ..plugin_utils._traits import TRAITS
 
 
 @telling
@@ -81,7 +82,7 @@ def fleet(reports, baseline=None):
         raise BadInput("needs one report of each host")
     if baseline is not None and plain(baseline) not in hosts:
         raise BadInput("needs the report of the baseline %s" % baseline)
-    return _fleet.compared(reports, plain(baseline))
+    return rollup.compared(reports, plain(baseline))
 
 
 def _is_report(report):

@@ -45,8 +45,8 @@ def judged(count, texts):
     """({host: report}, CPU seconds); the time to read the stored evidence is not counted."""
     from report_runs import POLICY
 
-    from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _fleet
     from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+    from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
     checks, reports, seconds = assess.chosen_checks(None), {}, 0
     for number in range(count):
         evidence = json.loads(texts[0 if number % 10 else 1 + number // 10 % 2])
@@ -54,7 +54,7 @@ def judged(count, texts):
         evidence["node_conntrack"]["count"] = number
         start = time.process_time()
         facts = assess.exported(evidence, POLICY, checks, None)
-        reports["node-%04d" % number] = _fleet.node_report("node-%04d" % number, facts)
+        reports["node-%04d" % number] = rollup.node_report("node-%04d" % number, facts)
         seconds += time.process_time() - start
     return reports, seconds
 

@@ -16,9 +16,10 @@ sys.path[:0] = [str(BUILD), str(TOP / "tests" / "checks")]
 import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _fleet, _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _selection
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import case_of, silence
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_node
 
 TEST = "tests/unit/plugins/plugin_utils/test_checks.py"
@@ -29,7 +30,7 @@ SILENT = (_finding.PASS, _finding.SKIP)
 def shown(check, row, width, color, every):
     """The report of a case, as a user reads it; adds its findings to `every`."""
     evidence, policy = case_of(row)
-    report = _fleet.node_report("%s (expect: %s)" % (row["name"], row["expect"]),
+    report = rollup.node_report("%s (expect: %s)" % (row["name"], row["expect"]),
                                 assess.exported(evidence, policy, [check], None))
     every += report["findings"]
     report["summary"].update(os=None, kernel=None, needs=None, place=None)  # Each case is the same healthy node.

@@ -5,8 +5,9 @@
 
 import dataclasses
 
-from .. import _finding, _items, _numbers, _run, _waivers
+from .. import _finding, _run, _waivers
 from .._fix import outcomes as _outcomes
+from .._fleet import figures, items
 from .._joins.table import joins_of
 from .._needs import node_needs
 from .._selection import chosen_checks
@@ -85,10 +86,10 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
     facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings,
                  node_assess_required_modules=modules, node_assess_summary=summary,
-                 node_assess_numbers=_numbers.numbers_of(evidence, numbers))
+                 node_assess_numbers=figures.numbers_of(evidence, numbers))
     if "node_iptables_chains" in evidence:
         facts["node_assess_digest"] = evidence["node_iptables_chains"]["digest"]
-    facts.update(_items.facts_of(evidence))
+    facts.update(items.facts_of(evidence))
     users = described.rows_of(policy.checks, findings)
     if users:
         facts[described.FACT] = users

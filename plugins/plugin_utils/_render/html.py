@@ -14,9 +14,9 @@ import zlib
 
 from .. import _changes, _finding
 from .._checks.described import described, of_reports
-from .._compare import compared_texts
-from .._outliers import baseline_texts, outlier_texts
-from .._scope import scope_text
+from .._fleet.compare import compared_texts
+from .._fleet.outliers import baseline_texts, outlier_texts
+from .._fleet.scope import scope_text
 from .changes import grouped, notes
 from .html_page import page, safe, table
 from .summary import policy_texts

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Collection
 
 from .. import _waivers
-from .._summary import state_of
+from .._fleet.overview import state_of
 from .text import some
 
 _STATES = ("healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")

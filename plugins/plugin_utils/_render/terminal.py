@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from .. import _finding, _waivers
 from .._checks import unknowns
-from .._compare import compared_texts
 from .._fix.work import FAILED, FIXED, REFUSED, WOULD_FIX
-from .._outliers import baseline_texts, outlier_texts
-from .._scope import scope_text
+from .._fleet.compare import compared_texts
+from .._fleet.outliers import baseline_texts, outlier_texts
+from .._fleet.scope import scope_text
 from .summary import hosts_counted, policy_texts, summary_texts
 from .text import READ_ONE_BY_ONE, escaped, padded, some, widest, wrapped
 

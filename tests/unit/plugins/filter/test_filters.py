@@ -12,8 +12,9 @@ import yaml
 from ansible.errors import AnsibleFilterError
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _fleet, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 
 NAMES = sorted(path.stem for path in (pathlib.Path(__file__).resolve().parents[4] / "plugins" / "filter").glob("*.py"))
 
@@ -57,7 +58,7 @@ def test_what_is_handed_over_is_told_in_plain_words(name, value, words):
 
 
 def test_fleet_takes_reports_from_their_files():
-    from_files = [json.loads(json.dumps(_fleet.node_report(name, facts(**modules), groups=["edge", "ungrouped"])))
+    from_files = [json.loads(json.dumps(rollup.node_report(name, facts(**modules), groups=["edge", "ungrouped"])))
                   for name, modules in (("a", {"nf_conntrack": "loadable"}), ("b", {}), ("c", {}))]
     answer = load("fleet").fleet(from_files)
     assert answer["checks"]["KMOD003"]["kind"] == "node" and from_files[0]["groups"] == ["edge"]

@@ -17,11 +17,11 @@ import pytest
 import yaml
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import (_evidence, _finding, _fleet, _policy, _run,
-                                                                         _select)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _finding, _policy, _run, _select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue as _catalogue, verdict
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration, outcomes, restarts
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects import RESTARTS, SUBJECTS
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import node_needs
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
@@ -113,7 +113,7 @@ def others():
     policy = _policy.default_policy()
     facts = {"a": assessed(healthy(policy.module_names), policy)[0],
              "z": assessed(healthy(policy.module_names, {"xt_mark": "absent"}), policy)[0]}
-    return {name: _fleet.node_report(name, known, True) for name, known in facts.items()}
+    return {name: rollup.node_report(name, known, True) for name, known in facts.items()}
 
 
 def told(facts):
@@ -135,8 +135,8 @@ def told(facts):
 
 def shown(others, facts):
     """Everything that the report writes and shows of a batch in which one host has such facts."""
-    reports = dict(others, hostile=_fleet.node_report("hostile", facts, True)) if _run.summary_of(facts) else others
-    fleet = _fleet.roll_up(["a", "hostile", "z"], reports)
+    reports = dict(others, hostile=rollup.node_report("hostile", facts, True)) if _run.summary_of(facts) else others
+    fleet = rollup.roll_up(["a", "hostile", "z"], reports)
     assert [row["status"] for row in fleet["hosts"] if row["host"] != "hostile"] == ["assessed", "assessed"]
     text = [render_fleet(fleet, 80, True)] + [render_node(report, 80, True) for name, report in reports.items()
                                               if name == "hostile"]

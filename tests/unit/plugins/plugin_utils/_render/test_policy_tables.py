@@ -5,7 +5,7 @@
 
 from report_runs import finding, report
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _fleet
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_tables
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 
@@ -33,12 +33,12 @@ def test_the_fleet_tells_a_waiver_that_no_host_matched_once():
     reports = {"a": tuned("a", passing, [("KMOD010", "r")], [("xt_*", False), ("ip_vs", True), ("nf_nat", None)]),
                "b": tuned("b", passing, [("KMOD010", "r")], [("xt_*", False), ("ip_vs", False), ("nf_nat", None)]),
                "c": tuned("c", passing, [], [("xt_*", None)])}
-    fleet = _fleet.roll_up(sorted(reports), reports)
+    fleet = rollup.roll_up(sorted(reports), reports)
     assert fleet["disabled"] == [{"check": "KMOD010", "reason": "r", "hosts": ["a", "b"]}]
     assert fleet["unmatched_waivers"] == [{"check": "KMOD010", "host": "*", "subject": "xt_*", "hosts": ["a", "b"]}]
     text = render_fleet(fleet, 100, False)
     assert "  disabled on a, b: KMOD010 (r)\n  waiver for KMOD010 'xt_*' matched nothing on a, b\n" in text
-    assert _fleet.roll_up(["a", "b", "c", "d"], reports, {"d"})["unmatched_waivers"] == []
+    assert rollup.roll_up(["a", "b", "c", "d"], reports, {"d"})["unmatched_waivers"] == []
 
 
 def test_waivers_that_end_are_told_once_for_all_nodes():
@@ -46,7 +46,7 @@ def test_waivers_that_end_are_told_once_for_all_nodes():
     reports = {name: tuned(name, passing, [], [("*", True)]) for name in "abc"}
     for name, days, day in (("a", 3, "2027-03-19"), ("b", 3, "2027-03-19"), ("c", -1, "2027-03-15")):
         reports[name]["summary"]["waivers"][0].update(days_left=days, expires=day)
-    fleet = _fleet.roll_up(sorted(reports), reports)
+    fleet = rollup.roll_up(sorted(reports), reports)
     assert [(row["expires"], row["days_left"], row["hosts"]) for row in fleet["ending_waivers"]] == [
         ("2027-03-15", -1, ["c"]), ("2027-03-19", 3, ["a", "b"])]
     text = "".join(render_tables(list(reports.values()), fleet, "all", 120, False))

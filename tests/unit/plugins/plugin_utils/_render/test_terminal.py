@@ -12,8 +12,9 @@ from healthy import healthy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _fleet, _run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _run
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import text as text_module
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.markdown import render_markdown
@@ -30,7 +31,7 @@ def report(rows, host="web-1", reached=True, digest=None, needs_root=()):
                    kube_proxy=None, immutable=False,
                    needs="iptables mode", disabled=[], left_out=[], waivers=[], needs_root=list(needs_root))
     chains = healthy([])["node_iptables_chains"]
-    return _fleet.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary,
+    return rollup.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary,
                                      "node_assess_required_modules": [],
                                      "node_assess_digest": dict(chains["digest"], **digest or {})})
 
@@ -71,7 +72,7 @@ def test_the_fleet_lists_a_cause_once_with_its_hosts():
     reports = {name: report(unknown("KMOD001", "KMOD002") + unknown("CHAIN001", reason="another"), name,
                             needs_root=needs_root)
                for name, needs_root in (("a", ["KMOD001", "KMOD002"]), ("b", ["KMOD001", "KMOD002"]), ("c", []))}
-    fleet = _fleet.roll_up(sorted(reports), reports)
+    fleet = rollup.roll_up(sorted(reports), reports)
     assert [(cause["cause"], cause["checks"], cause["hosts"]) for cause in fleet["unknown"]] == [
         ("2 checks unknown (KMOD001, KMOD002): x is not readable", ["KMOD001", "KMOD002"], ["c"]),
         ("not run as root: 2 checks unknown, use --become", ["KMOD001", "KMOD002"], ["a", "b"])]
@@ -136,7 +137,7 @@ def test_no_color_means_no_escape_at_all():
 
 def test_the_fleet_names_hosts_that_were_lost_or_are_to_come():
     reports = {"a": report([failing()], "a"), "b": report([failing(status="unknown")], "b", reached=False)}
-    fleet = _fleet.roll_up(["a", "b", "c", "d"], reports, {"d"})
+    fleet = rollup.roll_up(["a", "b", "c", "d"], reports, {"d"})
     assert fleet["totals"] == {"hosts": 4, "assessed": 1, "not_reached": 2, "not_rolled_out": 0, "pending": 1,
                                "healthy": 0, "unclear": 0, "failing": 1}
     text = render_fleet(fleet, 100, False)
@@ -149,10 +150,10 @@ def test_the_fleet_names_hosts_that_were_lost_or_are_to_come():
 def test_a_node_with_something_unknown_is_not_healthy():
     reports = {"a": report([failing(status="unknown"), _finding.finding(CHECK, "pass")], "a"),
                "b": report([_finding.finding(CHECK, "pass")], "b")}
-    fleet = _fleet.roll_up(["a", "b"], reports)
+    fleet = rollup.roll_up(["a", "b"], reports)
     assert (fleet["totals"]["healthy"], fleet["totals"]["unclear"], fleet["totals"]["failing"]) == (1, 1, 0)
     assert "2 hosts, 1 healthy, 0 failing, 1 unclear" in render_fleet(fleet, 100, False)
-    totals = _fleet.roll_up(["a"], {"a": report([], "a")})["totals"]
+    totals = rollup.roll_up(["a"], {"a": report([], "a")})["totals"]
     assert (totals["healthy"], totals["unclear"]) == (0, 1), "no check ran"
 
 
@@ -162,23 +163,23 @@ def test_the_fleet_says_which_nodes_serve_something_else():
 
     reports = {name: report([], name, digest=read(*read_as))
                for name, read_as in {"a": ("x", 1), "b": ("y", 2), "c": ("x", 3), "d": ("z", 9)}.items()}
-    text = render_fleet(_fleet.roll_up(sorted(reports), reports), 200, False)
+    text = render_fleet(rollup.roll_up(sorted(reports), reports), 200, False)
     assert ("services: the same on 2 nodes, others on b, others on d (read at another time than the others: run it "
             "again)" in text)
     reports = {name: report([], name, digest=read("x", 1)) for name in "ab"}
-    assert "services" not in render_fleet(_fleet.roll_up(sorted(reports), reports), 200, False)
+    assert "services" not in render_fleet(rollup.roll_up(sorted(reports), reports), 200, False)
 
 
 def test_the_fleet_takes_the_worst_severity_that_a_policy_gives_a_check():
     reports = {name: report([dict(failing(), severity=severity)], name)
                for name, severity in (("a", "info"), ("b", "high"), ("c", "low"))}
-    assert [entry["severity"] for entry in _fleet.roll_up(sorted(reports), reports)["checks"]] == ["high"]
+    assert [entry["severity"] for entry in rollup.roll_up(sorted(reports), reports)["checks"]] == ["high"]
 
 
 def tables(details, rows_of, unreached=()):
     """What a batch prints; `rows_of` are the findings by host."""
     reports = {name: report(rows, name, reached=name not in unreached) for name, rows in rows_of.items()}
-    return render_tables(list(reports.values()), _fleet.roll_up(sorted(reports), reports), details, 120, False)
+    return render_tables(list(reports.values()), rollup.roll_up(sorted(reports), reports), details, 120, False)
 
 
 def test_findings_of_more_than_five_hosts_are_folded_and_only_those_that_differ_have_a_table():
@@ -248,7 +249,7 @@ def test_no_line_is_wider_than_the_terminal(width):
                for name in ("web-%d.with.a.name.that.is.longer.than.forty.columns" % number for number in range(7))}
     reports["gone"] = report(rows, "gone", reached=False)
     reports["gone"]["summary"]["reason"] = "unreachable: " + "x " * 200
-    fleet = _fleet.roll_up(sorted(reports) + ["lost"], reports)
+    fleet = rollup.roll_up(sorted(reports) + ["lost"], reports)
     for details in ("all", "auto"):
         lines = "\n".join(render_tables(list(reports.values()), fleet, details, width, False)).splitlines()
         assert max(map(len, lines)) <= width
@@ -297,7 +298,7 @@ def test_the_fleet_says_whether_a_failure_is_a_groups():
     reports = {name: report([failing() if name in "ab" else _finding.finding(CHECK, "pass")], name) for name in "abcd"}
     for name in "ab":
         reports[name]["summary"]["kernel"] = "kernel 5.\x1b[2J10|"
-    fleet = _fleet.roll_up(sorted(reports), reports)
+    fleet = rollup.roll_up(sorted(reports), reports)
     assert fleet["checks"][0]["scope"]["value"] == "5.\x1b[2J10|"
     words = "KMOD001 fails on all nodes with kernel 5.\\x1b[2J10| and no other (2 of 4 judged)"
     assert words in render_fleet(fleet, 120, False)
@@ -311,8 +312,8 @@ def test_the_fleet_says_whether_a_failure_is_a_groups():
 def test_the_fleet_names_a_node_that_is_not_as_the_others(baseline, words):
     reports = {name: report([_finding.finding(CHECK, "pass")], name) for name in "abcd"}
     reports["d"]["summary"]["kernel"] = "kernel 5.\x1b[2J10|"
-    fleet = _fleet.roll_up(sorted(reports), reports, baseline=baseline)
+    fleet = rollup.roll_up(sorted(reports), reports, baseline=baseline)
     assert words in render_fleet(fleet, 120, False)
     assert "- kernel is " in render_markdown(reports, fleet) and "\x1b" not in render_markdown(reports, fleet)
     alike = {name: reports[name] for name in "abc"}
-    assert "kernel is" not in render_fleet(_fleet.roll_up(sorted(alike), alike), 120, False)
+    assert "kernel is" not in render_fleet(rollup.roll_up(sorted(alike), alike), 120, False)

@@ -9,7 +9,7 @@ import random
 import pytest
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _scope
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import scope
 
 
 def report(host, *statuses, kernel="6.1", os="Debian 12", groups=(), reached=True):
@@ -18,26 +18,26 @@ def report(host, *statuses, kernel="6.1", os="Debian 12", groups=(), reached=Tru
 
 
 def scope_of(*reports):
-    return _scope.scopes(reports)["X1"]
+    return scope.scopes(reports)["X1"]
 
 
 def test_one_of_several_nodes():
     known = scope_of(report("a", "pass", "fail"), report("b", "pass"), report("c", "pass"))
     assert known == {"kind": "node", "by": None, "value": None, "failing": 1, "judged": 3, "unclear": 0}
-    assert _scope.scope_text(known) == "on one of 3 nodes judged"
+    assert scope.scope_text(known) == "on one of 3 nodes judged"
 
 
 def test_everywhere_is_what_was_judged_and_tells_what_was_not():
     known = scope_of(report("a", "fail"), report("b", "fail"), report("c", "unknown"), report("d", "waived", "pass"),
                      report("e", "skip"), report("f", "pass", reached=False))
-    assert _scope.scope_text(known) == "on all 2 nodes judged, unknown or waived on 2"
+    assert scope.scope_text(known) == "on all 2 nodes judged, unknown or waived on 2"
 
 
 @cases
 def test_the_group_that_explains_it(trait, by, words):
     known = scope_of(report("a", "fail", **trait), report("b", "fail", **trait), report("c", "pass"),
                      report("d", "pass"))
-    assert (known["kind"], known["by"], _scope.scope_text(known)) == ("group", by, words)
+    assert (known["kind"], known["by"], scope.scope_text(known)) == ("group", by, words)
 
 
 @cases
@@ -46,7 +46,7 @@ def test_nothing_is_claimed_where(reports):
 
 
 def test_a_check_that_fails_nowhere_has_no_scope():
-    assert _scope.scopes([report("a", "unknown"), report("b", "pass"), report("c", "waived")]) == {}
+    assert scope.scopes([report("a", "unknown"), report("b", "pass"), report("c", "waived")]) == {}
 
 
 def has(known, by, value):
@@ -63,7 +63,7 @@ def test_a_claim_holds_for_each_node_judged():
         reports = [report(str(host), pick.choice(("pass", "fail", "unknown")), kernel=pick.choice(("5", "6", None)),
                           os=pick.choice("UD"), groups=pick.sample(("g", "h"), pick.randrange(3)))
                    for host in range(pick.randrange(1, 6))]
-        known = _scope.scopes(reports).get("X1")
+        known = scope.scopes(reports).get("X1")
         if known and known["kind"] == "group":
             assert all((each["findings"][0]["status"] == "fail") == has(each, known["by"], known["value"])
                        for each in reports if each["findings"][0]["status"] != "unknown")
@@ -78,7 +78,7 @@ def test_a_variable_that_the_user_names_comes_before_other_groups_that_fit_alike
              in_rack("r1", report("b", "fail", kernel="5", groups=["edge"])), in_rack("r2", report("c", "pass"))]
     known = scope_of(*fleet)
     assert (known["by"], known["value"]) == ("rack", "r1")
-    assert _scope.scope_text(known) == "on all nodes with rack r1 and no other (2 of 3 judged)"
+    assert scope.scope_text(known) == "on all nodes with rack r1 and no other (2 of 3 judged)"
     assert scope_of(*[dict(each, group_by={}) for each in fleet]) is None, "kernel and inventory group fit alike"
 
 

@@ -8,7 +8,8 @@ import random
 import pytest
 from kube_audit import seed
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _fleet, _summary
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import overview, rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import LIMIT, rendered
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.markdown import render_markdown
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.summary import summary_texts
@@ -29,7 +30,7 @@ def report(host, *rows, groups=(), reached=True):
 
 def rolled(*reports, lost=(), pending=()):
     known = {each["host"]: each for each in reports}
-    return _fleet.roll_up([*known, *lost, *pending], known, pending)
+    return rollup.roll_up([*known, *lost, *pending], known, pending)
 
 
 def test_counts_groups_and_the_worst_first():
@@ -44,7 +45,7 @@ def test_counts_groups_and_the_worst_first():
 
 def test_a_roll_up_names_a_baseline_of_which_nothing_is_known():
     known = {"a": report("a", "pass")}
-    fleet = _fleet.roll_up(["a", "lost"], known, baseline="lost")
+    fleet = rollup.roll_up(["a", "lost"], known, baseline="lost")
     text = render_batch(list(known.values()), {"a"}, fleet, "auto", 120, False)[-1]
     assert "  lost (baseline) was not assessed, so " in text
     assert "\n- lost \\(baseline\\) was not assessed, so " in render_markdown(known, fleet)
@@ -94,7 +95,7 @@ def test_a_batch_that_went_well_is_a_line_and_any_other_is_shown():
 
 def test_statistics_are_bounded():
     fleet = rolled(*[report("n%03d" % number, "A1/high") for number in range(150)], lost=["l"])
-    stated = _summary.stated(fleet, "/r")
+    stated = overview.stated(fleet, "/r")
     assert len(stated["failing_hosts"]) == 100 and stated["totals"]["failing"] == 150
     assert stated["not_reached_hosts"] == ["l"] and stated["failing_findings"]["high"] == 150
 

@@ -8,8 +8,9 @@ import copy
 import pytest
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _numbers, _policy, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import figures
 
 POLICY = _policy.default_policy()
 EVIDENCE = healthy(POLICY.module_names)
@@ -21,7 +22,7 @@ def changed(section, **changes):
 
 def test_they_are_what_the_module_documents():
     documented = _schema.documented("assess")["ansible_facts"].contains["node_assess_numbers"].contains
-    assert list(_numbers.numbers_of({})) == list(documented) and set(_numbers.numbers_of({}).values()) == {None}
+    assert list(figures.numbers_of({})) == list(documented) and set(figures.numbers_of({}).values()) == {None}
 
 
 @pytest.mark.parametrize("section, source, names", [
@@ -31,19 +32,19 @@ def test_they_are_what_the_module_documents():
 @pytest.mark.parametrize("state", ["denied", "unparsed", "timeout"])
 def test_a_part_that_could_not_be_read_is_no_number(section, source, names, state):
     collected = dict(EVIDENCE[section]["collected"], **{source: state})
-    found = _numbers.numbers_of(changed(section, collected=collected))
+    found = figures.numbers_of(changed(section, collected=collected))
     assert [found[name] for name in names] == [None] * len(names)
-    assert all(_numbers.numbers_of(EVIDENCE)[name] is not None for name in names)
+    assert all(figures.numbers_of(EVIDENCE)[name] is not None for name in names)
 
 
 def test_the_longest_wait_and_the_family_that_is_furthest_behind():
     rows = [{"age_seconds": 3.5}, {"age_seconds": None}, {"age_seconds": 41.3}]
-    found = _numbers.numbers_of(changed("node_xtables_lock", waiters=rows, waiter_count=9))
+    found = figures.numbers_of(changed("node_xtables_lock", waiters=rows, waiter_count=9))
     assert (found["xtables_lock_waiters"], found["xtables_lock_wait_seconds"]) == (9, 41.3)
     rows = [{"synced_seconds_ago": 10.0, "waiting_seconds": None}, {"synced_seconds_ago": None, "waiting_seconds": 7.0}]
-    found = _numbers.numbers_of(changed("node_kube_proxy", sync=rows))
+    found = figures.numbers_of(changed("node_kube_proxy", sync=rows))
     assert (found["kube_proxy_sync_age_seconds"], found["kube_proxy_change_wait_seconds"]) == (10.0, 7.0)
-    assert _numbers.numbers_of(changed("node_kube_proxy", sync=[]))["kube_proxy_sync_age_seconds"] is None
+    assert figures.numbers_of(changed("node_kube_proxy", sync=[]))["kube_proxy_sync_age_seconds"] is None
 
 
 def test_a_later_look_at_one_section_keeps_the_numbers_of_the_others():

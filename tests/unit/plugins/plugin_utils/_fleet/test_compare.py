@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._compare import PARTS, compare, compared_texts
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet.compare import PARTS, compare, compared_texts
 
 
 def digest(services, minute, endpoints="e"):

@@ -10,7 +10,8 @@ from case_rows import cases
 from healthy import healthy
 from kube_audit import seed
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _items, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import items as _items
 
 NAMES = _policy.default_policy().module_names
 HOOK = {"path": "/etc/cron.d/firewall", "line": 4, "command": "iptables -t nat -F", "live": True}

@@ -7,11 +7,11 @@ import re
 
 from ansible.errors import AnsibleError
 
-from ..module_utils._errors import BadInput
-from ._options import close_to
-from ._plain import plain
-from ._render.text import escaped
-from ._traits import TRAITS
+from ...module_utils._errors import BadInput
+from .._options import close_to
+from .._plain import plain
+from .._render.text import escaped
+from .traits import TRAITS
 
 # Hosts are always grouped by these.
 _ALWAYS = ("groups", *(key for _name, key in TRAITS))

@@ -4,11 +4,11 @@
 """The roll-up of a fleet: the state of each host, and the hosts on which each check fails. PRIVATE to the
 collection."""
 
-from . import (_evidence, _finding, _group_by, _inventory, _items, _numbers, _outliers, _run, _scope, _summary, _tool,
-               _waivers)
-from ._checks import unknowns
-from ._compare import compare
-from ._plain import plain
+from .. import _evidence, _finding, _inventory, _run, _tool, _waivers
+from .._checks import unknowns
+from .._plain import plain
+from . import figures, grouping, items, outliers, overview, scope
+from .compare import compare
 
 # Status and reason of a host without a report.
 _PENDING = {"status": "pending", "reason": "the host has not been assessed yet"}
@@ -28,9 +28,9 @@ def node_report(name, facts, evidence=False, groups=()):
         "conntrack_peak": (_run.part_of(facts, "node_assess_conntrack") or {}).get("peak") or 0,
         # And when the losses of the conntrack table were counted.
         "conntrack_losses": (_run.part_of(facts, "node_assess_conntrack") or {}).get("losses"),
-        "numbers": _run.part_of(facts, "node_assess_numbers") or _numbers.numbers_of({}),
+        "numbers": _run.part_of(facts, "node_assess_numbers") or figures.numbers_of({}),
         "digest": _run.part_of(facts, "node_assess_digest"),
-        "items": {kind.name: _items.items_of(_run.part_of(facts, kind.fact)) for kind in _items.KINDS},
+        "items": {kind.name: items.items_of(_run.part_of(facts, kind.fact)) for kind in items.KINDS},
         "user_checks": _run.user_checks_of(facts),
         "groups": [group for group in groups if group != "ungrouped"],
         # By variable, see _group_by.
@@ -48,7 +48,7 @@ def reports_of(names, hostvars, evidence=False, group_by=None):
     reports = {name: node_report(name, of_host["ansible_facts"], evidence, plain(of_host.get("group_names", ())))
                for name, of_host in known if _run.summary_of(of_host.get("ansible_facts"))}
     others = [name for name in names if name not in reports]
-    for name, values in _group_by.values_of(_group_by.checked_names(group_by), reports, others, hostvars).items():
+    for name, values in grouping.values_of(grouping.checked_names(group_by), reports, others, hostvars).items():
         reports[name]["group_by"] = values
     return reports
 
@@ -71,14 +71,14 @@ def roll_up(names, reports, pending=(), left_out=(), baseline=None, inventory=_i
         "unmatched_waivers": [] if pending or left_out else _unmatched(assessed),
         "ending_waivers": [] if pending else _ending(assessed),
         "baseline": baseline, "outliers": found["outliers"], "compared": found["compared"],
-        "summary": _summary.summary(hosts, assessed),
+        "summary": overview.summary(hosts, assessed),
     }
 
 
 def compared(reports, baseline=None):
     """`{"checks", "outliers", "compared"}`: the scope of each check that fails, and which nodes differ from the others
     or from the host `baseline`."""
-    return {"checks": _scope.scopes(reports), "outliers": _outliers.outliers(reports, baseline),
+    return {"checks": scope.scopes(reports), "outliers": outliers.outliers(reports, baseline),
             "compared": compare({report["host"]: report.get("digest") for report in reports}, baseline)}
 
 
@@ -97,7 +97,7 @@ def _totals(hosts):
     for row in hosts:
         totals[row["status"]] += 1
         if row["status"] == "assessed":
-            totals[_summary.state_of(row)] += 1
+            totals[overview.state_of(row)] += 1
     return totals
 
 

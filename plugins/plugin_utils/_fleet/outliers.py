@@ -10,8 +10,8 @@ Items that depend on a trait are compared only among nodes with the same value o
 and the report already names the kernel.
 """
 
-from ._items import KINDS
-from ._traits import traits_of
+from .items import KINDS
+from .traits import traits_of
 
 # Lines about a fleet that people read; fleet.json has every row.
 _LINES = 20

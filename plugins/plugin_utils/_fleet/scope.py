@@ -8,8 +8,8 @@ is counted. A group is named only if it contains all nodes that fail and no node
 group: with two, the cause would not be clear. The variables by which the user groups are tried first.
 """
 
-from . import _finding
-from ._traits import traits_of
+from .. import _finding
+from .traits import traits_of
 
 _GROUP = "inventory group"
 _NO_HOSTS = frozenset()

@@ -7,7 +7,7 @@ import pytest
 from ansible.errors import AnsibleError
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _group_by
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import grouping
 
 
 class Broken(dict):
@@ -20,7 +20,7 @@ class Broken(dict):
 def values(hostvars, *names, hosts=None):
     hosts = sorted(hostvars) if hosts is None else hosts
     others = [host for host in sorted(hostvars) if host not in hosts]
-    return _group_by.values_of(_group_by.checked_names(names), hosts, others, hostvars)
+    return grouping.values_of(grouping.checked_names(names), hosts, others, hostvars)
 
 
 def test_scalars_are_texts_and_a_host_without_the_variable_is_in_no_group():
@@ -30,8 +30,8 @@ def test_scalars_are_texts_and_a_host_without_the_variable_is_in_no_group():
 
 
 def test_what_hosts_are_always_grouped_by_is_no_variable():
-    assert _group_by.checked_names(["kernel", "os", "iptables", "kube_proxy", "groups", "rack"]) == ["rack"]
-    assert values({"a": {}}) == {} and _group_by.checked_names(None) == []
+    assert grouping.checked_names(["kernel", "os", "iptables", "kube_proxy", "groups", "rack"]) == ["rack"]
+    assert values({"a": {}}) == {} and grouping.checked_names(None) == []
 
 
 def test_a_variable_that_only_hosts_of_later_batches_have_is_taken():

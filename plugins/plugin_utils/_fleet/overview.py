@@ -5,7 +5,7 @@
 
 import re
 
-from . import _finding
+from .. import _finding
 
 # A host name of this form is an Ansible pattern that matches only this host, and the shell does not change it.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")

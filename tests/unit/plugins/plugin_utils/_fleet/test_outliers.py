@@ -9,8 +9,8 @@ import pytest
 from case_rows import cases
 from kube_audit import seed
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._outliers import (
-    baseline_texts, outlier_texts, outliers)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet.outliers import (baseline_texts, outlier_texts,
+                                                                                         outliers)
 
 
 def reports(kernels, **others):
