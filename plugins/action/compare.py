@@ -10,11 +10,12 @@ import shutil
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _changes, _earlier, _play, _store
+from ..plugin_utils import _play
 from ..plugin_utils._action import Action
 from ..plugin_utils._render.changes import render_markdown, render_terminal
 from ..plugin_utils._render.changes_html import render_changes_html
 from ..plugin_utils._render.json_text import render_json
+from ..plugin_utils._runs import differences, earlier, store
 
 # Formats that are files.
 RENDERED = {"html": render_changes_html, "json": render_json, "markdown": render_markdown}
@@ -40,25 +41,25 @@ class ActionModule(Action):
         folder = os.path.abspath(os.path.expanduser(arguments["folder"]))
         changes = _compared(folder, arguments)
         formats = ["terminal"] if arguments.get("formats") is None else arguments["formats"]
-        texts = {_store.COMPARED[name]: render(changes)
+        texts = {store.COMPARED[name]: render(changes)
                  for name, render in RENDERED.items() if name in formats}
         for_people = _play.stdout_is_for_people()
         text = render_terminal(changes, COLUMNS if for_people else WIDTH)
         if "terminal" in formats and for_people:
             Display().display(text)
         return {"changed": False, "changes": changes, "text": text,
-                "files": _store.write_beside(folder, texts) if texts else []}
+                "files": store.write_beside(folder, texts) if texts else []}
 
 
 def _compared(folder, arguments):
     nodes = arguments.get("nodes") or []
-    after = _earlier.path_of(folder, arguments.get("after") or _earlier.LATEST, None)
+    after = earlier.path_of(folder, arguments.get("after") or earlier.LATEST, None)
     if nodes:
         if len(nodes) != 2 or nodes[0] == nodes[1]:
             raise BadInput("nodes must be the names of two nodes, such as [worker-1, worker-2]")
         if arguments.get("before"):
             raise BadInput("before and nodes cannot be given together: two nodes are compared within the run of "
                            "`after`")
-        return _changes.of_nodes(_earlier.read_run(after, nodes), *nodes)
-    before = _earlier.path_of(folder, arguments.get("before") or _earlier.PREVIOUS, os.path.basename(after))
-    return _changes.of_runs(_earlier.read_run(before), _earlier.read_run(after))
+        return differences.of_nodes(earlier.read_run(after, nodes), *nodes)
+    before = earlier.path_of(folder, arguments.get("before") or earlier.PREVIOUS, os.path.basename(after))
+    return differences.of_runs(earlier.read_run(before), earlier.read_run(after))

@@ -6,11 +6,12 @@
 import os
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _finding, _play, _policy, _store, _values
+from ..plugin_utils import _finding, _play, _policy, _values
 from ..plugin_utils._action import Action
 from ..plugin_utils._checks import catalogue, verdict
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import READ_ONE_BY_ONE, escaped
+from ..plugin_utils._runs import store
 from ..plugin_utils._templating import templating
 
 _WEIGHT = {"type": "str", "choices": list(verdict.LEVELS)}
@@ -62,5 +63,5 @@ class ActionModule(Action):
 
 def _report_of(folder, host):
     """The file of the host in a report folder, or None where there is no folder or no file."""
-    path = _store.node_path(folder, host) if folder else None
+    path = store.node_path(folder, host) if folder else None
     return path if path and os.path.isfile(path) else None

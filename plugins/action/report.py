@@ -11,15 +11,16 @@ from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _earlier, _inventory, _play, _policy, _store, _values
+from ..plugin_utils import _inventory, _play, _policy, _values
 from ..plugin_utils._action import Action
 from ..plugin_utils._fleet import overview, rollup
 from ..plugin_utils._plain import plain
-from ..plugin_utils._pseudonyms import Pseudonyms
 from ..plugin_utils._render.files import FORMATS, LIMIT, TELL_CHANGES, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.tables import DETAILS, render_batch, render_tables
 from ..plugin_utils._render.text import sentence
+from ..plugin_utils._runs import earlier, store
+from ..plugin_utils._runs.pseudonyms import Pseudonyms
 from ..plugin_utils._templating import templating
 
 # The name of the custom statistics of a run.
@@ -81,15 +82,15 @@ class ActionModule(Action):
         files, problems, complete, shared = [], [], once, None
         if set(formats) - {"terminal"}:
             folder = os.path.abspath(os.path.expanduser(arguments["folder"]))
-            changes = (_earlier.since_last(folder, reports, fleet)
+            changes = (earlier.since_last(folder, reports, fleet)
                        if TELL_CHANGES.intersection(formats) and not fleet["totals"]["pending"] else None)
-            texts = dict({_store.FLEET: render_json(fleet)},
+            texts = dict({store.FLEET: render_json(fleet)},
                          **rendered(formats, reports, dict(fleet, changes=changes)))
             of_nodes = {name: reports[name] for name in (reports if once else mine)} if "json" in formats else {}
             files, problems, complete = _written(folder, of_nodes, fleet, texts, once, keep)
             if arguments.get("pseudonyms") and (once or complete):
                 others = _inventory.names_of(plain(task_vars["groups"]["all"]), names, task_vars["hostvars"])
-                shared = _store.write_shared(folder, functools.partial(_shared, formats, reports, dict(
+                shared = store.write_shared(folder, functools.partial(_shared, formats, reports, dict(
                     fleet, changes=changes), others))
         result = {"changed": False, "files": files, "totals": fleet["totals"]}
         written = os.path.dirname(files[0]) if files else None
@@ -124,7 +125,7 @@ def _shared(formats, reports, fleet, others, known):
     reports = {names.host(host): names.of(report) for host, report in reports.items()}
     fleet = names.of(fleet)
     changes = fleet.pop("changes")
-    texts = dict({_store.FLEET: render_json(fleet)}, **rendered(formats, reports, dict(fleet, changes=changes)))
+    texts = dict({store.FLEET: render_json(fleet)}, **rendered(formats, reports, dict(fleet, changes=changes)))
     # It is for a command on this controller.
     texts.pop(LIMIT, None)
     of_nodes = {host: render_json(report) for host, report in reports.items()} if "json" in formats else {}
@@ -136,13 +137,13 @@ def _written(folder, reports, fleet, texts, once, keep):
     they never name a file that is not there. A file of one host that cannot be written is a problem, and costs no other
     host its own."""
     files, problems = [], []
-    with _store.opened(folder) as opened:
+    with store.opened(folder) as opened:
         for name in sorted(reports):
             try:
-                files.append(_store.write_node(opened, name, render_json(reports[name])))
+                files.append(store.write_node(opened, name, render_json(reports[name])))
             except BadInput as error:
                 problems.append(sentence(error))
-        paths, complete = _store.write_fleet(opened, fleet, texts, newer=once, keep=keep)
+        paths, complete = store.write_fleet(opened, fleet, texts, newer=once, keep=keep)
         return paths + files, problems, once or complete
 
 

@@ -5,13 +5,14 @@
 
 import os
 
-from ..plugin_utils import _inventory, _play, _policy, _rollout, _store
+from ..plugin_utils import _inventory, _play, _policy, _rollout
 from ..plugin_utils._action import Action
 from ..plugin_utils._fleet import overview, rollup
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.files import FORMATS, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.text import escaped, some
+from ..plugin_utils._runs import store
 from ..plugin_utils._templating import templating
 
 # The name of the custom statistics of a rollout, and how many hosts they name.
@@ -77,8 +78,8 @@ def _rewritten(folder, names, later, task_vars, formats, arguments):
     reports = rollup.reports_of(names, task_vars["hostvars"], group_by=arguments.get("group_by"))
     fleet = rollup.roll_up(names, reports, left_out=set(later), baseline=arguments.get("baseline") or None,
                            inventory=_inventory.path_in_repository(plain(task_vars.get("ansible_inventory_sources"))))
-    with _store.opened(folder) as opened:
-        _store.write_fleet(opened, fleet, dict({_store.FLEET: render_json(fleet)}, **rendered(formats, reports, fleet)))
+    with store.opened(folder) as opened:
+        store.write_fleet(opened, fleet, dict({store.FLEET: render_json(fleet)}, **rendered(formats, reports, fleet)))
 
 
 def _counted(lost, hosts, setting):

@@ -10,13 +10,14 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from . import _evidence, _play, _policy, _run, _schema, _select, _selection, _store
+from . import _evidence, _play, _policy, _run, _schema, _select, _selection
 from ._bundle import bundles
 from ._calling import CallingAction, Unanswered
 from ._checks import assess
 from ._checks.evaluate import one_line
 from ._plain import plain
 from ._render.text import escaped
+from ._runs import store
 from ._templating import templating
 
 NODE_MODULE = "kubenode.netfilter.node_facts"
@@ -150,8 +151,8 @@ class LookingAction(CallingAction):
         here; node_report refuses it."""
         folder = task_vars.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
         with contextlib.suppress(BadInput, TypeError, ValueError):
-            return _store.earlier_conntrack(templating(self._templar)("node_report_folder", folder),
-                                            plain(task_vars.get("inventory_hostname")))
+            return store.earlier_conntrack(templating(self._templar)("node_report_folder", folder),
+                                           plain(task_vars.get("inventory_hostname")))
         return {}
 
 

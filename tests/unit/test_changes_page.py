@@ -8,8 +8,8 @@ import report_runs
 from axe import axe_core
 from chromium import VIOLATIONS, chromium, typed
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _changes
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.changes_html import render_changes_html
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import differences
 
 SHOWN = ("[...document.querySelectorAll('.change:not([hidden]) tbody tr:not([hidden])')]"
          ".map(row => [row.cells[1].textContent, row.cells[0].textContent])")
@@ -26,8 +26,8 @@ def fleet(*modules):
 def pages(tmp_path_factory):
     before, after = fleet({}, {"nf_conntrack": "loadable"}), fleet({"xt_comment": "absent"}, {"xt_mark": "unknown"})
     folder = tmp_path_factory.mktemp("changes")
-    for name, changes in (("runs", _changes.of_runs(before, after)),
-                          ("nodes", _changes.of_nodes(after, "worker-1", "worker-2"))):
+    for name, changes in (("runs", differences.of_runs(before, after)),
+                          ("nodes", differences.of_nodes(after, "worker-1", "worker-2"))):
         (folder / name).with_suffix(".html").write_text(render_changes_html(changes))
     return folder
 

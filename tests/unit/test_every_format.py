@@ -18,10 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _store
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import files
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import store
 
 TEXT = st.sampled_from(report_runs.HOSTILE) | st.text(st.sampled_from(
     "a .=+-@|`<>&\"'\\\n\r\t\0\x1b\x85\u2028\u202e\ufffe\ud800{}[]()#*_~!;,\uff1d\U0001f600"), max_size=12)
@@ -133,6 +134,6 @@ def test_a_path_of_the_inventory_that_is_no_utf8_is_written_in_every_format(tmp_
     fleet = dict(fleet, inventory=path)
     texts = {name: report_runs.text_of(name, reports, fleet) for name in files.FILES}
     texts["json"] = render_json(fleet)
-    with _store.opened(str(tmp_path / "report")) as folder:
-        paths, _complete = _store.write_fleet(folder, fleet, dict({"fleet.json": texts["json"]}, **texts))
+    with store.opened(str(tmp_path / "report")) as folder:
+        paths, _complete = store.write_fleet(folder, fleet, dict({"fleet.json": texts["json"]}, **texts))
     assert all(pathlib.Path(written).read_text(encoding="utf-8") for written in paths)

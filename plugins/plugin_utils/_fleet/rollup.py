@@ -4,9 +4,10 @@
 """The roll-up of a fleet: the state of each host, and the hosts on which each check fails. PRIVATE to the
 collection."""
 
-from .. import _evidence, _finding, _inventory, _run, _tool, _waivers
+from .. import _evidence, _finding, _inventory, _run, _waivers
 from .._checks import unknowns
 from .._plain import plain
+from .._runs import tool
 from . import figures, grouping, items, outliers, overview, scope
 from .compare import compare
 
@@ -20,7 +21,7 @@ _LOST = {"status": "not_reached", "reason": "the play lost the host before it wa
 def node_report(name, facts, evidence=False, groups=()):
     """The report of one host; `facts` are its `ansible_facts`, `groups` the inventory groups that it is in."""
     report = {
-        "schema": 1, "tool": _tool.tool(), "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(),
+        "schema": 1, "tool": tool.tool(), "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(),
         "summary": _run.summary_of(facts),
         "findings": _finding.by_urgency(_run.findings_of(facts)),
         "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
@@ -63,7 +64,7 @@ def roll_up(names, reports, pending=(), left_out=(), baseline=None, inventory=_i
     assessed = [reports[name] for name in sorted(reports)]
     found = compared(assessed, baseline)
     return {
-        "schema": 1, "tool": _tool.tool(), "run": _run.ID, "started": _run.STARTED.isoformat(),
+        "schema": 1, "tool": tool.tool(), "run": _run.ID, "started": _run.STARTED.isoformat(),
         "inventory": inventory, "totals": _totals(hosts), "hosts": hosts,
         "checks": _checks(assessed, found["checks"]),
         "unknown": _causes(assessed), "disabled": _disabled(assessed),

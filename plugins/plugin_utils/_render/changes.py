@@ -3,16 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A comparison of two runs or two nodes, for a terminal and as Markdown. PRIVATE to the collection."""
 
-from .. import _changes, _finding
+from .. import _finding
+from .._runs import differences
 from .markdown import LIMIT, cell, fitting
 from .text import escaped, padded, some, widest, wrapped
 
 _LINES = 200
 _NAMED = 10
 # Of the nodes (first, second).
-_NODES = {_changes.NEW: "fails only on %(second)s", _changes.FIXED: "fails only on %(first)s",
-          _changes.STILL: "fails on both", _changes.UNKNOWN: "unknown only on %(second)s",
-          _changes.LOST: "not judged on %(second)s"}
+_NODES = {differences.NEW: "fails only on %(second)s", differences.FIXED: "fails only on %(first)s",
+          differences.STILL: "fails on both", differences.UNKNOWN: "unknown only on %(second)s",
+          differences.LOST: "not judged on %(second)s"}
 
 
 def render_terminal(changes: dict, width: int) -> str:
@@ -70,7 +71,7 @@ def title_of(changes: dict) -> str:
 def words_of(changes: dict) -> dict[str, str]:
     """The words for each kind of change."""
     if not _of_nodes(changes):
-        return _changes.WORDS
+        return differences.WORDS
     names = dict(zip(("first", "second"), map(escaped, changes["nodes"])))
     return {change: words % names for change, words in _NODES.items()}
 
@@ -80,7 +81,7 @@ def grouped(changes: dict) -> list[tuple]:
     found = {}
     for row in changes["rows"]:
         found.setdefault((row["change"], row["severity"], row["check"], _text(row, changes)), []).append(row["host"])
-    order = sorted(found, key=lambda key: (_changes.KINDS.index(key[0]), -_finding.SEVERITIES.index(key[1]), key[2]))
+    order = sorted(found, key=lambda key: (differences.KINDS.index(key[0]), -_finding.SEVERITIES.index(key[1]), key[2]))
     return [(*key, list(dict.fromkeys(found[key]))) for key in order]
 
 
@@ -89,7 +90,7 @@ def _text(row, changes):
     if row["is"] == _finding.UNKNOWN and row["was"] != _finding.FAIL:
         return ": ".join(filter(None, (row["title"], row["text"])))
     text = row["text"] or row["title"]
-    if row["change"] in (_changes.NEW, _changes.STILL):
+    if row["change"] in (differences.NEW, differences.STILL):
         return text
     now = row["is"] or "not judged"
     return "%s (%s)" % (text, "%s on %s" % (now, changes["nodes"][1]) if _of_nodes(changes) else "was fail, is " + now)
@@ -109,4 +110,4 @@ def notes(changes: dict) -> list[str]:
 
 
 def _counts(changes):
-    return _changes.counts_text(changes, words_of(changes))
+    return differences.counts_text(changes, words_of(changes))

@@ -6,7 +6,7 @@
 Everything is in plain tables, the script only hides rows that do not match the filters.
 """
 
-from .. import _changes
+from .._runs import differences
 from .changes import grouped, notes, title_of, words_of
 from .html_page import framed, page, safe, table
 from .markdown import fitting
@@ -24,11 +24,11 @@ def render_changes_html(changes: dict) -> str:
     lines = fitting([_row(row[1:1 + len(heads)]) for row in rows], _LIMIT)
     left = len(rows) - len(lines)
     tables = "".join(_table(words[kind], changes["totals"][kind], heads, [
-        line for line, row in zip(lines, rows) if row[0] == kind]) for kind in _changes.KINDS)
+        line for line, row in zip(lines, rows) if row[0] == kind]) for kind in differences.KINDS)
     more = "<p>%d more rows do not fit; changes.json lists all changes.</p>" % left if left else ""
     return page("changes", title="kubenode.netfilter: " + title, heading=title, runs=safe(_runs(changes)),
                 totals="<ul>%s</ul>" % "".join("<li><b>%d</b> %s</li>" % (changes["totals"][kind], safe(words[kind]))
-                                               for kind in _changes.KINDS),
+                                               for kind in differences.KINDS),
                 others=_others(changes), changes=(tables or "<p>No finding changed.</p>") + more)
 
 

@@ -12,11 +12,12 @@ import json
 import operator
 import zlib
 
-from .. import _changes, _finding
+from .. import _finding
 from .._checks.described import described, of_reports
 from .._fleet.compare import compared_texts
 from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.scope import scope_text
+from .._runs import differences
 from .changes import grouped, notes
 from .html_page import page, safe, table
 from .summary import policy_texts
@@ -106,11 +107,11 @@ def _since(changes):
     findings."""
     if not changes:
         return ""
-    lines = [line for line in grouped(changes) if line[0] != _changes.STILL]
-    rows = [(_changes.WORDS[change], severity, check, text, _some(hosts))
+    lines = [line for line in grouped(changes) if line[0] != differences.STILL]
+    rows = [(differences.WORDS[change], severity, check, text, _some(hosts))
             for change, severity, check, text, hosts in lines[:_ROWS]]
     left = len(lines) - _ROWS
-    texts = [_changes.counts_text(changes), *notes(changes)] + (["%d more rows" % left] if left > 0 else [])
+    texts = [differences.counts_text(changes), *notes(changes)] + (["%d more rows" % left] if left > 0 else [])
     return ('<section aria-labelledby="changes-title">\n<h2 id="changes-title">Since run %s</h2>\n<ul>\n%s</ul>\n%s'
             "</section>" % (
                 safe(changes["before"]["run"]), "".join("<li>%s</li>\n" % safe(text) for text in texts),

@@ -9,10 +9,10 @@ GitHub drops a summary above 1 MiB as a whole, so rows that do not fit are count
 import re
 
 from .. import _finding
-from .._changes import counts_text
 from .._fleet.compare import compared_texts
 from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.scope import scope_text
+from .._runs.differences import counts_text
 from .summary import hosts_counted, policy_texts
 from .text import escaped, some
 

@@ -13,8 +13,9 @@ import json
 import re
 import urllib.parse
 
-from .. import _finding, _tool
+from .. import _finding
 from .._checks import described
+from .._runs import tool
 from .text import escaped, some
 
 _HOME = "https://github.com/kubenode/kubenode.netfilter"
@@ -34,7 +35,7 @@ def render_sarif(reports: dict, fleet: dict) -> str:
     results = _results(reports, fleet)
     rules, users = sorted({each["check"] for each in results}), described.of_reports(reports.values())
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{
-        "tool": {"driver": {"name": _tool.NAME, "version": fleet["tool"]["version"],
+        "tool": {"driver": {"name": tool.NAME, "version": fleet["tool"]["version"],
                             "semanticVersion": fleet["tool"]["version"], "informationUri": _HOME,
                             "rules": [_rule(check, [each for each in results if each["check"] == check], users)
                                       for check in rules]}},

@@ -18,8 +18,9 @@ from case_rows import cases
 from report_runs import finding, report, roll_up
 
 from ansible_collections.kubenode.netfilter.plugins.action import compare
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run, _store
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import store
 
 TOP = pathlib.Path(__file__).resolve().parents[4]
 RUNS = ["20261121T090000Z-9", "20261122T090000Z-8", "20261123T090000Z-7"]
@@ -40,10 +41,10 @@ def write(monkeypatch, path, run_id, statuses, with_nodes=True):
     reports = {host: report(host, finding("KMOD003", "" if status == "pass" else "ip_vs", status))
                for host, status in statuses.items()}
     fleet = roll_up(reports)
-    with _store.opened(str(path)) as opened:
+    with store.opened(str(path)) as opened:
         for host in reports if with_nodes else ():
-            _store.write_node(opened, host, render_json(dict(reports[host], run=run_id)))
-        _store.write_fleet(opened, fleet, {"fleet.json": render_json(fleet)})
+            store.write_node(opened, host, render_json(dict(reports[host], run=run_id)))
+        store.write_fleet(opened, fleet, {"fleet.json": render_json(fleet)})
 
 
 def run(**arguments):
@@ -90,9 +91,9 @@ def test_hostile_texts(folder, monkeypatch, text):
     monkeypatch.setattr(_run, "ID", "20261124T090000Z-1")
     reports = {"a" + text: report("a" + text, finding("KMOD003", text, "fail", observed=text))}
     fleet = roll_up(reports)
-    with _store.opened(str(folder)) as opened:
-        _store.write_node(opened, "a" + text, render_json(dict(reports["a" + text], run=_run.ID)))
-        _store.write_fleet(opened, fleet, {"fleet.json": render_json(fleet)})
+    with store.opened(str(folder)) as opened:
+        store.write_node(opened, "a" + text, render_json(dict(reports["a" + text], run=_run.ID)))
+        store.write_fleet(opened, fleet, {"fleet.json": render_json(fleet)})
     result = run(folder=str(folder), formats=["terminal", "markdown", "json"])
     assert rows(result) == [("a" + text, "new")]
     page = (folder / "changes.md").read_text()

@@ -8,9 +8,9 @@ import report_runs
 from parsed_html import Parsed, loaded, policy_of
 from report_runs import finding, report, run
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _changes
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import changes_html
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import differences
 
 
 def of(*reports, lost=()):
@@ -21,14 +21,14 @@ def page_of_runs(text, count=1):
     names = ["%s-%d" % (text, number) for number in range(count)]
     before = of(*(report(name, finding(status="pass")) for name in names), lost=["lost" + text])
     after = of(*(report(name, finding("KMOD003", text, "fail", observed=text)) for name in names), lost=["new" + text])
-    return changes_html.render_changes_html(_changes.of_runs(before, after))
+    return changes_html.render_changes_html(differences.of_runs(before, after))
 
 
 def page_of_nodes(text):
     one, two = (report(name, finding("KMOD003", text, status, reason=text)) for name, status in
                 ((text, "fail"), ("b" + text, "unknown")))
     two["summary"]["kernel"] = "kernel " + text
-    return changes_html.render_changes_html(_changes.of_nodes(of(one, two), text, "b" + text))
+    return changes_html.render_changes_html(differences.of_nodes(of(one, two), text, "b" + text))
 
 
 @pytest.mark.parametrize("make", [page_of_runs, page_of_nodes])
@@ -50,7 +50,7 @@ def test_each_node_is_named_and_those_of_many_are_folded():
 
 def test_nothing_changed():
     same = of(report("a", finding(status="pass")))
-    page = changes_html.render_changes_html(_changes.of_runs(same, same))
+    page = changes_html.render_changes_html(differences.of_runs(same, same))
     assert "No finding changed." in page and "<table" not in page
 
 
@@ -58,6 +58,6 @@ def test_rows_that_do_not_fit_are_counted(monkeypatch):
     rows = [finding("KMOD003", "s%d" % number, "fail", observed="o%d" % number) for number in range(50)]
     before, after = of(report("a", finding(status="pass"))), of(report("a", *rows))
     monkeypatch.setattr(changes_html, "_LIMIT", 2000)
-    page = changes_html.render_changes_html(_changes.of_runs(before, after))
+    page = changes_html.render_changes_html(differences.of_runs(before, after))
     shown = page.count("<tr data-severity")
     assert 0 < shown < 50 and "%d more rows do not fit" % (50 - shown) in page and "New (50)" in page

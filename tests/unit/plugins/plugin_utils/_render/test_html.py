@@ -13,8 +13,8 @@ import report_runs
 from parsed_html import Parsed, loaded, policy_of
 from report_runs import finding, report, run, text_of
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _changes
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import differences
 
 
 def data_of(text):
@@ -109,7 +109,7 @@ def test_what_changed_since_the_run_before():
 
     before = of(a=[finding("KMOD003", "ip_vs", "fail")], b=[finding("KMOD003", "xt_mark", "fail")])
     after = of(a=[finding("KMOD003", hostile, "fail")], b=[finding("KMOD003", "xt_mark", "fail")], c=[finding()])
-    fleet = dict(after["fleet"], changes=_changes.of_runs(before, after))
+    fleet = dict(after["fleet"], changes=differences.of_runs(before, after))
     page = Parsed(text_of("html", after["reports"], fleet))
     texts = "\n".join(page.texts)
     assert "1 new, 1 fixed, 1 still failing" in texts and "new hosts: c" in texts

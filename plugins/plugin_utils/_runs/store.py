@@ -19,12 +19,13 @@ import stat
 import urllib.parse
 from typing import NamedTuple
 
-from ..module_utils._conntrack.size import MOST
-from ..module_utils._errors import BadInput
-from . import _history, _pseudonyms, _run
-from ._history import FLEET
-from ._needs import conntrack_losses
-from ._render.files import FILES, LIMIT
+from ...module_utils._conntrack.size import MOST
+from ...module_utils._errors import BadInput
+from .. import _run
+from .._needs import conntrack_losses
+from .._render.files import FILES, LIMIT
+from . import history, pseudonyms
+from .history import FLEET
 
 # With all evidence a report is far below that.
 _READ_LIMIT = 4 * 1024 * 1024
@@ -36,7 +37,7 @@ _NODES = "nodes"
 _SHARED = "shared"
 _PSEUDONYMS = "pseudonyms.json"
 COMPARED = {"html": "changes.html", "json": "changes.json", "markdown": "changes.md"}
-_OURS = {FLEET, LIMIT, _NODES, _SHARED, _PSEUDONYMS, _history.RUNS, _history.LATEST, *COMPARED.values(),
+_OURS = {FLEET, LIMIT, _NODES, _SHARED, _PSEUDONYMS, history.RUNS, history.LATEST, *COMPARED.values(),
          *(name for name, _render in FILES.values())}
 
 
@@ -90,9 +91,9 @@ def opened(folder):
     with contextlib.ExitStack() as stack:
         handle = _held_top(stack, folder)
         nodes = _held_below(stack, folder, _NODES, handle)
-        runs = _held_below(stack, folder, _history.RUNS, handle)
+        runs = _held_below(stack, folder, history.RUNS, handle)
         run = _held_run(stack, folder, handle, runs)
-        run_nodes = _held_below(stack, os.path.join(folder, _history.RUNS, _run.ID), _NODES, run)
+        run_nodes = _held_below(stack, os.path.join(folder, history.RUNS, _run.ID), _NODES, run)
         yield Folder(folder, handle, nodes, runs, run, run_nodes)
 
 
@@ -134,7 +135,7 @@ def _earlier_mapping(folder, top):
         raise BadInput("%s could not be read: %s" % (path, error.strerror)) from None
     try:
         with os.fdopen(handle, encoding="ascii") as stream:
-            return _pseudonyms.checked(json.loads(stream.read()))
+            return pseudonyms.checked(json.loads(stream.read()))
     except (OSError, ValueError, RecursionError):
         raise BadInput("%s is not a mapping of pseudonyms; remove it to create new ones" % path) from None
 
@@ -154,11 +155,11 @@ def _held_run(stack, folder, handle, runs):
     lock on the report folder, and would mistake a new folder without lock and number for an old run."""
     fcntl.flock(handle, fcntl.LOCK_EX)
     try:
-        run = _held_below(stack, os.path.join(folder, _history.RUNS), _run.ID, runs)
+        run = _held_below(stack, os.path.join(folder, history.RUNS), _run.ID, runs)
         fcntl.flock(run, fcntl.LOCK_SH)
-        if _history.number_of(runs, _run.ID) is None:
-            _write(run, os.path.join(folder, _history.RUNS, _run.ID, _history.ORDER),
-                   "%d\n" % _history.next_number(runs))
+        if history.number_of(runs, _run.ID) is None:
+            _write(run, os.path.join(folder, history.RUNS, _run.ID, history.ORDER),
+                   "%d\n" % history.next_number(runs))
         return run
     finally:
         fcntl.flock(handle, fcntl.LOCK_UN)
@@ -242,7 +243,7 @@ def write_fleet(folder, fleet, texts, newer=True, keep=None):
             _put(folder.run, folder.handle, path, text)
         _point_latest(folder)
         if keep and not pending:
-            _history.prune(folder.runs, _run.ID, keep)
+            history.prune(folder.runs, _run.ID, keep)
         return paths, not pending and before != 0
     finally:
         fcntl.flock(folder.handle, fcntl.LOCK_UN)
@@ -268,10 +269,10 @@ def write_node(folder: Folder, host: str, text: str) -> str:
 
 def _point_latest(folder):
     try:
-        _history.point_latest(folder.handle, _run.ID)
+        history.point_latest(folder.handle, _run.ID)
     except OSError as error:
         raise BadInput("The link %s to the last run could not be created: %s"
-                       % (os.path.join(folder.path, _history.LATEST), error.strerror)) from None
+                       % (os.path.join(folder.path, history.LATEST), error.strerror)) from None
 
 
 def _write(handle, path, text):

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_runs import finding, report, roll_up
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _changes
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import changes as render
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import differences
 
 STATUSES = ("pass", "fail", "skip", "unknown", "waived")
 
@@ -26,7 +26,7 @@ def run(lost=(), **hosts):
 
 
 def told(before, after):
-    return [(row["change"], row["subject"], row["was"], row["is"]) for row in _changes.of_findings(before, after)]
+    return [(row["change"], row["subject"], row["was"], row["is"]) for row in differences.of_findings(before, after)]
 
 
 @cases
@@ -53,7 +53,7 @@ def test_each_finding_that_failed_or_fails_is_told_of_once(before, after):
 def test_hosts_that_come_and_go():
     before = run(lost=["lost", "back"], a=rows(("", "pass")), gone=rows(("x", "fail")), down=rows(("x", "fail")))
     after = run(lost=["lost", "down"], a=rows(("x", "fail")), back=rows(("x", "fail")), added=rows(("x", "fail")))
-    changes = _changes.of_runs(before, after)
+    changes = differences.of_runs(before, after)
     assert (changes["new_hosts"], changes["gone_hosts"], changes["reached_again"]) == (["added"], ["gone"], ["back"])
     assert [row["host"] for row in changes["no_longer_reached"]] == ["down"]
     assert sorted((row["host"], row["change"], row["was"]) for row in changes["rows"]) == [
@@ -62,8 +62,8 @@ def test_hosts_that_come_and_go():
 
 
 def test_two_nodes():
-    compared = _changes.of_nodes(run(a=rows(("x", "fail"), ("y", "fail")), b=rows(("y", "fail"), ("z", "fail"))), "a",
-                                 "b")
+    compared = differences.of_nodes(run(a=rows(("x", "fail"), ("y", "fail")), b=rows(("y", "fail"), ("z", "fail"))),
+                                    "a", "b")
     assert [(row["change"], row["subject"]) for row in compared["rows"]] == [
         ("new", "z"), ("fixed", "x"), ("still_failing", "y")]
     assert "fails only on b" in render.render_terminal(compared, 100) and compared["traits"] == []
@@ -72,7 +72,7 @@ def test_two_nodes():
 def test_texts():
     hostile = [finding("KMOD003", "\x1b[2J", "fail", reason="<b>|`@x"),
                finding("HOOK001", "s", "unknown", reason="<i>\x1b")]
-    changes = _changes.of_runs(run(a=rows(("", "pass")), b=rows(("", "pass"))), run(a=hostile, b=hostile))
+    changes = differences.of_runs(run(a=rows(("", "pass")), b=rows(("", "pass"))), run(a=hostile, b=hostile))
     text, page = render.render_terminal(changes, 60), render.render_markdown(changes)
     assert "new              high   KMOD003    P (a, b)" in text
     assert " ".join(text.split()).endswith("2 newly unknown, 0 no longer judged")
@@ -80,9 +80,9 @@ def test_texts():
     # The title precedes the reason: a reason alone does not show which requirement is unknown.
     assert "| newly unknown | high | HOOK001 | T: " in page
     assert all(char.isprintable() or char == "\n" for char in text + page) and max(map(len, text.split("\n"))) <= 80
-    many = _changes.of_runs(run(a=[]), run(**{"n%02d" % number: rows(("x", "fail")) for number in range(12)}))
+    many = differences.of_runs(run(a=[]), run(**{"n%02d" % number: rows(("x", "fail")) for number in range(12)}))
     assert "n08, n09 and 2 more)" in render.render_terminal(many, 200)
-    same = _changes.of_runs(run(a=[]), run(a=[]))
+    same = differences.of_runs(run(a=[]), run(a=[]))
     assert "0 new, 0 fixed" in render.render_terminal(same, 80) and "|" not in render.render_markdown(same)
 
 
@@ -90,7 +90,7 @@ def test_texts_of_two_nodes_name_the_node_that_fails():
     """Also for names as long as an inventory allows, and for hostile names."""
     first, second = "a" * 253, "b|\x1b<b>"
     before = run(**{first: rows(("x", "fail"), ("", "pass")), second: rows(("y", "fail"))})
-    changes = _changes.of_nodes(before, first, second)
+    changes = differences.of_nodes(before, first, second)
     text, page = render.render_terminal(changes, 80), render.render_markdown(changes)
     assert all(char.isprintable() or char == "\n" for char in text + page) and max(map(len, text.split("\n"))) <= 80
     assert "  fails only on b|\\x1b<b>:\n    high   KMOD003    P\n" in text
@@ -100,5 +100,5 @@ def test_texts_of_two_nodes_name_the_node_that_fails():
 
 def test_the_worst_changes_come_first():
     low = dict(finding("HOOK001", "s", "fail"), severity="low")
-    changes = _changes.of_runs(run(a=[], b=[]), run(a=[low], b=rows(("x", "fail"))))
+    changes = differences.of_runs(run(a=[], b=[]), run(a=[low], b=rows(("x", "fail"))))
     assert [row[1] for row in render.grouped(changes)] == ["high", "low"]

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _store
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import store
 
 
 def write(folder, host, text):
-    with _store.opened(str(folder)) as opened:
-        return _store.write_node(opened, host, text)
+    with store.opened(str(folder)) as opened:
+        return store.write_node(opened, host, text)
 
 
 def mode_of(path):
@@ -34,8 +34,8 @@ def test_files_are_for_their_owner_and_replaced_as_a_whole(tmp_path):
     assert path.read_text() == "two"
     assert mode_of(path) == 0o600
     assert os.listdir(str(folder / "nodes")) == ["x.json"]
-    with _store.opened(str(folder)) as opened:
-        assert _store.write_fleet(opened, roll_up(0), {"fleet.json": "all"}) == ([str(folder / "fleet.json")], True)
+    with store.opened(str(folder)) as opened:
+        assert store.write_fleet(opened, roll_up(0), {"fleet.json": "all"}) == ([str(folder / "fleet.json")], True)
     assert (folder / "fleet.json").read_text() == "all"
 
 
@@ -44,9 +44,9 @@ def roll_up(pending, run="now"):
 
 
 def test_where_hosts_report_one_by_one_the_roll_up_with_fewer_pending_hosts_stays(tmp_path):
-    with _store.opened(str(tmp_path / "report")) as opened:
-        told = [_store.write_fleet(opened, roll_up(pending, run), {"fleet.json": json.dumps(roll_up(pending, run))},
-                                   newer=False)[1]
+    with store.opened(str(tmp_path / "report")) as opened:
+        told = [store.write_fleet(opened, roll_up(pending, run), {"fleet.json": json.dumps(roll_up(pending, run))},
+                                  newer=False)[1]
                 for pending, run in ((9, "before"), (2, "now"), (3, "now"), (0, "now"), (0, "now"))]
     assert told == [False, False, False, True, False]
     assert json.loads((tmp_path / "report" / "fleet.json").read_text()) == roll_up(0)
@@ -132,7 +132,7 @@ def test_a_file_that_is_a_link_is_replaced_not_followed(tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / "nodes" / "x.json").symlink_to(victim)
-    assert _store.earlier_conntrack(str(tmp_path), "x")["peak"] == 0
+    assert store.earlier_conntrack(str(tmp_path), "x")["peak"] == 0
     path = pathlib.Path(write(tmp_path, "x", "text"))
     assert victim.read_text() == "precious" and path.read_text() == "text" and not path.is_symlink()
 
@@ -140,55 +140,55 @@ def test_a_file_that_is_a_link_is_replaced_not_followed(tmp_path):
 def test_a_folder_that_is_swapped_while_it_is_open(tmp_path):
     folder, victim = tmp_path / "report", tmp_path / "victim"
     victim.mkdir()
-    with _store.opened(str(folder)) as opened:
+    with store.opened(str(folder)) as opened:
         (folder / "nodes").rename(tmp_path / "old")
         (folder / "nodes").symlink_to(victim)
-        _store.write_node(opened, "x", "text")
+        store.write_node(opened, "x", "text")
     assert list(victim.iterdir()) == [] and (tmp_path / "old" / "x.json").read_text() == "text"
 
 
 @cases
 def test_names(host, name):
-    assert _store.file_name(host) == name
+    assert store.file_name(host) == name
 
 
 @given(st.lists(st.text(st.characters(), max_size=8) | st.text("a.\u4e16/", min_size=190, max_size=400), unique=True,
                 max_size=5))
 def test_names_stay_in_the_folder_and_differ(hosts):
-    names = [_store.file_name(host) for host in hosts]
+    names = [store.file_name(host) for host in hosts]
     assert len(set(names)) == len(names)
     assert all("/" not in name and not name.startswith(".") and name.isascii() and name.isprintable()
                and len(name) <= 255 for name in names)
 
 
 def test_a_long_name_is_not_the_name_of_another_host():
-    long = _store.file_name("x" * 300)
-    assert _store.file_name(long[:-len(".json")]) != long
+    long = store.file_name("x" * 300)
+    assert store.file_name(long[:-len(".json")]) != long
 
 
 @pytest.mark.parametrize("host", ["\u4e16" * 300, "x" * 5000, "a/../b", "\0", "..", "\udcff"])
 def test_any_name_has_a_file(tmp_path, host):
     write(tmp_path, host, '{"conntrack_peak": 7}')
-    assert _store.earlier_conntrack(str(tmp_path), host)["peak"] == 7
+    assert store.earlier_conntrack(str(tmp_path), host)["peak"] == 7
     assert len(os.listdir(str(tmp_path / "nodes"))) == 1
 
 
 def test_what_an_earlier_report_knew(tmp_path):
-    assert _store.earlier_conntrack(str(tmp_path), "a/b")["peak"] == 0
+    assert store.earlier_conntrack(str(tmp_path), "a/b")["peak"] == 0
     write(tmp_path, "a/b", '{"conntrack_peak": 70000, "findings": []}')
-    assert _store.earlier_conntrack(str(tmp_path), "a/b")["peak"] == 70000
+    assert store.earlier_conntrack(str(tmp_path), "a/b")["peak"] == 70000
 
 
 @cases
 def test_a_report_that_says_anything_else_says_nothing(tmp_path, text):
     (tmp_path / "nodes").mkdir()
-    with open(_store.node_path(str(tmp_path), "a"), "wb") as stream:
+    with open(store.node_path(str(tmp_path), "a"), "wb") as stream:
         stream.write(text.encode("latin-1"))
-    assert _store.earlier_conntrack(str(tmp_path), "a")["peak"] == 0
+    assert store.earlier_conntrack(str(tmp_path), "a")["peak"] == 0
 
 
 def test_a_report_that_is_no_file(tmp_path):
     (tmp_path / "nodes").mkdir()
-    os.mkfifo(_store.node_path(str(tmp_path), "pipe"))
-    os.mkdir(_store.node_path(str(tmp_path), "folder"))
-    assert [_store.earlier_conntrack(str(tmp_path), name)["peak"] for name in ("pipe", "folder")] == [0, 0]
+    os.mkfifo(store.node_path(str(tmp_path), "pipe"))
+    os.mkdir(store.node_path(str(tmp_path), "folder"))
+    assert [store.earlier_conntrack(str(tmp_path), name)["peak"] for name in ("pipe", "folder")] == [0, 0]

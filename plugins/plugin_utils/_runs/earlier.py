@@ -7,9 +7,10 @@ import json
 import os
 import stat
 
-from ..module_utils._errors import BadInput
-from . import _changes, _finding, _history, _options, _store
-from ._render.text import escaped
+from ...module_utils._errors import BadInput
+from .. import _finding, _options
+from .._render.text import escaped
+from . import differences, history, store
 
 # Earlier versions wrote no evidence into findings, and no comparison reads it.
 _COMPARED = tuple(key for key in _finding.KEYS if key != "evidence")
@@ -20,9 +21,9 @@ _FLEET_LIMIT, _NODE_LIMIT = 64 * 1024 * 1024, 4 * 1024 * 1024
 
 def runs_in(folder: str) -> list:
     """The runs with a roll-up that a report folder keeps, the oldest first."""
-    path = os.path.join(folder, _history.RUNS)
-    names = _history.names_in(path) if os.path.isdir(path) else []
-    return [name for name in names if os.path.isfile(os.path.join(path, name, _history.FLEET))]
+    path = os.path.join(folder, history.RUNS)
+    names = history.names_in(path) if os.path.isdir(path) else []
+    return [name for name in names if os.path.isfile(os.path.join(path, name, history.FLEET))]
 
 
 def path_of(folder: str, name: str, after: "str | None" = None) -> str:
@@ -34,7 +35,7 @@ def path_of(folder: str, name: str, after: "str | None" = None) -> str:
     if not known:
         raise BadInput("The report folder %s has no earlier run" % folder)
     if name == PREVIOUS:
-        return os.path.join(folder, _history.RUNS, _before(known, after))
+        return os.path.join(folder, history.RUNS, _before(known, after))
     found = [_last(folder, known)] if name == LATEST else [name] if name in known else [
         run for run in known if name and run.startswith(name)]
     if len(found) > 1:
@@ -43,16 +44,16 @@ def path_of(folder: str, name: str, after: "str | None" = None) -> str:
         near = _options.close_to(name, known + [LATEST, PREVIOUS])
         raise BadInput("The run %s is not known; %s" % (name, "did you mean %s?" % near
                                                         if near else "known: %s" % _listed(known)))
-    return os.path.join(folder, _history.RUNS, found[0])
+    return os.path.join(folder, history.RUNS, found[0])
 
 
 def _last(folder, known):
     """The run that the link `latest` points to; without a valid link, the last run."""
     try:
-        around, name = os.path.split(os.readlink(os.path.join(folder, _history.LATEST)))
+        around, name = os.path.split(os.readlink(os.path.join(folder, history.LATEST)))
     except OSError:
         return known[-1]
-    return name if around == _history.RUNS and name in known else known[-1]
+    return name if around == history.RUNS and name in known else known[-1]
 
 
 def _before(known, after):
@@ -71,18 +72,18 @@ def since_last(folder: str, reports: dict, fleet: dict) -> "dict | None":
     cannot be read."""
     names = [name for name in runs_in(folder) if name != fleet["run"]]
     try:
-        before = read_run(os.path.join(folder, _history.RUNS, names[-1])) if names else None
+        before = read_run(os.path.join(folder, history.RUNS, names[-1])) if names else None
     except BadInput:
         return None
-    return _changes.of_runs(before, {"fleet": fleet, "reports": reports}) if before else None
+    return differences.of_runs(before, {"fleet": fleet, "reports": reports}) if before else None
 
 
 def read_run(path: str, hosts=None) -> dict:
     """`{"fleet": roll-up, "reports": {host: report}}` of the run in a folder, with the reports of `hosts` alone where
     they are given. Raises BadInput."""
-    fleet = _read(os.path.join(path, _history.FLEET), _FLEET_LIMIT)
+    fleet = _read(os.path.join(path, history.FLEET), _FLEET_LIMIT)
     if not _is_fleet(fleet):
-        raise BadInput("%s is not the roll-up of a run" % os.path.join(path, _history.FLEET))
+        raise BadInput("%s is not the roll-up of a run" % os.path.join(path, history.FLEET))
     assessed = [row["host"] for row in fleet["hosts"] if row["status"] == "assessed"]
     for host in hosts or ():
         if host not in assessed:
@@ -96,7 +97,7 @@ def read_run(path: str, hosts=None) -> dict:
 
 
 def _report(path, host):
-    name = _store.node_path(path, host)
+    name = store.node_path(path, host)
     report = _read(name, _NODE_LIMIT)
     if not _is_report(report) or report["host"] != host:
         raise BadInput("%s is not a report of the node %s" % (name, escaped(host)))
@@ -120,7 +121,7 @@ def _read(path, limit):
 
 
 def _is_fleet(fleet):
-    return (isinstance(fleet, dict) and _history.is_run(fleet.get("run")) and isinstance(fleet.get("started"), str)
+    return (isinstance(fleet, dict) and history.is_run(fleet.get("run")) and isinstance(fleet.get("started"), str)
             and isinstance(fleet.get("hosts"), list)
             and all(isinstance(row, dict) and isinstance(row.get("host"), str) and isinstance(row.get("status"), str)
                     and isinstance(row.get("reason"), (str, type(None))) for row in fleet["hosts"]))

@@ -13,7 +13,8 @@ import sys
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _history, _run, _store
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import history, store
 
 HOSTS = ("a", "b")
 
@@ -29,11 +30,11 @@ def write(monkeypatch, tmp_path):
     def call(number, keep=10, pending=0, hosts=HOSTS):
         monkeypatch.setattr(_run, "ID", number if isinstance(number, str) else run_id(number))
         fleet = {"run": _run.ID, "totals": {"pending": pending}}
-        with _store.opened(str(tmp_path / "report")) as opened:
+        with store.opened(str(tmp_path / "report")) as opened:
             for host in hosts:
-                _store.write_node(opened, host, json.dumps({"host": host, "run": _run.ID}))
-            _store.write_fleet(opened, fleet, {"fleet.json": json.dumps(fleet), "junit.xml": "<%s/>" % number},
-                               keep=keep)
+                store.write_node(opened, host, json.dumps({"host": host, "run": _run.ID}))
+            store.write_fleet(opened, fleet, {"fleet.json": json.dumps(fleet), "junit.xml": "<%s/>" % number},
+                              keep=keep)
 
     call.folder = tmp_path / "report"
     return call
@@ -96,10 +97,10 @@ def test_runs_are_in_the_order_in_which_they_were_written(write):
     """Also within a second, where a process has a higher number with more digits, and after the clock was set back."""
     for name in ("20261123T090000Z-900", "20261123T090000Z-1000", "20261122T090000Z-5", "20261122T090001Z-4"):
         write(name, keep=3)
-        kept = _history.names_in(str(write.folder / "runs"))
+        kept = history.names_in(str(write.folder / "runs"))
     assert kept == ["20261123T090000Z-1000", "20261122T090000Z-5", "20261122T090001Z-4"]
     handle = os.open(str(write.folder / "runs"), os.O_RDONLY)
-    assert _history.names_in(handle) == kept
+    assert history.names_in(handle) == kept
     os.close(handle)
 
 
@@ -113,9 +114,9 @@ def test_a_damaged_number_of_a_run_counts_for_nothing(write, content):
             os.mkfifo(str(order))
         else:
             order.write_bytes(content)
-    assert _history.names_in(str(write.folder / "runs")) == [run_id(1), run_id(2)]
+    assert history.names_in(str(write.folder / "runs")) == [run_id(1), run_id(2)]
     write(3)
-    assert _history.number_of(str(write.folder / "runs"), run_id(3)) == 1
+    assert history.number_of(str(write.folder / "runs"), run_id(3)) == 1
 
 
 def test_a_killed_run_leaves_the_one_before_whole(write, monkeypatch):
@@ -135,7 +136,7 @@ def test_a_killed_run_leaves_the_one_before_whole(write, monkeypatch):
     while True:
         left = [steps]
         for name in operations:
-            monkeypatch.setattr(_store.os, name, counted(name, left))
+            monkeypatch.setattr(store.os, name, counted(name, left))
         try:
             write(2, keep=1)
             break
@@ -143,7 +144,7 @@ def test_a_killed_run_leaves_the_one_before_whole(write, monkeypatch):
             pass
         finally:
             for name, operation in operations.items():
-                monkeypatch.setattr(_store.os, name, operation)
+                monkeypatch.setattr(store.os, name, operation)
         latest = files(write.folder / "latest")
         assert set(latest) == set(whole) and len(run_of(write.folder / "latest")) == 1
         assert latest == whole or run_of(write.folder / "latest") == {run_id(2)}
@@ -179,7 +180,7 @@ def test_a_link_below_the_folder_is_refused(write, tmp_path, inside):
 
 def test_a_run_that_is_being_written_is_not_removed(write, monkeypatch):
     monkeypatch.setattr(_run, "ID", run_id(1))
-    with _store.opened(str(write.folder)):
+    with store.opened(str(write.folder)):
         write(2, keep=1)
         assert runs(write.folder) == [run_id(1), run_id(2)]
     write(3, keep=1)
@@ -196,10 +197,10 @@ def test_a_new_run_is_not_removed_before_it_is_locked(write, monkeypatch):
             with pytest.raises(BlockingIOError):
                 lock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.close(other)
-            tries.append(_history.names_in(str(write.folder / "runs")))
+            tries.append(history.names_in(str(write.folder / "runs")))
         return lock(handle, operation)
 
-    monkeypatch.setattr(_store.fcntl, "flock", flock)
+    monkeypatch.setattr(store.fcntl, "flock", flock)
     write(1)
     assert tries == [[run_id(1)]]
 
@@ -238,7 +239,7 @@ def test_a_file_system_without_links(write, monkeypatch, call):
     def refuse(*_arguments, **_options):
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(_store.os, call, refuse)
+    monkeypatch.setattr(store.os, call, refuse)
     write(1)
     assert files(write.folder / "runs" / run_id(1)) == {
         name: text for name, text in files(write.folder).items() if not name.startswith("runs")}

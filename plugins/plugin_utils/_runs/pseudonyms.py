@@ -10,7 +10,7 @@ import ipaddress
 import itertools
 import re
 
-from ._checks import catalogue
+from .._checks import catalogue
 
 HOSTS, ADDRESSES, DOMAINS = "hosts", "addresses", "domains"
 _FORMS = {HOSTS: "node-%03d", ADDRESSES: "ip-%03d", DOMAINS: "domain-%03d"}

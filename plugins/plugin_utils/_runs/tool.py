@@ -5,7 +5,7 @@
 
 import functools
 
-from ._role_data import ROLES, load_yaml
+from .._role_data import ROLES, load_yaml
 
 NAME = "kubenode.netfilter"
 

@@ -9,7 +9,7 @@ longer judged. A report lists only the first of many subjects: a subject that ma
 
 import re
 
-from . import _finding
+from .. import _finding
 
 NEW, FIXED, STILL, UNKNOWN, LOST = KINDS = ("new", "fixed", "still_failing", "newly_unknown", "no_longer_judged")
 WORDS = {NEW: "new", FIXED: "fixed", STILL: "still failing", UNKNOWN: "newly unknown", LOST: "no longer judged"}

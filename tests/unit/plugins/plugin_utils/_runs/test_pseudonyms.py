@@ -13,8 +13,8 @@ from case_rows import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._pseudonyms import Pseudonyms
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs.pseudonyms import Pseudonyms
 
 HOSTS = ["gw", "10.1.2.3", "worker-1.k8s.example.com", "worker-2.k8s.example.com", "odd name<b>"]
 # In the order of their names.
