@@ -4,9 +4,10 @@
 """The filter play_hosts, for the playbooks beside it alone: the hosts of a play, checked before any is contacted."""
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _play, _policy, _rollout
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._filtering import telling
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._plain import plain
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._play import play, rollout
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._play.filtering import telling
 
 # The tags in the playbooks, besides the names of the roles.
 _TAGS = ("assess", "fix", "report", "gate")
@@ -20,10 +21,10 @@ def play_hosts(pattern, groups, name, limit=None, tags=()):
     pattern, groups, limit = plain(pattern), plain(groups), plain(limit)
     if not isinstance(pattern, (str, list)):
         raise BadInput("%s must be a host pattern or a list of them, not %s" % (plain(name), type(pattern).__name__))
-    _rollout.check_tags(plain(tags), set(_TAGS).union(_policy.tunable_roles()))
-    if not _play.is_only_parsed():
-        _rollout.check_hosts(plain(name), pattern, _play.matches(pattern, groups, limit),
-                             set(groups).union(*groups.values()), limit)
+    rollout.check_tags(plain(tags), set(_TAGS).union(_policy.tunable_roles()))
+    if not play.is_only_parsed():
+        rollout.check_hosts(plain(name), pattern, play.matches(pattern, groups, limit),
+                            set(groups).union(*groups.values()), limit)
     return pattern
 
 

@@ -6,12 +6,12 @@
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _inventory, _play
 from ..plugin_utils._action import Action
 from ..plugin_utils._cases.run import run_of
 from ..plugin_utils._checks import user_checks
 from ..plugin_utils._options import checked
 from ..plugin_utils._plain import plain
+from ..plugin_utils._play import play, repository
 from ..plugin_utils._render.text import escaped
 
 _LISTED = 10
@@ -27,11 +27,11 @@ class ActionModule(Action):
         files = [path for value in arguments["files"] for path in _paths_of(value)]
         if not files:
             raise BadInput("There are no checks of your own: set node_policy_check_files")
-        folders = _inventory.folders_of(plain(task_vars.get("ansible_inventory_sources")))
+        folders = repository.folders_of(plain(task_vars.get("ansible_inventory_sources")))
         rows, strays = run_of(user_checks.files_of(files, folders))
         problems = [escaped(text) for row in rows for text in row["problems"]] + [escaped(text) for text in strays]
         text = _text_of(rows, problems)
-        for_people = _play.stdout_is_for_people()
+        for_people = play.stdout_is_for_people()
         if for_people:
             Display().display(text)
         result = {"changed": False, "checks": [_returned(row) for row in rows], "problems": problems, "text": text}

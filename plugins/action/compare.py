@@ -10,8 +10,8 @@ import shutil
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _play
 from ..plugin_utils._action import Action
+from ..plugin_utils._play import play
 from ..plugin_utils._render.changes import render_markdown, render_terminal
 from ..plugin_utils._render.changes_html import render_changes_html
 from ..plugin_utils._render.json_text import render_json
@@ -43,7 +43,7 @@ class ActionModule(Action):
         formats = ["terminal"] if arguments.get("formats") is None else arguments["formats"]
         texts = {store.COMPARED[name]: render(changes)
                  for name, render in RENDERED.items() if name in formats}
-        for_people = _play.stdout_is_for_people()
+        for_people = play.stdout_is_for_people()
         text = render_terminal(changes, COLUMNS if for_people else WIDTH)
         if "terminal" in formats and for_people:
             Display().display(text)

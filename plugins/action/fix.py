@@ -8,13 +8,14 @@ import dataclasses
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _answer, _play, _policy, _run, _select, _selection
+from ..plugin_utils import _answer, _policy, _run, _select, _selection
 from ..plugin_utils._calling import Unanswered
 from ..plugin_utils._fix import calls, migration, outcomes, restarts, results
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import DISRUPTIVE, NAMES, RESTARTS, SUBJECTS
 from ..plugin_utils._looking import LookingAction, is_shown_later, options_of_look, sections_of
 from ..plugin_utils._plain import plain
+from ..plugin_utils._play import play
 from ..plugin_utils._render.text import escaped
 
 _BACKEND = "iptables_backend"
@@ -60,10 +61,10 @@ class ActionModule(LookingAction):
 
     def _refuse_many(self, arguments):
         """Refuses to fix one host in the name of others, and what disrupts on more than one host and subject."""
-        subjects, batch = arguments.get("subjects"), _play.hosts_of(self._variables)[1]
+        subjects, batch = arguments.get("subjects"), play.hosts_of(self._variables)[1]
         if subjects == []:
             raise BadInput("subjects is empty; name at least one, or leave it out for all")
-        if _play.runs_once(self._task) and len(batch) > 1:
+        if play.runs_once(self._task) and len(batch) > 1:
             raise BadInput("run_once would fix one of %d hosts; leave it out" % len(batch))
         if self._up_to != "disruptive":
             named = sorted(set(subjects or ()).difference(NAMES))

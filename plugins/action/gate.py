@@ -6,13 +6,14 @@
 import os
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _finding, _play, _policy, _values
+from ..plugin_utils import _finding, _policy, _values
 from ..plugin_utils._action import Action
 from ..plugin_utils._checks import catalogue, verdict
 from ..plugin_utils._plain import plain
+from ..plugin_utils._play import play
+from ..plugin_utils._play.templating import templating
 from ..plugin_utils._render.text import READ_ONE_BY_ONE, escaped
 from ..plugin_utils._runs import store
-from ..plugin_utils._templating import templating
 
 _WEIGHT = {"type": "str", "choices": list(verdict.LEVELS)}
 
@@ -35,8 +36,8 @@ class ActionModule(Action):
         options = dict(_policy.role_settings("node_gate", task_vars, templating(self._templar)),
                        **{name: value for name, value in arguments.items() if value is not None})
         _values.refuse_wrong_value("node_gate_classes", options["classes"], "classes")
-        host, batch = plain(task_vars.get("inventory_hostname")), _play.hosts_of(task_vars)[1]
-        if _play.runs_once(self._task) and len(batch) > 1:
+        host, batch = plain(task_vars.get("inventory_hostname")), play.hosts_of(task_vars)[1]
+        if play.runs_once(self._task) and len(batch) > 1:
             raise BadInput("run_once would judge one of %d hosts; leave it out" % len(batch))
         levels, counts = verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"],
                                          options["unreached"], options["waived"], options["classes"])
@@ -51,7 +52,7 @@ class ActionModule(Action):
             return dict(result, failed=True)
         result["warned"] = [escaped(text) for text in verdict.sentences(levels["warn"])]
         if options["mode"] != "never":
-            if options.get("folder") and len(_play.hosts_of(task_vars)[0]) > READ_ONE_BY_ONE:
+            if options.get("folder") and len(play.hosts_of(task_vars)[0]) > READ_ONE_BY_ONE:
                 # The report of the run names the hosts. Ansible prints a text once where it is the same for all.
                 why = [escaped(verdict.not_fit(levels["fail"]))] * blocked
                 result["warnings"] = why + result["warned"]

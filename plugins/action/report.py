@@ -11,17 +11,18 @@ from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _inventory, _play, _policy, _values
+from ..plugin_utils import _policy, _values
 from ..plugin_utils._action import Action
 from ..plugin_utils._fleet import overview, rollup
 from ..plugin_utils._plain import plain
+from ..plugin_utils._play import play, repository
+from ..plugin_utils._play.templating import templating
 from ..plugin_utils._render.files import FORMATS, LIMIT, TELL_CHANGES, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.tables import DETAILS, render_batch, render_tables
 from ..plugin_utils._render.text import sentence
 from ..plugin_utils._runs import earlier, store
 from ..plugin_utils._runs.pseudonyms import Pseudonyms
-from ..plugin_utils._templating import templating
 
 # The name of the custom statistics of a run.
 STATS = "kubenode_netfilter"
@@ -67,15 +68,15 @@ class ActionModule(Action):
         keep = 10 if arguments.get("keep") is None else arguments["keep"]
         _values.refuse_wrong_value("node_report_keep", keep, label="keep")
         _values.refuse_wrong_value("node_report_folder", arguments["folder"], label="report: folder")
-        once = _play.runs_once(self._task)
-        names, batch, alive = _play.hosts_of(task_vars)
+        once = play.runs_once(self._task)
+        names, batch, alive = play.hosts_of(task_vars)
         reports = rollup.reports_of(names, task_vars["hostvars"], arguments.get("evidence", False),
                                     arguments.get("group_by"))
         # Where hosts keep in step, each that is still in the batch has had its turn.
         pending = {name for name in alive if name not in reports and not (once and name in batch)}
         baseline = arguments.get("baseline") or None
-        _play.refuse_stranger("baseline", baseline, task_vars)
-        fleet = rollup.roll_up(names, reports, pending, baseline=baseline, inventory=_inventory.path_in_repository(
+        play.refuse_stranger("baseline", baseline, task_vars)
+        fleet = rollup.roll_up(names, reports, pending, baseline=baseline, inventory=repository.path_in_repository(
             plain(task_vars.get("ansible_inventory_sources"))))
         mine = [name for name in (batch if once else [plain(task_vars["inventory_hostname"])]) if name in reports]
         formats = ["json", "terminal"] if arguments.get("formats") is None else arguments["formats"]
@@ -89,7 +90,7 @@ class ActionModule(Action):
             of_nodes = {name: reports[name] for name in (reports if once else mine)} if "json" in formats else {}
             files, problems, complete = _written(folder, of_nodes, fleet, texts, once, keep)
             if arguments.get("pseudonyms") and (once or complete):
-                others = _inventory.names_of(plain(task_vars["groups"]["all"]), names, task_vars["hostvars"])
+                others = repository.names_of(plain(task_vars["groups"]["all"]), names, task_vars["hostvars"])
                 shared = store.write_shared(folder, functools.partial(_shared, formats, reports, dict(
                     fleet, changes=changes), others))
         result = {"changed": False, "files": files, "totals": fleet["totals"]}
@@ -151,7 +152,7 @@ def _shown(render, *given, **named):
     """Shows the tables that `render` makes of its arguments; returns them for the result where stdout belongs to a
     program."""
     display = Display()
-    for_people = _play.stdout_is_for_people()
+    for_people = play.stdout_is_for_people()
     color = for_people and bool(ANSIBLE_COLOR) and not os.environ.get("NO_COLOR")
     tables = render(*given, width=_width() if for_people else WIDTH, color=color, **named)
     if not for_people:

@@ -5,15 +5,16 @@
 
 import os
 
-from ..plugin_utils import _inventory, _play, _policy, _rollout
+from ..plugin_utils import _policy
 from ..plugin_utils._action import Action
 from ..plugin_utils._fleet import overview, rollup
 from ..plugin_utils._plain import plain
+from ..plugin_utils._play import play, repository, rollout
+from ..plugin_utils._play.templating import templating
 from ..plugin_utils._render.files import FORMATS, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.text import escaped, some
 from ..plugin_utils._runs import store
-from ..plugin_utils._templating import templating
 
 # The name of the custom statistics of a rollout, and how many hosts they name.
 STATS = "kubenode_netfilter_rollout"
@@ -40,20 +41,20 @@ class ActionModule(Action):
         of_gate = _policy.role_settings("node_gate", task_vars, templated)
         arguments = dict(dict(of_report, max_hosts=of_gate["max_hosts"]),
                          **{name: value for name, value in arguments.items() if value is not None})
-        limit = _rollout.checked_limit("max_hosts", arguments.get("max_hosts"))
+        limit = rollout.checked_limit("max_hosts", arguments.get("max_hosts"))
         given = arguments.get("max_fail_percentage")
         # A limit of the play alone leaves its batches without one.
-        percentage = _rollout.checked_percentage((100 if limit else 0) if given in (None, "") else given,
-                                                 "max_fail_percentage")
-        names, _batch, alive = _play.hosts_of(task_vars)
-        batch, later = _rollout.batch_of(names, plain(self._task.get_play().serial),
-                                         plain(task_vars["inventory_hostname"]))
+        percentage = rollout.checked_percentage((100 if limit else 0) if given in (None, "") else given,
+                                                "max_fail_percentage")
+        names, _batch, alive = play.hosts_of(task_vars)
+        batch, later = rollout.batch_of(names, plain(self._task.get_play().serial),
+                                        plain(task_vars["inventory_hostname"]))
         lost = [name for name in batch if name not in alive]
         lost_so_far = [name for name in names if name not in alive]
         reason = None
-        if _rollout.ends(lost, batch, percentage):
+        if rollout.ends(lost, batch, percentage):
             reason = _counted(lost, "its %d hosts" % len(batch), "max_fail_percentage is %d" % percentage)
-        elif _rollout.exceeds(lost_so_far, names, limit):
+        elif rollout.exceeds(lost_so_far, names, limit):
             reason = _counted(lost_so_far, "the %d hosts of the play" % len(names),
                               "max_hosts is %s" % arguments["max_hosts"])
         elif lost == batch:
@@ -77,7 +78,7 @@ def _rewritten(folder, names, later, task_vars, formats, arguments):
     leaves out."""
     reports = rollup.reports_of(names, task_vars["hostvars"], group_by=arguments.get("group_by"))
     fleet = rollup.roll_up(names, reports, left_out=set(later), baseline=arguments.get("baseline") or None,
-                           inventory=_inventory.path_in_repository(plain(task_vars.get("ansible_inventory_sources"))))
+                           inventory=repository.path_in_repository(plain(task_vars.get("ansible_inventory_sources"))))
     with store.opened(folder) as opened:
         store.write_fleet(opened, fleet, dict({store.FLEET: render_json(fleet)}, **rendered(formats, reports, fleet)))
 

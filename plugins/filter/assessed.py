@@ -36,8 +36,8 @@ _value:
 """
 
 from ..plugin_utils import _select
-from ..plugin_utils._filtering import telling
 from ..plugin_utils._plain import plain
+from ..plugin_utils._play.filtering import telling
 
 
 @telling

@@ -85,9 +85,9 @@ _value:
   type: dict
 """
 
-from ..plugin_utils._filtering import telling
 from ..plugin_utils._needs import conntrack
 from ..plugin_utils._plain import plain
+from ..plugin_utils._play.filtering import telling
 
 
 @telling

@@ -83,9 +83,9 @@ _value:
     pod_count: {description: How many pods there are., type: int, sample: 1}
 """
 
-from ..plugin_utils._filtering import telling
 from ..plugin_utils._logs import diagnosis
 from ..plugin_utils._plain import plain
+from ..plugin_utils._play.filtering import telling
 
 
 @telling

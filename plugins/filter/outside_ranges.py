@@ -39,9 +39,9 @@ _value:
   elements: str
 """
 
-from ..plugin_utils._filtering import telling
 from ..plugin_utils._needs import networks
 from ..plugin_utils._plain import plain
+from ..plugin_utils._play.filtering import telling
 
 
 @telling

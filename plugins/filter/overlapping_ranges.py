@@ -41,9 +41,9 @@ _value:
     range: {description: The shared addresses., type: str, sample: 10.96.0.0/12}
 """
 
-from ..plugin_utils._filtering import telling
 from ..plugin_utils._needs import networks
 from ..plugin_utils._plain import plain
+from ..plugin_utils._play.filtering import telling
 
 
 @telling

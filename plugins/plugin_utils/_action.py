@@ -8,10 +8,11 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._errors import BadInput
-from . import _options, _playbooks, _policy
+from . import _options, _policy
 from ._plain import plain
+from ._play import playbooks
+from ._play.templating import templating
 from ._render.text import sentence
-from ._templating import templating
 
 
 class Action(ActionBase):
@@ -31,7 +32,7 @@ class Action(ActionBase):
         task_vars = task_vars or {}
         try:
             refuse_facts_as_settings(task_vars)
-            _playbooks.refuse_wrong_variables(task_vars, templating(self._templar))
+            playbooks.refuse_wrong_variables(task_vars, templating(self._templar))
             result.update(self.work(self.arguments(task_vars), task_vars))
         except BadInput as error:
             raise AnsibleActionFail(sentence(error)) from None

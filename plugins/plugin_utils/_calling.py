@@ -10,10 +10,11 @@ import signal
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from . import _bytecode, _play
+from . import _bytecode
 from ._action import Action
 from ._pipelining import pipelined
 from ._plain import plain
+from ._play import play
 
 # A change of many files, or the restart of a unit that stops slowly, takes minutes. Each command that a module runs has
 # a limit on the node; where all of them take as long as they may, iptables_backend saves and reads four rule sets twice
@@ -49,7 +50,7 @@ class CallingAction(Action):
         if seconds is None:
             seconds = seconds_of(module.get("module_name", self._task.action),
                                  module.get("module_args", self._task.args))
-        self._sends_bytecode = len(_play.hosts_of(task_vars)[1]) >= _bytecode.MANY_HOSTS
+        self._sends_bytecode = len(play.hosts_of(task_vars)[1]) >= _bytecode.MANY_HOSTS
         if self._sends_bytecode:
             _bytecode.prepare()
         with _bounded(self._connection, seconds):

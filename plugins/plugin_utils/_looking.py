@@ -10,15 +10,16 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from . import _evidence, _play, _policy, _run, _schema, _select, _selection
+from . import _evidence, _policy, _run, _schema, _select, _selection
 from ._bundle import bundles
 from ._calling import CallingAction, Unanswered
 from ._checks import assess
 from ._checks.evaluate import one_line
 from ._plain import plain
+from ._play import play
+from ._play.templating import templating
 from ._render.text import escaped
 from ._runs import store
-from ._templating import templating
 
 NODE_MODULE = "kubenode.netfilter.node_facts"
 TIMEOUT_SECONDS = 180
@@ -118,7 +119,7 @@ class LookingAction(CallingAction):
     def refuse_wrong_baseline(self, task_vars):
         """Refuses, before anything connects, a baseline of the report that is no host of the play."""
         report = _policy.role_settings("node_report", task_vars, self._templated, self._policy.checks)
-        _play.refuse_stranger("node_report_baseline", report["baseline"], task_vars)
+        play.refuse_stranger("node_report_baseline", report["baseline"], task_vars)
 
     def place(self, task_vars):
         """The settings of node_assess for a host, by option."""
@@ -139,7 +140,7 @@ class LookingAction(CallingAction):
     @staticmethod
     def tell(text, task_vars):
         """Prints one line for people; programs read the result."""
-        if _play.stdout_is_for_people():
+        if play.stdout_is_for_people():
             Display().display(escaped("  %s: %s" % (plain(task_vars.get("inventory_hostname")), text)))
 
     def _keeps_all(self, with_evidence, task_vars):

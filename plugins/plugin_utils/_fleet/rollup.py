@@ -4,9 +4,10 @@
 """The roll-up of a fleet: the state of each host, and the hosts on which each check fails. PRIVATE to the
 collection."""
 
-from .. import _evidence, _finding, _inventory, _run, _waivers
+from .. import _evidence, _finding, _run, _waivers
 from .._checks import unknowns
 from .._plain import plain
+from .._play import repository
 from .._runs import tool
 from . import figures, grouping, items, outliers, overview, scope
 from .compare import compare
@@ -54,7 +55,7 @@ def reports_of(names, hostvars, evidence=False, group_by=None):
     return reports
 
 
-def roll_up(names, reports, pending=(), left_out=(), baseline=None, inventory=_inventory.NO_FILE):
+def roll_up(names, reports, pending=(), left_out=(), baseline=None, inventory=repository.NO_FILE):
     """The whole play in one dict: `names` are all its hosts, `reports` the reports of the assessed hosts, `pending` the
     hosts that are still to be assessed, `left_out` the hosts that are not assessed any more because the rollout has
     ended. `baseline` is the host with which the others are compared (without it, with each other), `inventory` the path

@@ -12,7 +12,7 @@ from ansible.errors import AnsibleError
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _action, _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._action import Action
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._filtering import telling
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._play.filtering import telling
 
 # Escape sequences, C0 and C1 controls, overrides and marks of direction, zero width, ends of lines, a lone surrogate.
 HOSTILE = ["\x1b[31m", "\x00", "\r", "\x08", "\x7f", "\x9b2J", "\u202e", "\u202a", "\u2066", "\u2069", "\u200e",

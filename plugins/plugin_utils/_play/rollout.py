@@ -5,8 +5,8 @@
 
 import re
 
-from ..module_utils._errors import BadInput
-from ._options import close_to
+from ...module_utils._errors import BadInput
+from .._options import close_to
 
 _SIZE = re.compile(r"([0-9]+)(%?)\Z")
 

@@ -10,8 +10,9 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.action import compare
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _playbooks, _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _role_data
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import subjects
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._play import playbooks
 
 SUBJECTS, FORMATS = list(subjects.NAMES), list(compare.FORMATS)
 
@@ -24,13 +25,13 @@ def templated(name, value):
 
 @cases
 def test_every_variable_of_a_playbook_is_known_and_right_in_a_playbook_of_ours(variables, words):
-    _playbooks.refuse_wrong_variables(variables, templated)
+    playbooks.refuse_wrong_variables(variables, templated)
     variables = dict(variables, __node_policy_playbook=True)
     if words is None:
-        _playbooks.refuse_wrong_variables(variables, templated)
+        playbooks.refuse_wrong_variables(variables, templated)
         return
     with pytest.raises(BadInput) as caught:
-        _playbooks.refuse_wrong_variables(variables, templated)
+        playbooks.refuse_wrong_variables(variables, templated)
     assert str(caught.value).startswith(words)
 
 

@@ -7,7 +7,7 @@ import os
 import pathlib
 import re
 
-from ._plain import plain
+from .._plain import plain
 
 # SARIF readers refuse a whole file if one result has no path, so this is the path if there is no inventory file.
 NO_FILE = "inventory"

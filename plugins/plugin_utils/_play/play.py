@@ -10,9 +10,9 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback import default
 from ansible.plugins.loader import callback_loader
 
-from ..module_utils._errors import BadInput
-from ._options import close_to
-from ._plain import plain
+from ...module_utils._errors import BadInput
+from .._options import close_to
+from .._plain import plain
 
 # Strategies without lockstep, which run a task with run_once for each host.
 _FREE = ("free", "host_pinned")

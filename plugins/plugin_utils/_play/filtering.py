@@ -7,8 +7,8 @@ import functools
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils._errors import BadInput
-from ._render.text import sentence
+from ...module_utils._errors import BadInput
+from .._render.text import sentence
 
 
 def telling(function):

@@ -5,8 +5,8 @@
 
 from ansible.errors import AnsibleError
 
-from ..module_utils._errors import BadInput
-from ._plain import plain
+from ...module_utils._errors import BadInput
+from .._plain import plain
 
 
 def templating(templar):
