@@ -8,8 +8,8 @@ from ansible.utils.display import Display
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _options, _policy, _selection, _values
 from ..plugin_utils._bundle import bundles
+from ..plugin_utils._calls.looking import LookingAction, is_shown_later
 from ..plugin_utils._checks import assess
-from ..plugin_utils._looking import LookingAction, is_shown_later
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
 

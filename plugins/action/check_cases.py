@@ -6,7 +6,7 @@
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils._action import Action
+from ..plugin_utils._calls.action import Action
 from ..plugin_utils._cases.run import run_of
 from ..plugin_utils._checks import user_checks
 from ..plugin_utils._options import checked

@@ -10,7 +10,7 @@ import shutil
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils._action import Action
+from ..plugin_utils._calls.action import Action
 from ..plugin_utils._play import play
 from ..plugin_utils._render.changes import render_markdown, render_terminal
 from ..plugin_utils._render.changes_html import render_changes_html

@@ -9,11 +9,11 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _answer, _policy, _run, _select, _selection
-from ..plugin_utils._calling import Unanswered
+from ..plugin_utils._calls.calling import Unanswered
+from ..plugin_utils._calls.looking import LookingAction, is_shown_later, options_of_look, sections_of
 from ..plugin_utils._fix import calls, migration, outcomes, restarts, results
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import DISRUPTIVE, NAMES, RESTARTS, SUBJECTS
-from ..plugin_utils._looking import LookingAction, is_shown_later, options_of_look, sections_of
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play
 from ..plugin_utils._render.text import escaped

@@ -7,7 +7,7 @@ import os
 
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _finding, _policy, _values
-from ..plugin_utils._action import Action
+from ..plugin_utils._calls.action import Action
 from ..plugin_utils._checks import catalogue, verdict
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play

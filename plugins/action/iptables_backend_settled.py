@@ -6,9 +6,9 @@
 import time
 
 from ..plugin_utils import _finding
+from ..plugin_utils._calls.looking import LookingAction
 from ..plugin_utils._checks import catalogue
 from ..plugin_utils._fix import migration, outcomes
-from ..plugin_utils._looking import LookingAction
 from ..plugin_utils._render.text import escaped
 
 PAUSE_SECONDS = 10

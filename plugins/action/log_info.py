@@ -4,7 +4,7 @@
 """Action of log_info: the node returns lines, the controller finds their causes."""
 
 from ..plugin_utils import _answer
-from ..plugin_utils._calling import CallingAction
+from ..plugin_utils._calls.calling import CallingAction
 from ..plugin_utils._logs import diagnosis
 
 

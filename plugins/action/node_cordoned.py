@@ -7,7 +7,7 @@ delegated to."""
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..plugin_utils import _cordon, _values
-from ..plugin_utils._calling import CallingAction, Unanswered
+from ..plugin_utils._calls.calling import CallingAction, Unanswered
 from ..plugin_utils._plain import plain
 from ..plugin_utils._render.text import escaped
 

@@ -7,7 +7,7 @@ The module goes to the node over standard input, and only what the module docume
 """
 
 from ..plugin_utils import _answer, _policy
-from ..plugin_utils._calling import CallingAction
+from ..plugin_utils._calls.calling import CallingAction
 from ..plugin_utils._play.templating import templating
 
 

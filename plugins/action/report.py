@@ -12,7 +12,7 @@ from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _policy, _values
-from ..plugin_utils._action import Action
+from ..plugin_utils._calls.action import Action
 from ..plugin_utils._fleet import overview, rollup
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play, repository

@@ -6,7 +6,7 @@
 import os
 
 from ..plugin_utils import _policy
-from ..plugin_utils._action import Action
+from ..plugin_utils._calls.action import Action
 from ..plugin_utils._fleet import overview, rollup
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play, repository, rollout

@@ -14,7 +14,8 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import assess
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _looking, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import looking
 
 EVIDENCE = healthy(_policy.default_policy().module_names)
 
@@ -81,7 +82,7 @@ def _status(result, check):
 def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
     """Each pause advances a fake clock, so the test does not wait."""
     clock = [1000.0]
-    monkeypatch.setattr(_looking, "time", mock.Mock(
+    monkeypatch.setattr(looking, "time", mock.Mock(
         monotonic=lambda: clock[0], sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
     answers = [_starting("kube-proxy has run for only 4 seconds and has not written its rules yet")] * 2 + [
         _starting(None)] * 9
@@ -100,7 +101,7 @@ def test_a_kube_proxy_that_starts_is_looked_at_again(run, monkeypatch):
         dict(EVIDENCE["node_kubelet"]["initialisation"]["families"][0], state="starting")])})])
 def test_a_first_minute_is_waited_for(section, fields, run, monkeypatch):
     clock = [1000.0]
-    monkeypatch.setattr(_looking, "time", mock.Mock(
+    monkeypatch.setattr(looking, "time", mock.Mock(
         monotonic=lambda: clock[0], sleep=lambda seconds: clock.__setitem__(0, clock[0] + seconds)))
     fresh = {"ansible_facts": dict(EVIDENCE, **{section: dict(EVIDENCE[section], **fields)}), "changed": False}
     run.node.side_effect = [fresh, _starting(None)]
@@ -109,7 +110,7 @@ def test_a_first_minute_is_waited_for(section, fields, run, monkeypatch):
 
 
 def test_nobody_waits_unasked(run, monkeypatch):
-    monkeypatch.setattr(_looking.time, "sleep", mock.Mock(side_effect=AssertionError))
+    monkeypatch.setattr(looking.time, "sleep", mock.Mock(side_effect=AssertionError))
     run.node.return_value = _starting("kube-proxy has run for only 4 seconds and has not written its rules yet")
     assert _status(run(), "CHAIN001") == "unknown" and run.node.call_count == 1
     run.node.return_value = {"unreachable": True, "msg": "gone"}

@@ -13,8 +13,8 @@ from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import gate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.looking import LookingAction, sections_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._looking import LookingAction, sections_of
 
 
 def judged(arguments, denied=(), waivers=(), variables=(), others=None, facts=None, **modules):

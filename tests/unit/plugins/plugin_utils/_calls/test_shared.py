@@ -8,7 +8,7 @@ import os
 import pytest
 from ansible import constants
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _shared
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import shared
 
 
 @pytest.fixture
@@ -40,23 +40,23 @@ def in_workers(number, work):
 
 
 def test_one_worker_makes_it_and_the_others_read_it(run_folder):
-    found = in_workers(8, lambda index: str(_shared.remembered("key", lambda: {"by": index})["by"]))
+    found = in_workers(8, lambda index: str(shared.remembered("key", lambda: {"by": index})["by"]))
     assert len(set(found)) == 1 and found[0] != ""
-    assert _shared.remembered("key", lambda: {"by": "this process"}) == {"by": int(found[0])}
-    assert _shared.remembered("other", lambda: {"by": "this process"}) == {"by": "this process"}
+    assert shared.remembered("key", lambda: {"by": "this process"}) == {"by": int(found[0])}
+    assert shared.remembered("other", lambda: {"by": "this process"}) == {"by": "this process"}
 
 
 def test_a_damaged_file_is_made_again(run_folder):
-    _shared.remembered("key", lambda: [1])
+    shared.remembered("key", lambda: [1])
     next(run_folder.glob("*-key")).write_text("[", encoding="utf-8")
-    assert _shared.remembered("key", lambda: [2]) == [2]
-    assert _shared.remembered("key", lambda: [3]) == [2]
+    assert shared.remembered("key", lambda: [2]) == [2]
+    assert shared.remembered("key", lambda: [3]) == [2]
 
 
 def test_a_folder_that_is_gone_costs_only_time(run_folder):
     run_folder.rmdir()
-    assert _shared.remembered("key", lambda: [1]) == [1]
-    assert _shared.remembered("key", lambda: [2]) == [2]
+    assert shared.remembered("key", lambda: [1]) == [1]
+    assert shared.remembered("key", lambda: [2]) == [2]
 
 
 def test_what_cannot_be_made_is_not_remembered(run_folder):
@@ -65,19 +65,19 @@ def test_what_cannot_be_made_is_not_remembered(run_folder):
 
     for _attempt in range(2):
         with pytest.raises(ValueError):
-            _shared.remembered("key", fails)
-    assert _shared.remembered("key", lambda: [1]) == [1]
+            shared.remembered("key", fails)
+    assert shared.remembered("key", lambda: [1]) == [1]
 
 
 def test_who_does_not_wait_gets_nothing_while_another_makes_it(run_folder):
     def meanwhile():
-        return {"by": in_workers(1, lambda _index: str(_shared.remembered("key", lambda: 2, wait=False)))[0]}
+        return {"by": in_workers(1, lambda _index: str(shared.remembered("key", lambda: 2, wait=False)))[0]}
 
-    assert _shared.remembered("key", meanwhile) == {"by": "None"}
-    assert _shared.remembered("key", lambda: 3, wait=False) == {"by": "None"}
+    assert shared.remembered("key", meanwhile) == {"by": "None"}
+    assert shared.remembered("key", lambda: 3, wait=False) == {"by": "None"}
 
 
 def test_a_note_of_one_worker_is_known_to_all(run_folder):
-    before = _shared.is_noted("refused")
-    in_workers(1, lambda _index: str(_shared.note("refused")))
-    assert (before, _shared.is_noted("refused")) == (False, True)
+    before = shared.is_noted("refused")
+    in_workers(1, lambda _index: str(shared.note("refused")))
+    assert (before, shared.is_noted("refused")) == (False, True)

@@ -20,9 +20,9 @@ import pytest
 import whole_nodes
 from ansible import constants
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _bytecode, _shared
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import bytecode, shared
 
-TOP = pathlib.Path(__file__).resolve().parents[4]
+TOP = pathlib.Path(__file__).resolve().parents[5]
 PACKS = """
 import json, sys
 import ansible.plugins.loader as loader
@@ -66,7 +66,7 @@ def compiled_folder(tmp_path_factory, sources):
     folder = tmp_path_factory.mktemp("compiled")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(constants, "DEFAULT_LOCAL_TMP", str(folder))
-        assert _bytecode.with_bytecode(sources)
+        assert bytecode.with_bytecode(sources)
     return folder
 
 
@@ -78,7 +78,7 @@ def module(run_folder, sources, compiled_folder):
 
 
 def text_of(module):
-    return module[slice(*_bytecode.archive_of(module))]
+    return module[slice(*bytecode.archive_of(module))]
 
 
 def archive_of(module):
@@ -93,7 +93,7 @@ def run(module):
 
 
 def test_a_node_answers_the_same_without_compiling_a_file(module):
-    compiled = _bytecode.with_bytecode(module)
+    compiled = bytecode.with_bytecode(module)
     ours = [name for name in archive_of(compiled).namelist() if "/netfilter/plugins/module_utils/" in name]
     assert len(ours) > 100 and all(name.endswith((".pyc", "/__init__.py")) for name in ours)
     answers = [run(each) for each in (module, compiled)]
@@ -107,7 +107,7 @@ def test_a_node_answers_the_same_without_compiling_a_file(module):
 
 
 def test_a_traceback_names_the_file_and_the_line(module):
-    with archive_of(_bytecode.with_bytecode(module)) as archive:
+    with archive_of(bytecode.with_bytecode(module)) as archive:
         name = next(name for name in archive.namelist() if name.endswith("module_utils/_look/node.pyc"))
         code = archive.read(name)
     shown = subprocess.run([sys.executable, "-c", "import marshal, sys; print(marshal.loads(sys.stdin.buffer.read()"
@@ -129,8 +129,8 @@ class Node:
 
 @pytest.mark.parametrize("other", [True, False])
 def test_another_python_refuses_bytecode_once_and_gets_the_sources(module, other):
-    node, compiled = Node(other), len(_bytecode.with_bytecode(module))
-    answers = [_bytecode.sent(module, node) for _time in range(2)]
+    node, compiled = Node(other), len(bytecode.with_bytecode(module))
+    answers = [bytecode.sent(module, node) for _time in range(2)]
     assert [answer["rc"] for answer in answers] == [0, 0], answers
     assert node.sizes == ([compiled, len(module), len(module)] if other else [compiled, compiled])
 
@@ -143,28 +143,28 @@ def test_another_python_refuses_bytecode_once_and_gets_the_sources(module, other
                              ("/usr/libexec/platform-python", True),
                          ])
 def test_a_python_whose_name_has_another_version_is_not_tried(command, may):
-    assert _bytecode.may_run(command) is may
+    assert bytecode.may_run(command) is may
 
 
 def test_the_guard_ends_the_module_before_it_does_anything(module):
-    refused = run(_bytecode.with_bytecode(module).replace(b"MAGIC_NUMBER != ", b"MAGIC_NUMBER == "))
-    assert refused == {"rc": 1, "stdout": "", "stderr": _bytecode.REFUSAL + "\n"}
+    refused = run(bytecode.with_bytecode(module).replace(b"MAGIC_NUMBER != ", b"MAGIC_NUMBER == "))
+    assert refused == {"rc": 1, "stdout": "", "stderr": bytecode.REFUSAL + "\n"}
 
 
 @pytest.mark.parametrize("answer",
                          [
-                             DONE, dict(DONE, stdout=_bytecode.REFUSAL), dict(DONE, rc=1, stderr="Traceback"),
+                             DONE, dict(DONE, stdout=bytecode.REFUSAL), dict(DONE, rc=1, stderr="Traceback"),
                              dict(DONE, rc=1, stderr="sudo: sorry, you must have a tty to run sudo"),
                          ])
 def test_no_other_answer_makes_it_run_twice(module, answer):
     sent = []
-    assert _bytecode.sent(module, lambda data: sent.append(data) or answer) == answer
-    assert len(sent) == 1 and not _shared.is_noted(_bytecode._REFUSED)
+    assert bytecode.sent(module, lambda data: sent.append(data) or answer) == answer
+    assert len(sent) == 1 and not shared.is_noted(bytecode._REFUSED)
 
 
 def test_a_node_that_refuses_sources_too_is_not_asked_for_ever(module):
-    refusal, sent = dict(DONE, rc=1, stderr=_bytecode.REFUSAL), []
-    assert _bytecode.sent(module, lambda data: sent.append(data) or refusal) == refusal
+    refusal, sent = dict(DONE, rc=1, stderr=bytecode.REFUSAL), []
+    assert bytecode.sent(module, lambda data: sent.append(data) or refusal) == refusal
     assert len(sent) == 2 and sent[1] == module
 
 
@@ -177,7 +177,7 @@ def test_a_node_that_refuses_sources_too_is_not_asked_for_ever(module):
                          ], ids=["no archive", "two archives", "no start", "no end", "no zip file"])
 def test_what_is_not_a_module_of_ansible_is_sent_as_it_is(run_folder, other):
     sent = []
-    assert _bytecode.sent(other, lambda data: sent.append(data) or DONE) == DONE
+    assert bytecode.sent(other, lambda data: sent.append(data) or DONE) == DONE
     assert sent == [other]
 
 
@@ -188,9 +188,9 @@ def test_a_file_that_the_user_replaced_stays_as_it_is(module):
             ours = entry.filename == "ansible/module_utils/basic.py"
             new.writestr(entry, b"# of the user\n" + old.read(entry) if ours else old.read(entry))
     changed = module.replace(text_of(module), base64.b64encode(replaced.getvalue()))
-    names = archive_of(_bytecode.with_bytecode(changed)).namelist()
+    names = archive_of(bytecode.with_bytecode(changed)).namelist()
     assert "ansible/module_utils/basic.py" in names and "ansible/module_utils/basic.pyc" not in names
-    assert "ansible/module_utils/basic.pyc" in archive_of(_bytecode.with_bytecode(module)).namelist()
+    assert "ansible/module_utils/basic.pyc" in archive_of(bytecode.with_bytecode(module)).namelist()
 
 
 @pytest.mark.parametrize("owner, name, value", [
@@ -198,13 +198,13 @@ def test_a_file_that_the_user_replaced_stays_as_it_is(module):
 def test_where_nothing_is_compiled_or_written_sources_are_sent(sources, run_folder, monkeypatch, owner, name, value):
     monkeypatch.setattr(owner, name, value)
     sent = []
-    _bytecode.prepare()
-    _bytecode.sent(sources, lambda data: sent.append(data) or DONE)
+    bytecode.prepare()
+    bytecode.sent(sources, lambda data: sent.append(data) or DONE)
     assert sent == [sources]
 
 
 def test_a_damaged_file_of_bytecode_is_as_good_as_none(sources, run_folder):
-    _bytecode.prepare()
+    bytecode.prepare()
     for path in run_folder.glob("*.marshal"):
         path.write_bytes(path.read_bytes()[:1000])
-    assert _bytecode.with_bytecode(sources) is None
+    assert bytecode.with_bytecode(sources) is None

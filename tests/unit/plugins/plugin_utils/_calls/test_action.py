@@ -10,8 +10,9 @@ from ansible import constants
 from ansible.errors import AnsibleError
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _action, _policy
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._action import Action
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import action
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.action import Action
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._play.filtering import telling
 
 # Escape sequences, C0 and C1 controls, overrides and marks of direction, zero width, ends of lines, a lone surrogate.
@@ -54,7 +55,7 @@ def test_a_refusal_is_one_printable_line(refuse, hostile):
     "name", [*sorted(_policy.known_names()), "__repair_cordon", "__repair_backend"])
 def test_a_fact_with_the_name_of_a_variable_of_ours_is_refused(name):
     with pytest.raises(BadInput, match="The facts of this host contain %s, a setting" % name):
-        _action.refuse_facts_as_settings({"ansible_facts": {"distribution": "Debian", name: "x"}})
+        action.refuse_facts_as_settings({"ansible_facts": {"distribution": "Debian", name: "x"}})
 
 
 def test_every_variable_of_every_role_and_playbook_is_known():
@@ -69,9 +70,9 @@ def test_every_variable_of_every_role_and_playbook_is_known():
     None, {}, {"distribution": "Debian", "node_custom": 1, "preflight_of_others": 1},
     dict.fromkeys(_policy.EXPORTED, {}), {"node_host": {}, "node_iptables_backend": {}}])
 def test_facts_of_others_and_our_own_pass(facts):
-    _action.refuse_facts_as_settings({"ansible_facts": facts, "preflight_fix": "safe"})
+    action.refuse_facts_as_settings({"ansible_facts": facts, "preflight_fix": "safe"})
 
 
 def test_facts_that_are_no_variables_cannot_be_settings(monkeypatch):
     monkeypatch.setattr(constants, "INJECT_FACTS_AS_VARS", False)
-    _action.refuse_facts_as_settings({"ansible_facts": {"preflight_fix": "disruptive"}})
+    action.refuse_facts_as_settings({"ansible_facts": {"preflight_fix": "disruptive"}})

@@ -7,12 +7,12 @@ from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ..module_utils._errors import BadInput
-from . import _options, _policy
-from ._plain import plain
-from ._play import playbooks
-from ._play.templating import templating
-from ._render.text import sentence
+from ...module_utils._errors import BadInput
+from .. import _options, _policy
+from .._plain import plain
+from .._play import playbooks
+from .._play.templating import templating
+from .._render.text import sentence
 
 
 class Action(ActionBase):

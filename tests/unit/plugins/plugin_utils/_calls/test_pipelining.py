@@ -8,7 +8,7 @@ import gc
 import pytest
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._pipelining import pipelined
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.pipelining import pipelined
 
 DONE = {"changed": False}
 

@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 
 import ansible
 
-from . import _bytecode_compiler, _shared
+from . import bytecode_compiler, shared
 
 # Compiling takes the controller half a second of CPU time, and saves each node 0.2 s.
 MANY_HOSTS = 10
@@ -48,7 +48,7 @@ _ARCHIVE = b"'UEsDB"
 _START = b"\nif __name__ == "
 _VERSION = re.compile(r"python(\d+\.\d+)\b")
 
-_PLUGINS = pathlib.Path(__file__).resolve().parents[1]
+_PLUGINS = pathlib.Path(__file__).resolve().parents[2]
 _OUR_NAME = "ansible_collections/kubenode/netfilter/plugins/"
 _ANSIBLE = pathlib.Path(ansible.__file__).resolve().parent
 
@@ -63,19 +63,19 @@ def may_run(command: str) -> bool:
 def prepare() -> None:
     """Compile the sources, unless another worker is doing it: then this worker does not wait, and Ansible packs them
     meanwhile."""
-    _shared.remembered("bytecode", _compile, wait=False)
+    shared.remembered("bytecode", _compile, wait=False)
 
 
 def sent(module: bytes, execute: Callable[[bytes], dict]) -> dict:
     """The result of `execute(module)`, which is the result of a command; with bytecode in the archive of the module
     until a node of this run refuses it."""
-    compiled = None if _shared.is_noted(_REFUSED) else with_bytecode(module)
+    compiled = None if shared.is_noted(_REFUSED) else with_bytecode(module)
     if compiled is None:
         return execute(module)
     result = execute(compiled)
     if not result["rc"] or REFUSAL not in result["stdout"] + result["stderr"]:
         return result
-    _shared.note(_REFUSED)
+    shared.note(_REFUSED)
     return execute(module)
 
 
@@ -86,7 +86,7 @@ def with_bytecode(module: bytes) -> bytes | None:
     if not place or start < 0:
         return None
     sources = module[slice(*place)]
-    compiled = _shared.remembered("bytecode-" + hashlib.sha256(sources).hexdigest(), lambda: _packed(sources))
+    compiled = shared.remembered("bytecode-" + hashlib.sha256(sources).hexdigest(), lambda: _packed(sources))
     if not compiled:
         return None
     return _replaced(module, {place: compiled.encode(), (start, start): _GUARD})
@@ -129,7 +129,7 @@ def _packed(sources):
 def _compiled() -> Mapping[str, tuple[int, bytes]]:
     """The output of _bytecode_compiler for the sources; empty if it fails."""
     with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
-        with open(_shared.remembered("bytecode", _compile), "rb") as compiled:
+        with open(shared.remembered("bytecode", _compile), "rb") as compiled:
             return marshal.load(compiled)
     return {}
 
@@ -137,14 +137,14 @@ def _compiled() -> Mapping[str, tuple[int, bytes]]:
 def _compile():
     """The path of the file with the compiled sources of this collection, and of the files that Ansible's own modules
     import. A missing or damaged file, as on a full disk, means that nothing is compiled."""
-    path = _shared.folder() / "kubenode-netfilter-bytecode.marshal"
+    path = shared.folder() / "kubenode-netfilter-bytecode.marshal"
     sources = {_OUR_NAME + source.relative_to(_PLUGINS).as_posix(): str(source)
                for source in (_PLUGINS / "module_utils").rglob("*.py")}
     sources.update(("ansible/" + pathlib.Path(file).relative_to(_ANSIBLE).as_posix(), file)
                    for file in _files_of_ansible())
     with contextlib.suppress(OSError), open(path, "wb") as output:
         # The columns of each instruction are a quarter of the bytecode; only a new process can leave them out.
-        subprocess.run([sys.executable, "-X", "no_debug_ranges", _bytecode_compiler.__file__],
+        subprocess.run([sys.executable, "-X", "no_debug_ranges", bytecode_compiler.__file__],
                        input=json.dumps(sources).encode(), stdout=output, stderr=subprocess.DEVNULL, check=False)
     return str(path)
 

@@ -9,17 +9,17 @@ import time
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
-from ..module_utils._errors import BadInput
-from . import _evidence, _policy, _run, _schema, _select, _selection
-from ._bundle import bundles
-from ._calling import CallingAction, Unanswered
-from ._checks import assess
-from ._checks.evaluate import one_line
-from ._plain import plain
-from ._play import play
-from ._play.templating import templating
-from ._render.text import escaped
-from ._runs import store
+from ...module_utils._errors import BadInput
+from .. import _evidence, _policy, _run, _schema, _select, _selection
+from .._bundle import bundles
+from .._checks import assess
+from .._checks.evaluate import one_line
+from .._plain import plain
+from .._play import play
+from .._play.templating import templating
+from .._render.text import escaped
+from .._runs import store
+from .calling import CallingAction, Unanswered
 
 NODE_MODULE = "kubenode.netfilter.node_facts"
 TIMEOUT_SECONDS = 180

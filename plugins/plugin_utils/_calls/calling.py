@@ -10,11 +10,11 @@ import signal
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from . import _bytecode
-from ._action import Action
-from ._pipelining import pipelined
-from ._plain import plain
-from ._play import play
+from .._plain import plain
+from .._play import play
+from . import bytecode
+from .action import Action
+from .pipelining import pipelined
 
 # A change of many files, or the restart of a unit that stops slowly, takes minutes. Each command that a module runs has
 # a limit on the node; where all of them take as long as they may, iptables_backend saves and reads four rule sets twice
@@ -50,9 +50,9 @@ class CallingAction(Action):
         if seconds is None:
             seconds = seconds_of(module.get("module_name", self._task.action),
                                  module.get("module_args", self._task.args))
-        self._sends_bytecode = len(play.hosts_of(task_vars)[1]) >= _bytecode.MANY_HOSTS
+        self._sends_bytecode = len(play.hosts_of(task_vars)[1]) >= bytecode.MANY_HOSTS
         if self._sends_bytecode:
-            _bytecode.prepare()
+            bytecode.prepare()
         with _bounded(self._connection, seconds):
             return pipelined(self._connection, lambda: self._execute_module(task_vars=task_vars, **module))
 
@@ -68,9 +68,9 @@ class CallingAction(Action):
         def execute(data):
             return super(CallingAction, self)._low_level_execute_command(cmd, sudoable, data, **options)
 
-        if not in_data or not self._sends_bytecode or not _bytecode.may_run(cmd):
+        if not in_data or not self._sends_bytecode or not bytecode.may_run(cmd):
             return execute(in_data)
-        return _bytecode.sent(in_data, execute)
+        return bytecode.sent(in_data, execute)
 
 
 def seconds_of(name, arguments):

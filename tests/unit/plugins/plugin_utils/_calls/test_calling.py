@@ -10,15 +10,15 @@ from unittest import mock
 import pytest
 from ansible.errors import AnsibleError
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _calling
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import calling
 
 MEGABYTE = 1024 * 1024
 
 
 def action(connection):
     task = mock.Mock(async_val=0, action="kubenode.netfilter.fix", args={})
-    plugin = _calling.CallingAction(task=task, connection=connection, play_context=mock.Mock(), loader=mock.Mock(),
-                                    templar=mock.Mock(), shared_loader_obj=None)
+    plugin = calling.CallingAction(task=task, connection=connection, play_context=mock.Mock(), loader=mock.Mock(),
+                                   templar=mock.Mock(), shared_loader_obj=None)
     plugin._execute_module = lambda **_options: plugin._connection.exec_command("python3")
     return plugin
 
@@ -55,4 +55,4 @@ def test_a_limit_of_time_is_in_force_in_each_call_and_not_after_it():
     ("node_changes", {"changes": [{"module": "conntrack"}], "look": {"timeout": 1000}}, 1600),
     ("node_changes", {"changes": [{"module": "conntrack"}], "look": {"timeout": 0}}, 0)])
 def test_a_call_may_take_longer_than_the_longest_run_of_its_module(name, arguments, seconds):
-    assert _calling.seconds_of("kubenode.netfilter." + name, arguments) == seconds
+    assert calling.seconds_of("kubenode.netfilter." + name, arguments) == seconds
