@@ -8,7 +8,8 @@ import dataclasses
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _answer, _policy, _run, _select, _selection
+from ..plugin_utils import _policy, _run, _select, _selection
+from ..plugin_utils._answer import documented
 from ..plugin_utils._calls.calling import Unanswered
 from ..plugin_utils._calls.looking import LookingAction, is_shown_later, options_of_look, sections_of
 from ..plugin_utils._fix import calls, migration, outcomes, restarts, results
@@ -216,7 +217,7 @@ class ActionModule(LookingAction):
             looked = self._sections_of(answer, look) if look else None  # A node can answer more than it was asked for.
         else:
             answers = [self._answer(name, options) for name, options in given]
-        return [_answer.documented_part(answer, name) for name, answer in zip(names, answers)], looked
+        return [documented.documented_part(answer, name) for name, answer in zip(names, answers)], looked
 
     def _look_options(self, sections):
         place, checks = self._look_of(sections)

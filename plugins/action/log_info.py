@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Action of log_info: the node returns lines, the controller finds their causes."""
 
-from ..plugin_utils import _answer
+from ..plugin_utils._answer import documented
 from ..plugin_utils._calls.calling import CallingAction
 from ..plugin_utils._logs import diagnosis
 
@@ -18,6 +18,6 @@ class ActionModule(CallingAction):
         return {}
 
     def work(self, arguments, task_vars):
-        result = _answer.documented_part(self.call(task_vars), self.name())
+        result = documented.documented_part(self.call(task_vars), self.name())
         result["findings"] = diagnosis.diagnose(result.get("lines") or [], result.get("kube_proxy_ports"))
         return result

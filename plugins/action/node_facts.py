@@ -6,7 +6,8 @@
 The module goes to the node over standard input, and only what the module documents comes back.
 """
 
-from ..plugin_utils import _answer, _policy
+from ..plugin_utils import _policy
+from ..plugin_utils._answer import documented
 from ..plugin_utils._calls.calling import CallingAction
 from ..plugin_utils._play.templating import templating
 
@@ -23,4 +24,4 @@ class ActionModule(CallingAction):
         return {}
 
     def work(self, arguments, task_vars):
-        return _answer.documented_part(self.call(task_vars), self.name())
+        return documented.documented_part(self.call(task_vars), self.name())

@@ -12,7 +12,8 @@ import datetime
 import os
 from collections.abc import Mapping
 
-from . import _evidence, _finding, _schema, _waivers
+from . import _finding, _waivers
+from ._answer import schema, validate
 from ._checks import described
 
 STARTED = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
@@ -75,11 +76,11 @@ def user_checks_of(facts):
 def part_of(facts, name):
     """One of the facts that `assess` documents, as plain values; None where it is not there, or not as it is
     documented."""
-    shapes = _schema.documented("assess")["ansible_facts"].contains
+    shapes = schema.documented("assess")["ansible_facts"].contains
     try:
-        return _evidence.fitted(facts.get(name), shapes[name],
-                                _evidence.Room(_ROOM)) if isinstance(facts, Mapping) else None
-    except _evidence.Misfit:
+        return validate.fitted(facts.get(name), shapes[name],
+                               validate.Room(_ROOM)) if isinstance(facts, Mapping) else None
+    except validate.Misfit:
         return None
 
 
@@ -87,6 +88,6 @@ def section_of(facts, name):
     """One section of the evidence in a host's `ansible_facts`, as plain values; None where it is not there, or not as
     it is documented."""
     try:
-        return _evidence.checked_section(name, facts.get(name)) if isinstance(facts, Mapping) else None
-    except _evidence.Misfit:
+        return validate.checked_section(name, facts.get(name)) if isinstance(facts, Mapping) else None
+    except validate.Misfit:
         return None

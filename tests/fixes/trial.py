@@ -12,7 +12,8 @@ import printed
 from live_node import NotDone
 from node_steps import STEPS, TriedNode
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _policy, _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
@@ -79,7 +80,7 @@ class Trial:
         """(findings of the check, ids of the high checks that fail). Sections that are not looked at are healthy."""
         row = self._row
         policy = _policy.policy_of(row.get("policy", {}))
-        sections, problems = _evidence.checked_sections(self._node.sections(
+        sections, problems = validate.checked_sections(self._node.sections(
             row.get("sections", LOOKS.get(row["node"])), row.get("window"), modules=policy.module_names,
             hook_directories=policy.values["hook_directories"]))
         if problems:

@@ -5,7 +5,8 @@
 
 import copy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _policy, _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
@@ -15,7 +16,7 @@ ABOUT = ("BACKEND", "CHAIN", "IPVS", "KPROXY", "XLOCK")
 def judged(sections, about=(), policy=None):
     """{"fail": {check: first finding in words}, "unknown": the same}; `about` adds checks, `policy` is the policy of
     the host. Sections that the look does not have are those of a healthy node."""
-    checked, problems = _evidence.checked_sections(sections)
+    checked, problems = validate.checked_sections(sections)
     if problems:
         raise AssertionError(problems)
     checks = _selection.chosen_checks((*ABOUT, *about))

@@ -13,7 +13,7 @@ LOOK = "ansible_collections.kubenode.netfilter.plugins.module_utils._look."
 TEXT = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text"
 # The oldest Python that ansible-core 2.16 runs on.
 CONTROLLER = (3, 10)
-EVIDENCE = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._evidence"
+EVIDENCE = "ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer.validate"
 SUBJECTS = ("host.host", "modules.kernel_modules", "backends.iptables_backend", "rules.iptables_chains",
             "lock.xtables_lock", "hooks.flush_hooks", "conntrack.conntrack", "ipvs.ipvs", "kube.kubelet",
             "kube.kube_proxy", "cni.cni")

@@ -11,7 +11,7 @@ import textwrap
 
 import yaml
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases import table
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.kinds import KINDS
@@ -46,7 +46,7 @@ def test_every_join():
 
 def test_every_source():
     told = {WORDS.findall(row[0])[0]: WORDS.findall(row[1]) for row in rows_below("Sources")}
-    assert told == {name: sorted(shape.contains["collected"].sampled) for name, shape in _schema.sections().items()}
+    assert told == {name: sorted(shape.contains["collected"].sampled) for name, shape in schema.sections().items()}
 
 
 def test_every_word_of_a_case():

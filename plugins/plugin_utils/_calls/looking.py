@@ -10,7 +10,8 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ...module_utils._errors import BadInput
-from .. import _evidence, _policy, _run, _schema, _select, _selection
+from .. import _policy, _run, _select, _selection
+from .._answer import schema, validate
 from .._bundle import bundles
 from .._checks import assess
 from .._checks.evaluate import one_line
@@ -31,8 +32,8 @@ SETTLE_PAUSE = 5
 # run and not once for each host. A mistake in them is reported where they are used.
 with contextlib.suppress(BadInput, OSError):
     _policy.read_all()
-    _schema.sections()
-    _schema.documented("assess")
+    schema.sections()
+    schema.documented("assess")
 
 # With --tags of these alone, a playbook looks, and neither reports nor gates; with --skip-tags of the other two it does
 # neither.
@@ -181,7 +182,7 @@ def sections_of(answer, subsets=()):
     """The result of `LookingAction.look`, from the answer of node_facts to a question for these `subsets`."""
     if answer.get("unreachable"):
         return {}, {}, "unreachable: %s" % _message(answer, "msg")
-    sections, problems = _evidence.checked_sections(answer.get("ansible_facts"))
+    sections, problems = validate.checked_sections(answer.get("ansible_facts"))
     if answer.get("failed") or not (sections or problems):
         messages = [_message(answer, key) for key in ("msg", "module_stderr", "module_stdout") if answer.get(key)]
         return {}, {}, "the module failed: %s" % ("; ".join(messages[:2]) or "it returned nothing")

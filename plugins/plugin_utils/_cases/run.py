@@ -6,7 +6,8 @@
 import pathlib
 
 from ...module_utils._errors import BadInput
-from .. import _evidence, _finding, _policy
+from .. import _finding, _policy
+from .._answer import validate
 from .._checks import assess
 from .._checks.user_checks import BYTES_LIMIT, CASES, SUFFIXES, read, user_checks
 from .._options import close_to
@@ -100,7 +101,7 @@ def case_of(row):
 def findings_of(check, row):
     """The findings of a case. Raises BadInput for evidence that no node can give."""
     evidence, policy = case_of(row)
-    problems = _evidence.checked_sections(evidence)[1]
+    problems = validate.checked_sections(evidence)[1]
     if problems:
         raise BadInput("evidence: no node gives this: %s" % "; ".join(problems[name] for name in sorted(problems)))
     return assess.judged(evidence, policy, [check])[0]

@@ -4,7 +4,8 @@
 """The cases of a check as a file lists them, each of them validated. PRIVATE to the collection."""
 
 from ...module_utils._errors import BadInput
-from .. import _finding, _schema
+from .. import _finding
+from .._answer import schema
 from .._checks.user_yaml import yaml_of
 from .._options import checked, close_to, unknown_name
 from .healthy import STATES
@@ -50,7 +51,7 @@ def _case_of(where, row):
             if word not in STATES:
                 raise unknown_name("%s: modules.%s: the state" % (named, name), word, STATES)
     for section, changes in row.get("evidence", {}).items():
-        shapes = _schema.sections()
+        shapes = schema.sections()
         if section not in shapes:
             raise unknown_name("%s: evidence: the section" % named, section, shapes)
         _refuse_unknown_keys("%s: evidence.%s" % (named, section), (section,), changes, shapes[section])

@@ -8,7 +8,8 @@ import math
 import re
 
 from ...module_utils._errors import BadInput
-from .. import _role_data, _schema
+from .. import _role_data
+from .._answer import schema
 from .._options import close_to, shown
 from . import row_shapes
 
@@ -83,7 +84,7 @@ def refuse_wrong_opt_in(where, check):
 
 def refuse_wrong_needs(where, check):
     """Raises BadInput for a section or a source that no module documents in its RETURN."""
-    sections = _schema.sections()
+    sections = schema.sections()
     for need in check.needs:
         section, dot, source = need.partition(".")
         if section not in sections and need != _DERIVED:

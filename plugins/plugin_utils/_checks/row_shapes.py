@@ -10,7 +10,7 @@ about it.
 
 import functools
 
-from .. import _schema
+from .._answer import schema
 from .._joins.table import JOINS
 from .expressions import compiled
 
@@ -34,7 +34,7 @@ def fields_of(expression: str) -> set[str] | None:
 def evidence():
     """The keys that a check may name: the sections, and the sections that the controller derives."""
     # What the controller derives is not documented, so nothing is known about its keys.
-    return dict({name: _documented(shape) for name, shape in _schema.sections().items()}, requirements=ANY,
+    return dict({name: _documented(shape) for name, shape in schema.sections().items()}, requirements=ANY,
                 joins=dict.fromkeys(JOINS, ANY))
 
 

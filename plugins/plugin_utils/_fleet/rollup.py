@@ -4,7 +4,8 @@
 """The roll-up of a fleet: the state of each host, and the hosts on which each check fails. PRIVATE to the
 collection."""
 
-from .. import _evidence, _finding, _run, _waivers
+from .. import _finding, _run, _waivers
+from .._answer import validate
 from .._checks import unknowns
 from .._plain import plain
 from .._play import repository
@@ -39,7 +40,7 @@ def node_report(name, facts, evidence=False, groups=()):
         "group_by": {},
     }
     if evidence:
-        report["evidence"] = _evidence.checked_sections(facts)[0]
+        report["evidence"] = validate.checked_sections(facts)[0]
     return report
 
 

@@ -7,7 +7,8 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _role_data, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
 WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
@@ -130,4 +131,4 @@ def test_defaults_of_roles_are_what_their_argument_specs_state(role):
 
 
 def test_every_fact_of_assess_is_known_as_one():
-    assert set(_policy.EXPORTED) == set(_schema.documented("assess")["ansible_facts"].contains)
+    assert set(_policy.EXPORTED) == set(schema.documented("assess")["ansible_facts"].contains)

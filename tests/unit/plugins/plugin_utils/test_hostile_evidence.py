@@ -17,7 +17,8 @@ import pytest
 import yaml
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _finding, _policy, _run, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy, _run, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue as _catalogue, verdict
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration, outcomes, restarts
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects import RESTARTS, SUBJECTS
@@ -103,7 +104,7 @@ def mutate(source, facts):
 
 
 def assessed(facts, policy, checks=None):
-    sections, problems = _evidence.checked_sections(facts)
+    sections, problems = validate.checked_sections(facts)
     return assess.exported(sections, policy, checks or assess.chosen_checks(None), None, problems=problems), problems
 
 

@@ -21,7 +21,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.promised import (compare_rules,
                                                                                                     own_rules)
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
 
 CHECKS = [check for name, check in sorted(catalogue.catalogue().items()) if name.startswith("KPROXY")]
@@ -58,7 +59,7 @@ def judged(place, window=None):
         section, mode=mode, effective_mode=mode, rules=rules or [], version=metrics["version"],
         rules_because="" if rules else "nothing to compare", window=window, api_watch=watch_of(window, None))
     evidence["node_kube_proxy"]["collected"].update(statuses, proxy_mode="ok")
-    assert _evidence.checked_sections(evidence)[1] == {}
+    assert validate.checked_sections(evidence)[1] == {}
     found = assess.judged(evidence, policy, CHECKS)[0]
     return sorted((row["check"], row["subject"]) for row in found if row["status"] == "fail")
 

@@ -11,7 +11,7 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.keys import KEYS, dotted
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import differences, findings_of, run_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
@@ -139,7 +139,7 @@ def _misfits(value, shape, where):
 
 
 def test_the_healthy_node_is_what_a_node_returns():
-    assert set(SECTIONS) == set(_schema.sections())
-    assert [text for name, section in SECTIONS.items() for text in _misfits(section, _schema.sections()[name], name)
+    assert set(SECTIONS) == set(schema.sections())
+    assert [text for name, section in SECTIONS.items() for text in _misfits(section, schema.sections()[name], name)
             ] == ["node_kernel_modules.modules"]  # Made for the modules that the policy of a case asks for.
     assert [row["key"] for row in SECTIONS["node_conntrack"]["sysctls"]] == [dotted(key.key) for key in KEYS]

@@ -8,7 +8,8 @@ from case_rows import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue, evaluate
 
 BASE = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "select": "node_x.rows",
@@ -17,16 +18,16 @@ BASE = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "se
 
 
 OTHER_KINDS = {"subject": "it", "fix": dict(BASE["fix"], manual="do it")}
-COLLECTED = _schema.Shape("dict", True, None, None, False, ("file", "other"))
-SECTION = _schema.Shape("dict", True, {"collected": COLLECTED}, None, False)
+COLLECTED = schema.Shape("dict", True, None, None, False, ("file", "other"))
+SECTION = schema.Shape("dict", True, {"collected": COLLECTED}, None, False)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def documented():
     """A section for these tests; only its sources are documented."""
-    known = dict(_schema.sections(), node_x=SECTION)
+    known = dict(schema.sections(), node_x=SECTION)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_schema, "sections", lambda: known)
+        patch.setattr(schema, "sections", lambda: known)
         yield
 
 

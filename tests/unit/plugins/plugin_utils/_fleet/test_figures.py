@@ -8,7 +8,8 @@ import copy
 import pytest
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import figures
 
@@ -21,7 +22,7 @@ def changed(section, **changes):
 
 
 def test_they_are_what_the_module_documents():
-    documented = _schema.documented("assess")["ansible_facts"].contains["node_assess_numbers"].contains
+    documented = schema.documented("assess")["ansible_facts"].contains["node_assess_numbers"].contains
     assert list(figures.numbers_of({})) == list(documented) and set(figures.numbers_of({}).values()) == {None}
 
 

@@ -10,7 +10,8 @@ from case_rows import cases
 from healthy import healthy
 from kube_audit import seed
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import items as _items
 
 NAMES = _policy.default_policy().module_names
@@ -74,7 +75,7 @@ def test_a_text_is_bounded_holds_hostile_names_and_tells_of_what_it_leaves_out()
         evidence = healthy(NAMES, None, {"node_flush_hooks": {"hooks": hooks}})
         text = _items.facts_of(evidence)["node_assess_hooks"]
         found = _items.items_of(text)
-        assert len(text) <= _evidence.MOST_TEXT and text.replace("\n", "").replace("\t", "").isprintable()
+        assert len(text) <= validate.MOST_TEXT and text.replace("\n", "").replace("\t", "").isprintable()
         assert len(found) == len(set(paths)) or "items left out" in found and len(found) <= 121
     assert _items.items_of(None) is None and _items.items_of("") == {} and _items.items_of("no tab\n\tx") == {"": "x"}
 

@@ -10,7 +10,7 @@ import pytest
 from cases import table
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _evidence
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import case_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue, references, user_checks
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.expression_keys import refuse_unknown_keys
@@ -58,8 +58,8 @@ def nulled(section, name):
     changed = copy.deepcopy(section)
     for _place in places(changed):
         try:
-            yield _evidence.checked_section(name, changed)
-        except _evidence.Misfit:
+            yield validate.checked_section(name, changed)
+        except validate.Misfit:
             pass
 
 

@@ -9,9 +9,9 @@ Ansible acts on more keys of a result than a module documents: `ansible_facts` b
 only keys on a list of allowed ones pass.
 """
 
-from . import _evidence, _schema
-from ._plain import plain
-from ._render.text import escaped_lines
+from .._plain import plain
+from .._render.text import escaped_lines
+from . import schema, validate
 
 # The rows of flush_hooks quote commands; with a thousand hooks they stay below a megabyte.
 MOST_CHARACTERS = 1024 * 1024
@@ -41,7 +41,7 @@ def documented_part(answer, module):
     if answer.get("diff"):
         result["diff"] = _diffs(answer["diff"])
     failed = result.get("failed") or result.get("unreachable")
-    misfits = _fill(result, answer, _schema.documented(module), complete=not failed)
+    misfits = _fill(result, answer, schema.documented(module), complete=not failed)
     if misfits and not failed:
         result.update(failed=True, msg="The node's answer does not fit the documentation of %s: %s"
                       % (module, "; ".join(misfits[:3])))
@@ -51,7 +51,7 @@ def documented_part(answer, module):
 def _fill(result, answer, shapes, complete):
     """Copies the documented keys into the result. Returns a short problem for each key that does not fit, or that is
     required and missing."""
-    misfits, room = [], _evidence.Room(MOST_CHARACTERS)
+    misfits, room = [], validate.Room(MOST_CHARACTERS)
     for key, shape in shapes.items():
         if key in result:
             continue
@@ -62,8 +62,8 @@ def _fill(result, answer, shapes, complete):
             misfits += wrong
         else:
             try:
-                result[key] = _evidence.fitted(answer[key], shape, room)
-            except _evidence.Misfit as misfit:
+                result[key] = validate.fitted(answer[key], shape, room)
+            except validate.Misfit as misfit:
                 misfits.append(str(misfit.below(key)))
     return misfits
 
@@ -72,12 +72,12 @@ def _sections(facts, names):
     """(the sections that fit, a short problem for each section that does not)."""
     if not isinstance(facts, dict):
         return {}, ["ansible_facts must be a dictionary"]
-    sections, misfits, room = {}, [], _evidence.Room()
+    sections, misfits, room = {}, [], validate.Room()
     for name in names:
         if name in facts:
             try:
-                sections[name] = _evidence.checked_section(name, facts[name], room)
-            except _evidence.Misfit as misfit:
+                sections[name] = validate.checked_section(name, facts[name], room)
+            except validate.Misfit as misfit:
                 misfits.append(str(misfit))
     return sections, misfits
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import yaml
 
-from ._role_data import LOADER
+from .._role_data import LOADER
 
-_MODULES = pathlib.Path(__file__).resolve().parents[1] / "modules"
+_MODULES = pathlib.Path(__file__).resolve().parents[2] / "modules"
 # The description of a section that another module documents completely.
 _ELSEWHERE = re.compile(r"See RV\(kubenode\.netfilter\.(\w+)#module:([\w.]+)\)\.\Z")
 

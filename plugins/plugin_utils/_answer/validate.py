@@ -14,8 +14,8 @@ or change the writing direction are escaped here, so that every program that pri
 import math
 from collections.abc import Mapping
 
-from . import _schema
-from ._render.text import escaped_lines
+from .._render.text import escaped_lines
+from . import schema
 
 SCHEMA = 1
 # All sections of a host stay below 64 KB of JSON; an answer of four times that size is damaged or malicious. The texts
@@ -30,8 +30,8 @@ _MOST_INT = 2 ** 64
 
 _WORDS = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false",
           "dict": "a dictionary", "list": "a list"}
-_TEXT = _schema.Shape("str", True, None, None, False)
-_SCALARS = _schema.Shape("list", True, None, _schema.Shape("scalar", True, None, None, False), False)
+_TEXT = schema.Shape("str", True, None, None, False)
+_SCALARS = schema.Shape("list", True, None, schema.Shape("scalar", True, None, None, False), False)
 
 
 class Misfit(Exception):
@@ -70,7 +70,7 @@ def checked_sections(facts):
     `facts` are dropped.
     """
     sections, problems, room = {}, {}, Room()
-    for name in _schema.sections() if isinstance(facts, Mapping) else ():
+    for name in schema.sections() if isinstance(facts, Mapping) else ():
         if name in facts:
             left = room.characters
             try:
@@ -84,7 +84,7 @@ def checked_sections(facts):
 def checked_section(name: str, value, room: Room | None = None) -> dict:
     """One section as a new plain value. Raises Misfit."""
     try:
-        section = fitted(value, _schema.sections()[name]._replace(nullable=False), room or Room())
+        section = fitted(value, schema.sections()[name]._replace(nullable=False), room or Room())
         if section["schema"] != SCHEMA:
             raise Misfit("is not %d, the version that this collection reads" % SCHEMA, "schema")
         return section

@@ -7,10 +7,10 @@ import pathlib
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
-MODULES = sorted(path.stem for path in pathlib.Path(_schema.__file__).parents[1].joinpath("modules").glob("*.py"))
+MODULES = sorted(path.stem for path in pathlib.Path(schema.__file__).parents[2].joinpath("modules").glob("*.py"))
 TYPES = {"str", "int", "float", "bool", "dict", "list", "raw"}
 
 
@@ -24,19 +24,19 @@ def shapes(shape):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_return_is_a_schema(module):
-    found = _schema.documented(module)
+    found = schema.documented(module)
     assert found and {part.type for shape in found.values() for part in shapes(shape)} <= TYPES
 
 
 def test_sections():
-    assert sorted(_schema.sections()) == sorted("node_" + subset for subset in assess.SUBSETS)
-    for name, shape in _schema.sections().items():
+    assert sorted(schema.sections()) == sorted("node_" + subset for subset in assess.SUBSETS)
+    for name, shape in schema.sections().items():
         assert {"schema", "collected"} <= set(shape.contains), name
         assert all(part.always for part in shape.contains.values()), name
 
 
 def test_a_section_is_the_same_by_its_own_module():
-    own = _schema.documented("xtables_lock_facts")["ansible_facts"].contains["node_xtables_lock"]
-    assert own.contains == _schema.sections()["node_xtables_lock"].contains
-    row = _schema.sections()["node_conntrack"].contains["sysctls"].element.contains
+    own = schema.documented("xtables_lock_facts")["ansible_facts"].contains["node_xtables_lock"]
+    assert own.contains == schema.sections()["node_xtables_lock"].contains
+    row = schema.sections()["node_conntrack"].contains["sysctls"].element.contains
     assert (row["key"].type, row["now"].type, row["late"].type) == ("str", "raw", "bool")

@@ -12,9 +12,10 @@ import yaml
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _answer, _policy, _schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import documented as _answer, schema
 
-PLUGINS = pathlib.Path(_answer.__file__).resolve().parents[1]
+PLUGINS = pathlib.Path(_answer.__file__).resolve().parents[2]
 ACTIONS = {path.stem for path in (PLUGINS / "action").glob("*.py")}
 ROUTED = yaml.safe_load(
     (PLUGINS.parent / "meta" / "runtime.yml").read_text(encoding="utf-8"))["plugin_routing"]["modules"]
@@ -38,7 +39,7 @@ def test_only_documented_keys_pass(module):
     answer = dict(FOREIGN, changed=True,
                   ansible_facts=dict(evil, ansible_connection="local", node_assess_findings=[], **healthy([])), **evil)
     result = _answer.documented_part(answer, module)
-    documented = _schema.documented(module)
+    documented = schema.documented(module)
     assert set(result) <= set(documented) | {"changed", "failed", "msg"}
     allowed = documented["ansible_facts"].contains if "ansible_facts" in documented else ()
     assert set(result.get("ansible_facts") or ()) <= set(allowed)
