@@ -4,10 +4,10 @@
 """The filter play_hosts, for the playbooks beside it alone: the hosts of a play, checked before any is contacted."""
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._plain import plain
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._play import play, rollout
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._play.filtering import telling
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 # The tags in the playbooks, besides the names of the roles.
 _TAGS = ("assess", "fix", "report", "gate")
@@ -21,7 +21,7 @@ def play_hosts(pattern, groups, name, limit=None, tags=()):
     pattern, groups, limit = plain(pattern), plain(groups), plain(limit)
     if not isinstance(pattern, (str, list)):
         raise BadInput("%s must be a host pattern or a list of them, not %s" % (plain(name), type(pattern).__name__))
-    rollout.check_tags(plain(tags), set(_TAGS).union(_policy.tunable_roles()))
+    rollout.check_tags(plain(tags), set(_TAGS).union(policies.tunable_roles()))
     if not play.is_only_parsed():
         rollout.check_hosts(plain(name), pattern, play.matches(pattern, groups, limit),
                             set(groups).union(*groups.values()), limit)

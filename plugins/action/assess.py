@@ -6,11 +6,12 @@
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _options, _policy, _selection, _values
+from ..plugin_utils import _options
 from ..plugin_utils._bundle import bundles
 from ..plugin_utils._calls.looking import LookingAction, is_shown_later
 from ..plugin_utils._checks import assess
 from ..plugin_utils._plain import plain
+from ..plugin_utils._policy import limits, policies, selection
 from ..plugin_utils._render.text import escaped
 
 
@@ -39,17 +40,17 @@ class ActionModule(LookingAction):
         for name in given:
             if name not in self.OPTIONS:
                 raise _options.unknown_name("The option", name, self.OPTIONS)
-        of_role = _policy.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
+        of_role = policies.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
         # An empty root is the node itself and an empty kernel the running one, but an empty bundle is a mistake.
         arguments = {name: value for name, value in of_role.items() if value is not None and (value or name not in (
             "root", "kernel"))}
         arguments.update((name, _options.checked(name, value, self.OPTIONS[name])) for name, value in given.items()
                          if value is not None)
         for name, value in arguments.items():
-            _values.refuse_wrong_value("node_assess_" + name, value, label=name, known=self._policy.checks)
-        _selection.refuse_no_check("checks and skip",
-                                   _selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip"),
-                                                            self._policy.checks))
+            limits.refuse_wrong_value("node_assess_" + name, value, label=name, known=self._policy.checks)
+        selection.refuse_no_check("checks and skip",
+                                  selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip"),
+                                                          self._policy.checks))
         if arguments.get("unreachable") == "ignore":
             self.refuse_wrong_baseline(task_vars)
         if "bundle" in arguments:

@@ -8,7 +8,7 @@ import dataclasses
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _policy, _run, _select, _selection
+from ..plugin_utils import _run, _select
 from ..plugin_utils._answer import documented
 from ..plugin_utils._calls.calling import Unanswered
 from ..plugin_utils._calls.looking import LookingAction, is_shown_later, options_of_look, sections_of
@@ -17,6 +17,7 @@ from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import DISRUPTIVE, NAMES, RESTARTS, SUBJECTS
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play
+from ..plugin_utils._policy import policies, selection
 from ..plugin_utils._render.text import escaped
 
 _BACKEND = "iptables_backend"
@@ -97,14 +98,14 @@ class ActionModule(LookingAction):
         if not self._up_to or self._up_to == "disruptive" or tags & {"all", "fix", "tagged"}:
             return chosen
         named = [subject for subject in chosen if subject.role in tags]
-        return named if named or tags <= _policy.PLAYBOOK_TAGS else chosen
+        return named if named or tags <= policies.PLAYBOOK_TAGS else chosen
 
     def _settings(self, subject, arguments):
         """The variables of a subject's role. Without up_to, harden_iptables_backend_target is also the backend to judge
         by."""
         if subject in RESTARTS:
             return {} if arguments.get("timeout") is None else {"timeout": arguments["timeout"]}
-        settings = _policy.role_settings(subject.role, self._variables, self._templated)
+        settings = policies.role_settings(subject.role, self._variables, self._templated)
         if subject.name == _BACKEND:
             if settings["target"] == "auto":
                 settings["target"] = self._policy.values["iptables_backend"]
@@ -150,7 +151,7 @@ class ActionModule(LookingAction):
         self._export(self.assessed(arguments, self._variables)[0])
 
     def _checks(self, sections):
-        return _selection.chosen_checks(sections, self._place["checks"], self._place["skip"], self._policy.checks)
+        return selection.chosen_checks(sections, self._place["checks"], self._place["skip"], self._policy.checks)
 
     def _look_at(self, sections):
         place, checks = self._look_of(sections)
@@ -159,7 +160,7 @@ class ActionModule(LookingAction):
     def _look_of(self, sections):
         """(the options of assess, the checks) of a look at the evidence of these sections."""
         sections = _select.judged_again(sections, self._facts)
-        checks = _selection.with_users(self._checks(sections), self._policy.checks, _run.findings_of(self._facts))
+        checks = selection.with_users(self._checks(sections), self._policy.checks, _run.findings_of(self._facts))
         return dict(self._place, sections=sections), checks
 
     def _judge(self, looked, checks):

@@ -6,12 +6,13 @@
 import os
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _finding, _policy, _values
+from ..plugin_utils import _finding
 from ..plugin_utils._calls.action import Action
 from ..plugin_utils._checks import catalogue, verdict
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play
 from ..plugin_utils._play.templating import templating
+from ..plugin_utils._policy import limits, policies
 from ..plugin_utils._render.text import READ_ONE_BY_ONE, escaped
 from ..plugin_utils._runs import store
 
@@ -33,9 +34,9 @@ class ActionModule(Action):
     }
 
     def work(self, arguments, task_vars):
-        options = dict(_policy.role_settings("node_gate", task_vars, templating(self._templar)),
+        options = dict(policies.role_settings("node_gate", task_vars, templating(self._templar)),
                        **{name: value for name, value in arguments.items() if value is not None})
-        _values.refuse_wrong_value("node_gate_classes", options["classes"], "classes")
+        limits.refuse_wrong_value("node_gate_classes", options["classes"], "classes")
         host, batch = plain(task_vars.get("inventory_hostname")), play.hosts_of(task_vars)[1]
         if play.runs_once(self._task) and len(batch) > 1:
             raise BadInput("run_once would judge one of %d hosts; leave it out" % len(batch))

@@ -6,10 +6,10 @@
 The module goes to the node over standard input, and only what the module documents comes back.
 """
 
-from ..plugin_utils import _policy
 from ..plugin_utils._answer import documented
 from ..plugin_utils._calls.calling import CallingAction
 from ..plugin_utils._play.templating import templating
+from ..plugin_utils._policy import policies
 
 
 class ActionModule(CallingAction):
@@ -20,7 +20,7 @@ class ActionModule(CallingAction):
     def arguments(self, task_vars):
         """None: the module checks its own, on the node. But the variables of the roles are checked here, for a role
         that only undoes never calls assess."""
-        _policy.refuse_wrong_variables(task_vars, templating(self._templar))
+        policies.refuse_wrong_variables(task_vars, templating(self._templar))
         return {}
 
     def work(self, arguments, task_vars):

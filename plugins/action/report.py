@@ -11,12 +11,12 @@ from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _policy, _values
 from ..plugin_utils._calls.action import Action
 from ..plugin_utils._fleet import overview, rollup
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play, repository
 from ..plugin_utils._play.templating import templating
+from ..plugin_utils._policy import limits, policies
 from ..plugin_utils._render.files import FORMATS, LIMIT, TELL_CHANGES, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.tables import DETAILS, render_batch, render_tables
@@ -63,11 +63,11 @@ class ActionModule(Action):
     }
 
     def work(self, arguments, task_vars):
-        arguments = dict(_policy.role_settings("node_report", task_vars, templating(self._templar)),
+        arguments = dict(policies.role_settings("node_report", task_vars, templating(self._templar)),
                          **{name: value for name, value in arguments.items() if value is not None})
         keep = 10 if arguments.get("keep") is None else arguments["keep"]
-        _values.refuse_wrong_value("node_report_keep", keep, label="keep")
-        _values.refuse_wrong_value("node_report_folder", arguments["folder"], label="report: folder")
+        limits.refuse_wrong_value("node_report_keep", keep, label="keep")
+        limits.refuse_wrong_value("node_report_folder", arguments["folder"], label="report: folder")
         once = play.runs_once(self._task)
         names, batch, alive = play.hosts_of(task_vars)
         reports = rollup.reports_of(names, task_vars["hostvars"], arguments.get("evidence", False),

@@ -5,12 +5,12 @@
 
 import os
 
-from ..plugin_utils import _policy
 from ..plugin_utils._calls.action import Action
 from ..plugin_utils._fleet import overview, rollup
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play, repository, rollout
 from ..plugin_utils._play.templating import templating
+from ..plugin_utils._policy import policies
 from ..plugin_utils._render.files import FORMATS, rendered
 from ..plugin_utils._render.json_text import render_json
 from ..plugin_utils._render.text import escaped, some
@@ -37,8 +37,8 @@ class ActionModule(Action):
 
     def work(self, arguments, task_vars):
         templated = templating(self._templar)
-        of_report = _policy.role_settings("node_report", task_vars, templated)
-        of_gate = _policy.role_settings("node_gate", task_vars, templated)
+        of_report = policies.role_settings("node_report", task_vars, templated)
+        of_gate = policies.role_settings("node_gate", task_vars, templated)
         arguments = dict(dict(of_report, max_hosts=of_gate["max_hosts"]),
                          **{name: value for name, value in arguments.items() if value is not None})
         limit = rollout.checked_limit("max_hosts", arguments.get("max_hosts"))
@@ -62,7 +62,7 @@ class ActionModule(Action):
         ended = bool(later) and reason is not None
         formats = arguments.get("formats") or ["json"]
         if ended and set(formats) - {"terminal"}:
-            folder = arguments.get("folder") or _policy.role_defaults("node_report")["node_report_folder"]
+            folder = arguments.get("folder") or policies.role_defaults("node_report")["node_report_folder"]
             _rewritten(os.path.abspath(os.path.expanduser(folder)), names, later, task_vars, formats, arguments)
         result = {"changed": False, "ended": ended, "blocked": lost, "not_reached": later if ended else []}
         result["ansible_stats"] = overview.stats_of(STATS, {

@@ -12,9 +12,10 @@ import datetime
 import os
 from collections.abc import Mapping
 
-from . import _finding, _waivers
+from . import _finding
 from ._answer import schema, validate
 from ._checks import described
+from ._policy import waiving
 
 STARTED = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 ID = "%s-%d" % (STARTED.strftime("%Y%m%dT%H%M%SZ"), os.getpid())
@@ -65,7 +66,7 @@ def _is_summary(summary):
              summary["immutable"]] + [row[key] for row in summary["disabled"] for key in ("check", "reason")]
     texts += [row[key] for row in summary.get("unusable", ()) for key in ("section", "reason")]
     return None not in texts + [
-        row[key] for row in summary["waivers"] for key in _waivers.KEYS + ("days_left",)]
+        row[key] for row in summary["waivers"] for key in waiving.KEYS + ("days_left",)]
 
 
 def user_checks_of(facts):

@@ -12,12 +12,12 @@ import printed
 from live_node import NotDone
 from node_steps import STEPS, TriedNode
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _selection
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies, selection
 
-CHECKS = _selection.chosen_checks()
+CHECKS = selection.chosen_checks()
 # Sections that are looked at, where a row names none.
 LOOKS = {"rules": ["iptables_chains"],
          "kube-proxy": ["iptables_backend", "iptables_chains", "ipvs", "kube_proxy", "kubelet", "xtables_lock"]}
@@ -79,7 +79,7 @@ class Trial:
     def _look(self):
         """(findings of the check, ids of the high checks that fail). Sections that are not looked at are healthy."""
         row = self._row
-        policy = _policy.policy_of(row.get("policy", {}))
+        policy = policies.policy_of(row.get("policy", {}))
         sections, problems = validate.checked_sections(self._node.sections(
             row.get("sections", LOOKS.get(row["node"])), row.get("window"), modules=policy.module_names,
             hook_directories=policy.values["hook_directories"]))

@@ -5,10 +5,10 @@
 
 import copy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _selection
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies, selection
 
 ABOUT = ("BACKEND", "CHAIN", "IPVS", "KPROXY", "XLOCK")
 
@@ -19,8 +19,8 @@ def judged(sections, about=(), policy=None):
     checked, problems = validate.checked_sections(sections)
     if problems:
         raise AssertionError(problems)
-    checks = _selection.chosen_checks((*ABOUT, *about))
-    findings, _requirements = assess.judged(dict(copy.deepcopy(SECTIONS), **checked), _policy.policy_of(policy or {}),
+    checks = selection.chosen_checks((*ABOUT, *about))
+    findings, _requirements = assess.judged(dict(copy.deepcopy(SECTIONS), **checked), policies.policy_of(policy or {}),
                                             checks)
     return {status: {row["check"]: "%s: %s" % (row["subject"], row["observed"] or row["reason"])
                      for row in reversed(findings) if row["status"] == status} for status in ("fail", "unknown")}

@@ -14,7 +14,7 @@ import fleets
 import pytest
 import yaml
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 FILES = sorted(path.name for path in EXAMPLES.iterdir() if path.name != "README.md")
@@ -50,9 +50,9 @@ def github():
 @pytest.mark.parametrize("name", FILES)
 def test_an_example_sets_variables_that_exist_to_values_that_are_taken(name):
     variables = variables_of(name)
-    assert variables and set(variables) <= set(_policy.known_names())
-    _policy.check_role_variables(variables)
-    _policy.policy_of({key: value for key, value in variables.items() if key.startswith(_policy.PREFIX)})
+    assert variables and set(variables) <= set(policies.known_names())
+    policies.check_role_variables(variables)
+    policies.policy_of({key: value for key, value in variables.items() if key.startswith(policies.PREFIX)})
     if name.endswith(".yml"):
         assert yaml.safe_load(text_of(name))
 

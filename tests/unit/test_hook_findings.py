@@ -20,9 +20,9 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host impo
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.other_hosts import BundleHost
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.bounds import fitted
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import collect_flush_hooks
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle import bundles
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 CHECKS = ["HOOK%03d" % number for number in range(1, 11)]
 FLUSH = executable("#!/bin/sh\niptables -F\nip6tables -t nat -F\n")
@@ -38,7 +38,7 @@ def judged(tree):
     section = collect_flush_hooks(Host(tree), {"place": "image"})
     evidence = healthy([], changes={"node_host": {"place": "image"}})
     evidence.update(fitted({"node_flush_hooks": section}))
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     found, _requirements = assess.judged(evidence, policy, [catalogue.catalogue()[check] for check in CHECKS])
     assert not [row for row in found if "{" in "".join(str(value) for value in row.values())]
     return [row for row in found if row["status"] in ("fail", "unknown")]

@@ -13,9 +13,10 @@ import threading
 
 from ...module_utils._errors import BadInput
 from ...module_utils._names import UNCOLLECTED
-from .. import _finding, _policy
+from .. import _finding
 from .._checks import catalogue
 from .._checks.expressions import search
+from .._policy import policies
 from . import tree
 
 PLACE = "bundle"
@@ -144,7 +145,7 @@ def _missing(rule, evidence):
     some, sections = False, _sections(rule)
     because = (evidence.get("requirements") or {}).get("cni_because") or ""
     for section, sources in sections.items():
-        if section == "node_cni" and sources == ["net_d"] and len(sections) > 1 and because.startswith(_policy.PREFIX):
+        if section == "node_cni" and sources == ["net_d"] and len(sections) > 1 and because.startswith(policies.PREFIX):
             continue  # The user names the network plugin, which is all that this check asks for.
         statuses = _statuses(evidence, section, sources)
         if UNCOLLECTED in statuses and all(status in _NOT_HELD for status in statuses):

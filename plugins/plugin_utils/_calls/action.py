@@ -8,10 +8,11 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ...module_utils._errors import BadInput
-from .. import _options, _policy
+from .. import _options
 from .._plain import plain
 from .._play import playbooks
 from .._play.templating import templating
+from .._policy import policies
 from .._render.text import sentence
 
 
@@ -71,5 +72,5 @@ def refuse_facts_as_settings(task_vars):
 
 
 def _is_setting(name):
-    internal = name.startswith("__") and name[2:].startswith(_policy.prefixes())
-    return internal or name in _policy.known_names()
+    internal = name.startswith("__") and name[2:].startswith(policies.prefixes())
+    return internal or name in policies.known_names()

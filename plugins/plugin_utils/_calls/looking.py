@@ -10,7 +10,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ...module_utils._errors import BadInput
-from .. import _policy, _run, _select, _selection
+from .. import _run, _select
 from .._answer import schema, validate
 from .._bundle import bundles
 from .._checks import assess
@@ -18,6 +18,7 @@ from .._checks.evaluate import one_line
 from .._plain import plain
 from .._play import play
 from .._play.templating import templating
+from .._policy import policies, selection
 from .._render.text import escaped
 from .._runs import store
 from .calling import CallingAction, Unanswered
@@ -31,7 +32,7 @@ SETTLE_PAUSE = 5
 # A strategy imports this file in the parent process and forks the workers afterwards: these files are read once for a
 # run and not once for each host. A mistake in them is reported where they are used.
 with contextlib.suppress(BadInput, OSError):
-    _policy.read_all()
+    policies.read_all()
     schema.sections()
     schema.documented("assess")
 
@@ -59,7 +60,7 @@ class LookingAction(CallingAction):
         """Sets `_templated`, see templating(), and `_policy`, the policy of the host. Refuses every wrong variable of
         the collection."""
         self._templated = templating(self._templar)
-        self._policy = _policy.refuse_wrong_variables(task_vars, self._templated)
+        self._policy = policies.refuse_wrong_variables(task_vars, self._templated)
 
     def look(self, arguments, checks, policy, task_vars):
         """(evidence, problems, reason): the sections node_facts returned, why some of them are not used, or why there
@@ -88,8 +89,8 @@ class LookingAction(CallingAction):
         `arguments` are options of assess."""
         arguments = dict(arguments, sections=_select.judged_again(arguments.get("sections"),
                                                                   task_vars.get("ansible_facts") or {}))
-        checks = _selection.chosen_checks(arguments["sections"], arguments.get("checks"), arguments.get("skip"),
-                                          self._policy.checks)
+        checks = selection.chosen_checks(arguments["sections"], arguments.get("checks"), arguments.get("skip"),
+                                         self._policy.checks)
         with bundles.opened(arguments.get("bundle"), self._policy.values) as tree:
             looked = self._settled(dict(arguments, **tree), checks, task_vars)
         return self.judged(looked, checks, self._policy, task_vars, task_vars.get("ansible_facts"),
@@ -119,12 +120,12 @@ class LookingAction(CallingAction):
 
     def refuse_wrong_baseline(self, task_vars):
         """Refuses, before anything connects, a baseline of the report that is no host of the play."""
-        report = _policy.role_settings("node_report", task_vars, self._templated, self._policy.checks)
+        report = policies.role_settings("node_report", task_vars, self._templated, self._policy.checks)
         play.refuse_stranger("node_report_baseline", report["baseline"], task_vars)
 
     def place(self, task_vars):
         """The settings of node_assess for a host, by option."""
-        return _policy.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
+        return policies.role_settings("node_assess", task_vars, self._templated, self._policy.checks)
 
     def look_again(self, sections, task_vars, known, attempts=(), every_check=False):
         """The facts of a host after a look at what the checks of these sections need, with the settings of its
@@ -133,8 +134,8 @@ class LookingAction(CallingAction):
         place = self.place(task_vars)
         sections = _select.judged_again(sections, known)
         chosen = (None, ()) if every_check else (place["checks"], place["skip"])
-        checks = _selection.with_users(_selection.chosen_checks(sections, *chosen, self._policy.checks),
-                                       self._policy.checks, _run.findings_of(known))
+        checks = selection.with_users(selection.chosen_checks(sections, *chosen, self._policy.checks),
+                                      self._policy.checks, _run.findings_of(known))
         looked = self.look(dict(place, sections=sections), checks, self._policy, task_vars)
         return self.judged(looked, checks, self._policy, task_vars, known, attempts, with_evidence=place["evidence"])
 
@@ -146,12 +147,12 @@ class LookingAction(CallingAction):
 
     def _keeps_all(self, with_evidence, task_vars):
         """Whether all sections stay in the facts, from which the report takes its content."""
-        return with_evidence or _policy.role_settings("node_report", task_vars, templating(self._templar))["evidence"]
+        return with_evidence or policies.role_settings("node_report", task_vars, templating(self._templar))["evidence"]
 
     def _earlier_conntrack(self, task_vars):
         """The result of earlier_conntrack() for the report folder of the controller. An unusable report folder gives {}
         here; node_report refuses it."""
-        folder = task_vars.get("node_report_folder") or _policy.role_defaults("node_report")["node_report_folder"]
+        folder = task_vars.get("node_report_folder") or policies.role_defaults("node_report")["node_report_folder"]
         with contextlib.suppress(BadInput, TypeError, ValueError):
             return store.earlier_conntrack(templating(self._templar)("node_report_folder", folder),
                                            plain(task_vars.get("inventory_hostname")))

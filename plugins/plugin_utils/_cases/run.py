@@ -6,11 +6,12 @@
 import pathlib
 
 from ...module_utils._errors import BadInput
-from .. import _finding, _policy
+from .. import _finding
 from .._answer import validate
 from .._checks import assess
 from .._checks.user_checks import BYTES_LIMIT, CASES, SUFFIXES, read, user_checks
 from .._options import close_to
+from .._policy import policies
 from .healthy import healthy
 from .table import cases_in, lacking
 
@@ -87,7 +88,7 @@ def _strays(files, checks):
 
 def case_of(row):
     """(evidence, policy) of a case. Raises BadInput for a policy or a module that cannot be."""
-    policy = _policy.policy_of(row.get("policy") or {})
+    policy = policies.policy_of(row.get("policy") or {})
     evidence = healthy(policy.module_names, row.get("modules"), row.get("evidence"))
     for word, field in _OF_MODULES:
         for name, value in (row.get(word) or {}).items():

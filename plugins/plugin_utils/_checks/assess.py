@@ -5,12 +5,13 @@
 
 import dataclasses
 
-from .. import _finding, _run, _waivers
+from .. import _finding, _run
 from .._fix import outcomes as _outcomes
 from .._fleet import figures, items
 from .._joins.table import joins_of
 from .._needs import node_needs
-from .._selection import chosen_checks
+from .._policy import waiving
+from .._policy.selection import chosen_checks
 from . import catalogue, described, evaluate, unknowns
 
 # The sections that node_facts reads.
@@ -53,7 +54,7 @@ def judged(evidence, policy, checks, not_reached=None, earlier=None, problems=No
     findings = evaluate.evaluate([check for check in tuned if check.id not in policy.disabled], known, policy,
                                  not_reached, problems)
     findings += [_disabled(check, policy) for check in tuned if check.id in policy.disabled]
-    return _waivers.apply_waivers(findings, policy.waivers, _run.STARTED.date()), requirements
+    return waiving.apply_waivers(findings, policy.waivers, _run.STARTED.date()), requirements
 
 
 def _disabled(check, policy):
@@ -79,7 +80,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     summary = dict(_finding.summarise(findings), run=_run.ID, reached=not not_reached, reason=not_reached,
                    **_who(evidence, requirements))
     summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings, policy.checks),
-                   waivers=_waivers.used(policy.waivers, findings, _run.STARTED.date(), policy.idle_waivers),
+                   waivers=waiving.used(policy.waivers, findings, _run.STARTED.date(), policy.idle_waivers),
                    needs_root=unknowns.needing_root(findings, checks, evidence))
     if problems and not not_reached:
         summary["unusable"] = [{"section": name, "reason": problems[name]} for name in sorted(problems)]

@@ -13,7 +13,7 @@ import hashlib
 from typing import NamedTuple, Optional
 
 from ...module_utils._conntrack.keys import BUCKETS, MAX, dotted
-from .._policy import default_policy
+from .._policy.policies import default_policy
 from .._render.text import escaped
 
 # The evidence has fewer items; a text stays below _evidence.MOST_TEXT.

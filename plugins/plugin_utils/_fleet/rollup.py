@@ -4,11 +4,12 @@
 """The roll-up of a fleet: the state of each host, and the hosts on which each check fails. PRIVATE to the
 collection."""
 
-from .. import _finding, _run, _waivers
+from .. import _finding, _run
 from .._answer import validate
 from .._checks import unknowns
 from .._plain import plain
 from .._play import repository
+from .._policy import waiving
 from .._runs import tool
 from . import figures, grouping, items, outliers, overview, scope
 from .compare import compare
@@ -166,7 +167,7 @@ def _ending(reports):
     found = {}
     for report in reports:
         for row in report["summary"].get("waivers", ()):
-            if _waivers.ending(row):
-                entry = dict({key: row[key] for key in _waivers.KEYS}, days_left=row["days_left"], hosts=[])
-                found.setdefault(tuple(row[key] for key in _waivers.KEYS), entry)["hosts"].append(report["host"])
-    return sorted(found.values(), key=lambda entry: (entry["days_left"], [entry[key] for key in _waivers.KEYS]))
+            if waiving.ending(row):
+                entry = dict({key: row[key] for key in waiving.KEYS}, days_left=row["days_left"], hosts=[])
+                found.setdefault(tuple(row[key] for key in waiving.KEYS), entry)["hosts"].append(report["host"])
+    return sorted(found.values(), key=lambda entry: (entry["days_left"], [entry[key] for key in waiving.KEYS]))

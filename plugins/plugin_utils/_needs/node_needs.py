@@ -11,7 +11,7 @@ the data about which component needs which module.
 import functools
 
 from ...module_utils import _names, _versions
-from .._policy import alternatives
+from .._policy.policies import alternatives
 from . import auto_values, cluster_ranges, conntrack, missing
 
 # The sections that requirements are derived from.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ...module_utils._errors import BadInput
 from .._options import checked, unknown_name
-from .._values import refuse_wrong_value
+from .._policy.limits import refuse_wrong_value
 
 _SUBJECTS = {"type": "list", "elements": "str",
              "choices": ["kernel_modules", "conntrack", "flush_hooks", "iptables_backend"]}

@@ -5,8 +5,8 @@
 
 from collections.abc import Callable, Collection
 
-from .. import _waivers
 from .._fleet.overview import state_of
+from .._policy import waiving
 from .text import some
 
 _STATES = ("healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")
@@ -75,9 +75,9 @@ def policy_texts(fleet: dict, some_of: Callable[[list[str]], str] = some) -> lis
     """Checks that are disabled, and waivers that match nothing, have expired or will soon, each with its hosts."""
     return (["disabled on %s: %s (%s)" % (some_of(row["hosts"]), row["check"], row["reason"])
              for row in fleet["disabled"]]
-            + ["%s matched nothing on %s" % (_waivers.name_of(row), some_of(row["hosts"]))
+            + ["%s matched nothing on %s" % (waiving.name_of(row), some_of(row["hosts"]))
                for row in fleet["unmatched_waivers"]]
-            + ["%s, for %s" % (_waivers.ending(row), some_of(row["hosts"])) for row in fleet["ending_waivers"]])
+            + ["%s, for %s" % (waiving.ending(row), some_of(row["hosts"])) for row in fleet["ending_waivers"]])
 
 
 def is_long(names: list[str]) -> bool:

@@ -6,12 +6,13 @@
 from collections.abc import Collection, Container
 from typing import NamedTuple
 
-from .. import _finding, _waivers
+from .. import _finding
 from .._checks import unknowns
 from .._fix.work import FAILED, FIXED, REFUSED, WOULD_FIX
 from .._fleet.compare import compared_texts
 from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.scope import scope_text
+from .._policy import waiving
 from .summary import hosts_counted, policy_texts, summary_texts
 from .text import READ_ONE_BY_ONE, escaped, padded, some, widest, wrapped
 
@@ -60,9 +61,9 @@ def render_node(report: dict, width: int, color: bool, elsewhere: Container[Bloc
     notes += ["%s, no fix needed: %s" % (row["check"], row["observed"]) for row in report["findings"]
               if row["status"] == _finding.PASS and row["observed"]]
     if alone:
-        notes += ["%s matched nothing" % _waivers.name_of(row) for row in summary.get("waivers", ())
+        notes += ["%s matched nothing" % waiving.name_of(row) for row in summary.get("waivers", ())
                   if row["matched"] is False]
-        notes += filter(None, map(_waivers.ending, summary.get("waivers", ())))
+        notes += filter(None, map(waiving.ending, summary.get("waivers", ())))
     return "\n".join(lines + _notes(notes, width, paint) + _counts(summary, width, paint))
 
 

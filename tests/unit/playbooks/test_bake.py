@@ -16,7 +16,7 @@ import node_tree
 import pytest
 from node_manifests import merged, node
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 OWN = "etc/modules-load.d/kubenode-netfilter.conf"
 CRON = "MAILTO=root\n0 3 * * * root iptables -t nat -F\n5 4 * * * root /usr/bin/true\n"
@@ -27,7 +27,7 @@ BLOCK = "# hardening\ninstall nf_conntrack /bin/true\noptions loop max_loop=8\n"
 # A Debian that runs cron, without the links of a merged /usr.
 IMAGE = merged(
     hook_nodes.SYSTEMD, dict.fromkeys(("lib", "sbin", "bin")), hook_nodes.CRON_DEBIAN,
-    node("6.1.0-49-amd64", modules=[name for name in _policy.default_policy().module_names if name != "ip_tables"]),
+    node("6.1.0-49-amd64", modules=[name for name in policies.default_policy().module_names if name != "ip_tables"]),
     {"etc/cron.d/firewall": CRON, "etc/modprobe.d/site.conf": BLOCK, "etc/sysctl.d/90-site.conf": SYSCTLS,
      "usr/sbin/xtables-nft-multi": node_tree.executable()},
     {"usr/sbin/%s%s" % (name, what): node_tree.link("xtables-nft-multi") for name in ("iptables", "ip6tables")

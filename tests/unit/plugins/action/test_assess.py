@@ -14,10 +14,10 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import assess
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import looking
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
-EVIDENCE = healthy(_policy.default_policy().module_names)
+EVIDENCE = healthy(policies.default_policy().module_names)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_a_healthy_node(run):
     assert facts["node_host"] == EVIDENCE["node_host"]
     assert {row["subject"] for row in facts["node_assess_required_modules"]} >= {"nf_conntrack", "xt_comment"}
     sent = run.node.call_args[1]["module_args"]
-    assert sent["modules"] == _policy.default_policy().module_names
+    assert sent["modules"] == policies.default_policy().module_names
     assert set(sent["gather_subset"]) == {
         "host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack",
         "ipvs", "kubelet", "kube_proxy", "cni", "logs"}

@@ -12,14 +12,14 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import gate
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.looking import LookingAction, sections_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 
 def judged(arguments, denied=(), waivers=(), variables=(), others=None, facts=None, **modules):
     """What the gate of web-1 answers; with `others`, {host: facts}, that of a task that runs once for all of them."""
-    policy = _policy.policy_of({"node_policy_waivers": list(waivers)} if waivers else {})
+    policy = policies.policy_of({"node_policy_waivers": list(waivers)} if waivers else {})
     evidence = healthy(policy.module_names, modules)
     if denied:
         evidence["node_host"]["as_root"] = False
@@ -33,7 +33,7 @@ def judged(arguments, denied=(), waivers=(), variables=(), others=None, facts=No
 
 
 def facts_of(reached=True, **modules):
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     return assess.exported(healthy(policy.module_names, modules) if reached else {}, policy,
                            assess.chosen_checks(None), None, not_reached=None if reached else "unreachable: x")
 
@@ -103,7 +103,7 @@ def test_the_file_of_the_host_is_named_where_it_is_there(tmp_path):
 def test_a_reason_that_is_a_sentence_does_not_double_its_full_stop(tmp_path):
     (tmp_path / "nodes").mkdir()
     (tmp_path / "nodes" / "web-1.json").write_text("{}")
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     facts = assess.exported({}, policy, assess.chosen_checks(None), None,
                             not_reached="unreachable: it is currently not available.")
     result = judged({"folder": str(tmp_path)}, facts=facts)
@@ -137,7 +137,7 @@ def test_of_many_hosts_a_warning_is_the_same_text_for_all_once_a_report_names_th
 
 
 def test_an_answer_without_a_key_or_a_section_blocks_until_a_later_look_replaces_it():
-    policy, evidence = _policy.default_policy(), healthy(_policy.default_policy().module_names)
+    policy, evidence = policies.default_policy(), healthy(policies.default_policy().module_names)
     del evidence["node_conntrack"]["max"], evidence["node_ipvs"]
     sections, problems, _reason = sections_of({"ansible_facts": evidence}, ["conntrack", "ipvs", "host"])
     looker = LookingAction.__new__(LookingAction)

@@ -15,7 +15,7 @@ import yaml
 from healthy import healthy
 from hostile_node import HostileNode
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 TOP = pathlib.Path(__file__).resolve().parents[4]
 EVIL = "evil-value"
@@ -50,13 +50,13 @@ def broken_evidence():
         modules.update(more_modules)
         for section, changes in more.items():
             evidence.setdefault(section, {}).update(changes)
-    return healthy(_policy.default_policy().module_names, modules, evidence)
+    return healthy(policies.default_policy().module_names, modules, evidence)
 
 
 def evil_answers(folder, changed=()):
     """Answers that set every public variable of every role and playbook to a harmful value or to a value that the test
     can find again."""
-    settings = dict.fromkeys(_policy.known_names(), EVIL)
+    settings = dict.fromkeys(policies.known_names(), EVIL)
     settings.update(
         {
             "preflight_fix": "guarded", "node_gate_mode": "never", "node_report_folder": str(
@@ -161,7 +161,7 @@ def test_facts_that_are_no_variables_are_no_danger(tmp_path):
 def test_a_node_that_hangs_is_given_up_and_the_others_go_on(tmp_path, module, arguments, seconds):
     node = HostileNode(tmp_path / "node", dict(evil_answers(tmp_path, (*SAFE, "flush_hooks")),
                                                **{module: "hang"}))
-    good = HostileNode(tmp_path / "good", {"*": {"ansible_facts": healthy(_policy.default_policy().module_names)}})
+    good = HostileNode(tmp_path / "good", {"*": {"ansible_facts": healthy(policies.default_policy().module_names)}})
     done = run(tmp_path, PREFLIGHT, node, "-e", json.dumps({"preflight_serial": ["100%"]}), *arguments, good=good,
                preflight_fix="guarded")
     assert node.asked[-1] == module and good.asked, (node.asked, done.stdout)
@@ -175,7 +175,7 @@ def test_a_node_that_hangs_is_given_up_and_the_others_go_on(tmp_path, module, ar
 
 def test_a_node_that_hangs_in_its_restart_ends_the_play(tmp_path):
     node = HostileNode(tmp_path / "node", dict(evil_answers(tmp_path), service_restart="hang"))
-    good = HostileNode(tmp_path / "good", {"*": {"ansible_facts": healthy(_policy.default_policy().module_names)}})
+    good = HostileNode(tmp_path / "good", {"*": {"ansible_facts": healthy(policies.default_policy().module_names)}})
     done = run(tmp_path, REPAIR, node, good=good, repair_subjects=["kubelet"])
     assert done.returncode == 2 and node.asked[-1] == "service_restart" and not good.asked, (node.asked, done.stdout)
     assert "the node did not answer within 780 seconds" in " ".join(done.stdout.split()), done.stdout

@@ -9,7 +9,7 @@ from ansible.errors import AnsibleActionFail
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import iptables_backend_settled as settled
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 
 def run(check_mode=False, **variables):
@@ -19,7 +19,7 @@ def run(check_mode=False, **variables):
 
     def execute(module_name, module_args, task_vars):
         sent.append(module_args)
-        return {"changed": False, "ansible_facts": healthy(_policy.default_policy().module_names)}
+        return {"changed": False, "ansible_facts": healthy(policies.default_policy().module_names)}
     plugin._execute_module = execute
     return plugin.run(task_vars=dict(variables, inventory_hostname="node", ansible_facts={})), sent
 

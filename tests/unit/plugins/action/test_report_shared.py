@@ -12,8 +12,9 @@ import report_action
 from ansible.errors import AnsibleActionFail
 from report_action import assessed
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 FORMATS = ["json", "terminal", "csv", "html", "junit", "markdown", "prometheus", "sarif"]
 
@@ -69,7 +70,7 @@ def test_hosts_that_are_gone_or_elsewhere_and_names_of_connections(run, tmp_path
     name, gone = "worker-1.k8s.example.com", "gone-7"
     run({"folder": str(tmp_path), "formats": FORMATS}, {name: hosts[name], gone: assessed()})
     monkeypatch.setattr(_run, "ID", "29990101T000000Z-1")
-    facts = assess.exported(None, _policy.default_policy(), assess.chosen_checks(None), None,
+    facts = assess.exported(None, policies.default_policy(), assess.chosen_checks(None), None,
                             not_reached="ssh: connect to real-1.corp.net: no route; db-9 answers")
     run({"folder": str(tmp_path), "formats": FORMATS, "pseudonyms": True}, {name: facts}, others=["db-9"],
         connection={name: {"ansible_host": "real-1.corp.net"}})

@@ -12,9 +12,9 @@ import yaml
 from ansible.errors import AnsibleFilterError
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 NAMES = sorted(path.stem for path in (pathlib.Path(__file__).resolve().parents[4] / "plugins" / "filter").glob("*.py"))
 
@@ -24,7 +24,7 @@ def load(name):
 
 
 def facts(**modules):
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     return assess.exported(healthy(policy.module_names, modules), policy, assess.chosen_checks(None), None)
 
 

@@ -7,12 +7,13 @@ import pytest
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, verdict
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 
 def facts(modules=None, changes=None, reached=True, **overrides):
-    policy = _policy.policy_of(overrides)
+    policy = policies.policy_of(overrides)
     evidence = healthy(policy.module_names, modules, changes) if reached else {}
     return assess.exported(evidence, policy, assess.chosen_checks(None), None,
                            not_reached=None if reached else "unreachable: x")

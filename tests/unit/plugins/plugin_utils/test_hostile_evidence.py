@@ -17,18 +17,19 @@ import pytest
 import yaml
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy, _run, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _run, _select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue as _catalogue, verdict
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration, outcomes, restarts
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects import RESTARTS, SUBJECTS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import node_needs
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 
 SETTINGS = {
-    subject.name: dict(_policy.role_settings(subject.role, {}, lambda _name, value: value), hook_directories=[])
+    subject.name: dict(policies.role_settings(subject.role, {}, lambda _name, value: value), hook_directories=[])
     for subject in SUBJECTS}
 MUTATIONS = 2500 if os.environ.get("KUBENODE_ROBUST") else 150
 SEED = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9))
@@ -59,7 +60,7 @@ def evidence_of(source):
     """The evidence of a healthy node with the changes of a random row of a check's table, and the policy of that
     row."""
     row = source.choice(source.choice(TABLES))
-    policy = _policy.policy_of(row.get("policy") or {})
+    policy = policies.policy_of(row.get("policy") or {})
     return healthy(policy.module_names, row.get("modules"), row.get("evidence")), policy
 
 
@@ -111,7 +112,7 @@ def assessed(facts, policy, checks=None):
 @pytest.fixture(scope="module")
 def others():
     """Reports of two hosts beside the hostile one."""
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     facts = {"a": assessed(healthy(policy.module_names), policy)[0],
              "z": assessed(healthy(policy.module_names, {"xt_mark": "absent"}), policy)[0]}
     return {name: rollup.node_report(name, known, True) for name, known in facts.items()}
@@ -179,7 +180,7 @@ def test_no_evidence_raises(others):
 def test_no_damaged_facts_raise(others):
     """Other tasks write facts as well, and caches keep them: facts that are damaged after assess are not trusted, and
     do not affect other hosts."""
-    policy = _policy.policy_of({
+    policy = policies.policy_of({
         "node_policy_disabled_checks": [{"check": "KMOD010", "reason": "r"}, {"check": "XLOCK001", "reason": "s"}],
         "node_policy_waivers": [{"check": "KMOD001", "reason": "r", "owner": "o", "expires": "2999-01-01"}]})
     whole = assessed(healthy(policy.module_names, {"nf_conntrack": "loadable"}), policy)[0]
@@ -209,7 +210,7 @@ def test_facts_that_are_none_are_those_of_a_host_that_was_not_assessed(others, f
 def test_evidence_that_cannot_be_judged_is_none(others, monkeypatch):
     """If judging raises an exception after all, the host still has findings and a gate."""
     monkeypatch.setattr(node_needs, "resolve", lambda *_args: 1 / 0)
-    known = assessed(healthy([]), _policy.default_policy())[0]
+    known = assessed(healthy([]), policies.default_policy())[0]
     assert {row["reason"] for row in known["node_assess_findings"]} == {"the node's answer could not be judged: "
                                                                         "ZeroDivisionError"}
     assert told(known) == ["the node was not assessed: the node's answer could not be judged: "

@@ -21,9 +21,9 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.promised import (compare_rules,
                                                                                                     own_rules)
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 CHECKS = [check for name, check in sorted(catalogue.catalogue().items()) if name.startswith("KPROXY")]
 ROWS = yaml.safe_load((kube_captures.PACKED.parent / "kube_proxy.yml").read_text())
@@ -52,7 +52,7 @@ def judged(place, window=None):
     """[(check, subject)] that fail on a node with the answers and rules of a capture."""
     statuses, metrics, section = health_of(kube_proxy_captures.answers(place))
     rules = rules_of(place, metrics)
-    policy = _policy.policy_of({})
+    policy = policies.policy_of({})
     evidence = healthy(policy.module_names)
     mode = section["effective_mode"] or ("nftables" if place[0].endswith("nftables") else "iptables")
     evidence["node_kube_proxy"].update(

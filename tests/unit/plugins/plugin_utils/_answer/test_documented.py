@@ -12,8 +12,8 @@ import yaml
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import documented as _answer, schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 PLUGINS = pathlib.Path(_answer.__file__).resolve().parents[2]
 ACTIONS = {path.stem for path in (PLUGINS / "action").glob("*.py")}
@@ -35,7 +35,7 @@ def test_every_module_that_runs_on_a_node_goes_through_the_door():
 
 @pytest.mark.parametrize("module", ON_NODES)
 def test_only_documented_keys_pass(module):
-    evil = dict.fromkeys(_policy.known_names(), "evil")
+    evil = dict.fromkeys(policies.known_names(), "evil")
     answer = dict(FOREIGN, changed=True,
                   ansible_facts=dict(evil, ansible_connection="local", node_assess_findings=[], **healthy([])), **evil)
     result = _answer.documented_part(answer, module)

@@ -10,13 +10,13 @@ import pytest
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 
 @pytest.fixture
 def facts():
-    return healthy(_policy.default_policy().module_names)
+    return healthy(policies.default_policy().module_names)
 
 
 def problem(facts):

@@ -10,10 +10,10 @@ from ansible import constants
 from ansible.errors import AnsibleError
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import action
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.action import Action
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._play.filtering import telling
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 # Escape sequences, C0 and C1 controls, overrides and marks of direction, zero width, ends of lines, a lone surrogate.
 HOSTILE = ["\x1b[31m", "\x00", "\r", "\x08", "\x7f", "\x9b2J", "\u202e", "\u202a", "\u2066", "\u2069", "\u200e",
@@ -52,23 +52,23 @@ def test_a_refusal_is_one_printable_line(refuse, hostile):
 # No fact of a node may take the place of a setting.
 
 @pytest.mark.parametrize(
-    "name", [*sorted(_policy.known_names()), "__repair_cordon", "__repair_backend"])
+    "name", [*sorted(policies.known_names()), "__repair_cordon", "__repair_backend"])
 def test_a_fact_with_the_name_of_a_variable_of_ours_is_refused(name):
     with pytest.raises(BadInput, match="The facts of this host contain %s, a setting" % name):
         action.refuse_facts_as_settings({"ansible_facts": {"distribution": "Debian", name: "x"}})
 
 
 def test_every_variable_of_every_role_and_playbook_is_known():
-    defaults = set(_policy.defaults())
-    for role in _policy.tunable_roles():
-        defaults.update(_policy.role_defaults(role))
-    assert defaults <= set(_policy.known_names())
-    assert {"preflight_fix", "preflight_hosts", "bake_fix", "bake_hosts"} <= set(_policy.known_names())
+    defaults = set(policies.defaults())
+    for role in policies.tunable_roles():
+        defaults.update(policies.role_defaults(role))
+    assert defaults <= set(policies.known_names())
+    assert {"preflight_fix", "preflight_hosts", "bake_fix", "bake_hosts"} <= set(policies.known_names())
 
 
 @pytest.mark.parametrize("facts", [
     None, {}, {"distribution": "Debian", "node_custom": 1, "preflight_of_others": 1},
-    dict.fromkeys(_policy.EXPORTED, {}), {"node_host": {}, "node_iptables_backend": {}}])
+    dict.fromkeys(policies.EXPORTED, {}), {"node_host": {}, "node_iptables_backend": {}}])
 def test_facts_of_others_and_our_own_pass(facts):
     action.refuse_facts_as_settings({"ansible_facts": facts, "preflight_fix": "safe"})
 

@@ -8,22 +8,23 @@ import copy
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _run, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run, _select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, verdict
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import kernel_modules
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
-SETTINGS = _policy.role_settings("harden_kernel_modules", {}, lambda _name, value: value)
+SETTINGS = policies.role_settings("harden_kernel_modules", {}, lambda _name, value: value)
 DISABLED = [{"check": "KMOD003", "reason": "the site loads them"}]
 
 
 def exported(evidence, **overrides):
-    policy = _policy.policy_of({"node_policy_" + name: value for name, value in overrides.items()})
+    policy = policies.policy_of({"node_policy_" + name: value for name, value in overrides.items()})
     return assess.exported(evidence, policy, assess.chosen_checks(None), None)
 
 
 def lacking(**overrides):
     """Facts of a node on which nf_conntrack is neither loaded nor listed for the boot."""
-    return exported(healthy(_policy.default_policy().module_names, {"nf_conntrack": "loadable unpersisted"}),
+    return exported(healthy(policies.default_policy().module_names, {"nf_conntrack": "loadable unpersisted"}),
                     **overrides)
 
 
@@ -37,7 +38,7 @@ def names(facts):
 
 
 def test_modules_that_the_node_has_no_use_for_are_not_told():
-    evidence = healthy(_policy.default_policy().module_names)
+    evidence = healthy(policies.default_policy().module_names)
     before = copy.deepcopy(evidence)
     facts = exported(evidence, proxy_mode="iptables")
     assert evidence == before and "ip_vs" in names(before)
@@ -49,7 +50,7 @@ def test_modules_that_the_node_has_no_use_for_are_not_told():
 
 
 def test_evidence_that_no_fix_rests_on_is_left_out_and_what_stays_is_not_touched():
-    evidence, policy, checks = (healthy(_policy.default_policy().module_names), _policy.default_policy(),
+    evidence, policy, checks = (healthy(policies.default_policy().module_names), policies.default_policy(),
                                 assess.chosen_checks(None))
     few, whole = assess.exported(evidence, policy, checks,
                                  None), assess.exported(evidence, policy, checks, None, with_evidence=True)
@@ -63,13 +64,13 @@ def test_evidence_that_no_fix_rests_on_is_left_out_and_what_stays_is_not_touched
 
 
 def test_modules_that_a_sysctl_hangs_on_are_told():
-    facts = exported(healthy(_policy.default_policy().module_names), cni="none")
+    facts = exported(healthy(policies.default_policy().module_names), cni="none")
     assert "br_netfilter" in names(facts)
     assert not any("br_netfilter" in row["any_of"] for row in facts["node_assess_required_modules"])
 
 
 def test_a_node_that_was_not_reached_tells_nothing_and_says_so():
-    facts = assess.exported({}, _policy.default_policy(), assess.chosen_checks(None), None,
+    facts = assess.exported({}, policies.default_policy(), assess.chosen_checks(None), None,
                             not_reached="unreachable: no route")
     assert "node_kernel_modules" not in facts and facts["node_assess_summary"]["reason"] == "unreachable: no route"
     assert {row["status"] for row in facts["node_assess_findings"]} == {"unknown"}
@@ -98,7 +99,7 @@ def test_a_disabled_check_is_skipped_with_the_reason_and_nothing_of_it_is_fixed(
 
 
 def test_a_disabled_check_is_skipped_on_a_node_that_was_not_reached_too():
-    policy = _policy.policy_of({"node_policy_disabled_checks": DISABLED})
+    policy = policies.policy_of({"node_policy_disabled_checks": DISABLED})
     facts = assess.exported({}, policy, assess.chosen_checks(["KMOD"]), None, not_reached="unreachable: no route")
     assert rows_of(facts, "KMOD003")[0][0] == "skip" and rows_of(facts, "KMOD001")[0][0] == "unknown"
     assert facts["node_assess_summary"]["disabled"] == DISABLED
@@ -114,18 +115,19 @@ def test_a_waiver_of_a_disabled_check_had_no_chance():
 
 @cases
 def test_no_more_is_collected_than_the_chosen_checks_need(selection, disabled, expected):
-    policy = _policy.policy_of({"node_policy_disabled_checks": [{"check": check, "reason": "r"} for check in disabled]})
+    left_out = [{"check": check, "reason": "r"} for check in disabled]
+    policy = policies.policy_of({"node_policy_disabled_checks": left_out})
     assert assess.subsets_of(assess.chosen_checks(**selection), policy, selection.get("sections")) == expected
 
 
 def test_logs_are_read_unless_the_policy_is_against_it():
     checks = assess.chosen_checks(["LOG"])
-    assert assess.subsets_of(checks, _policy.default_policy()) == ["host", "logs"]
-    assert assess.subsets_of(checks, _policy.policy_of({"node_policy_read_logs": False})) == ["host"]
+    assert assess.subsets_of(checks, policies.default_policy()) == ["host", "logs"]
+    assert assess.subsets_of(checks, policies.policy_of({"node_policy_read_logs": False})) == ["host"]
 
 
 def test_a_narrow_look_leaves_what_is_known_of_the_modules():
-    policy, evidence = _policy.default_policy(), healthy(_policy.default_policy().module_names)
+    policy, evidence = policies.default_policy(), healthy(policies.default_policy().module_names)
     first = assess.exported(evidence, policy, assess.chosen_checks(), None)
     hooks = {name: evidence[name] for name in ("node_host", "node_flush_hooks", "node_kubelet", "node_kube_proxy")}
     assert "node_assess_required_modules" not in assess.exported(hooks, policy, assess.chosen_checks(["HOOK"]),
@@ -135,7 +137,7 @@ def test_a_narrow_look_leaves_what_is_known_of_the_modules():
 
 
 def test_checks_that_were_not_chosen_are_listed_and_have_no_finding():
-    policy, evidence = _policy.default_policy(), healthy(_policy.default_policy().module_names)
+    policy, evidence = policies.default_policy(), healthy(policies.default_policy().module_names)
     skipped = ["KPROXY00[2-9]", "KPROXY0[12]?", "HOOK00[2-9]", "HOOK01?"]
     facts = assess.exported(evidence, policy, assess.chosen_checks(["KPROXY", "HOOK"], skip=skipped), None)
     assert {row["check"] for row in facts["node_assess_findings"]} == {"KPROXY001", "HOOK001", "HOOK020"}
@@ -145,7 +147,7 @@ def test_checks_that_were_not_chosen_are_listed_and_have_no_finding():
 
 
 def test_what_counts_the_rest_comes_after_the_subjects_that_are_listed():
-    names = _policy.default_policy().module_names
+    names = policies.default_policy().module_names
     facts = exported(healthy(names, dict.fromkeys(names, "absent")), max_offenders=3)
     subjects = [row["subject"] for row in _run.findings_of(facts) if row["check"] == "KMOD001"]
     assert len(subjects) == 4 and subjects[3].startswith("and ")

@@ -15,8 +15,8 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 ENTRY = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "select": "a", "needs": ["node_host"],
          "why": "w", "fix": {"role": None, "manual": "m", "safety": "s"}, "sources": ["x"]}
@@ -71,7 +71,7 @@ def test_a_missing_key():
 
 
 def test_a_want_that_looks_like_a_policy_value_is_one():
-    values = _policy.default_policy().values
+    values = policies.default_policy().values
     named = [check.want for check in catalogue.catalogue().values()
              if isinstance(check.want, str) and "_" in check.want]
     assert [want for want in named if want not in values] == []

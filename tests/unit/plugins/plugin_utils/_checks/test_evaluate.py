@@ -8,9 +8,10 @@ from case_rows import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue, evaluate
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 BASE = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "select": "node_x.rows",
         "needs": ["node_x"], "why": "w", "fix": {"role": None, "class": None, "manual": "do {subject}", "safety": "s"},
@@ -35,7 +36,7 @@ def judge(evidence, **change):
     # Only none_of takes a row of the select for the offender: other kinds have no {name} and no {subject}.
     check = catalogue.checks_of([("test",
                                   dict(BASE, **(OTHER_KINDS if "kind" in change else {}), **change))])["KMOD999"]
-    return evaluate.evaluate([check], evidence, _policy.default_policy())
+    return evaluate.evaluate([check], evidence, policies.default_policy())
 
 
 def section(**keys):
@@ -53,7 +54,7 @@ def test_status(evidence, change, status):
 
 
 def test_a_problem_is_filled_bounded_and_written_out_like_what_was_found():
-    limit = _policy.default_policy().values["max_offenders"]
+    limit = policies.default_policy().values["max_offenders"]
     rows = [{"name": "a\x1b[2J\nb", "value": "x" * 9000}] + [{"name": "n%d" % index, "value": 1}
                                                              for index in range(limit)]
     found = judge(section(rows=rows), problem="{name} is {value}")
@@ -75,7 +76,7 @@ def test_at_most_so_many_subjects_and_one_that_counts_the_rest():
 
 
 def test_what_needs_no_fix_is_noted_with_the_pass():
-    limit, note = _policy.default_policy().values["max_offenders"], {"severity": "info", "note": "{name} is idle"}
+    limit, note = policies.default_policy().values["max_offenders"], {"severity": "info", "note": "{name} is idle"}
     found = judge(section(rows=[{"name": "a\x1b"}, {"name": "b"}, {"name": "b"}]), **note)
     assert [(row["status"], row["observed"]) for row in found] == [("pass", "a\\x1b is idle; b is idle")]
     assert [row["observed"] for row in judge(section(rows=[]), **note)] == [""]
@@ -93,7 +94,7 @@ def test_an_immutable_node_is_told_so():
 
 def test_a_node_that_was_not_reached_passes_nothing():
     checks = list(catalogue.catalogue().values())
-    found = evaluate.evaluate(checks, {}, _policy.default_policy(), "unreachable: no route")
+    found = evaluate.evaluate(checks, {}, policies.default_policy(), "unreachable: no route")
     assert {row["status"] for row in found} == {"unknown"} and len(found) == len(checks)
 
 

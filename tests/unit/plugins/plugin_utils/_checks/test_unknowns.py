@@ -7,13 +7,14 @@ it did not run as root."""
 import pytest
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, unknowns
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 
 def summary(as_root, **collected):
     """The summary of a node whose sections could not read the sources named."""
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     evidence = healthy(policy.module_names, {"xt_mark": "unknown"})
     evidence["node_host"]["as_root"] = as_root
     for section, sources in collected.items():

@@ -9,8 +9,8 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue, user_checks
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 ENTRY = {"id": "SITE-MTU001", "title": "The uplink carries jumbo frames", "severity": "medium", "kind": "at_most",
          "problem": "the uplink has MTU {value}", "needs": ["node_cni.routes"], "select": "node_cni.mtu.uplink_mtu",
@@ -27,7 +27,7 @@ def written(folder, *entries, name="site.yml"):
 
 def loaded(folder, *given):
     """The checks of the user among those of a policy."""
-    policy = _policy.policy_of({"node_policy_check_files": list(given or ["site.yml"])}, [folder])
+    policy = policies.policy_of({"node_policy_check_files": list(given or ["site.yml"])}, [folder])
     return {check.id: check for check in policy.checks.values() if check.file}
 
 
@@ -62,9 +62,9 @@ def test_a_check_of_the_user_is_one_of_the_policy_with_its_file(tmp_path):
     assert list(found) == ["SITE-MTU001"] and found["SITE-MTU001"].file == "site.yml"
     assert found["SITE-MTU001"].section == "SITE-MTU"
     assert found["SITE-MTU001"].fix == {"role": None, "class": None, "manual": "ip link set", "safety": None}
-    policy = _policy.policy_of({"node_policy_check_files": ["site.yml"]}, [tmp_path])
+    policy = policies.policy_of({"node_policy_check_files": ["site.yml"]}, [tmp_path])
     assert set(policy.checks) == {*catalogue.catalogue(), "SITE-MTU001"}
-    assert "SITE-MTU001" not in _policy.policy_of({"node_policy_check_files": []}).checks
+    assert "SITE-MTU001" not in policies.policy_of({"node_policy_check_files": []}).checks
 
 
 @cases
@@ -132,7 +132,7 @@ def test_the_first_folder_of_the_inventory_that_has_the_path_counts(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     written(tmp_path / "two", ENTRY)
-    found = _policy.policy_of({"node_policy_check_files": ["site.yml"]}, [tmp_path / "one", tmp_path / "two"])
+    found = policies.policy_of({"node_policy_check_files": ["site.yml"]}, [tmp_path / "one", tmp_path / "two"])
     assert "SITE-MTU001" in found.checks
 
 
@@ -148,26 +148,26 @@ def test_a_content_is_loaded_once(tmp_path):
 def test_the_policy_names_checks_of_the_user(tmp_path, given, sentence):
     written(tmp_path, ENTRY)
     with pytest.raises(BadInput) as refused:
-        _policy.policy_of(dict(given, node_policy_check_files=["site.yml"]), [tmp_path])
+        policies.policy_of(dict(given, node_policy_check_files=["site.yml"]), [tmp_path])
     assert str(refused.value) == sentence
     fixed = json.loads(json.dumps(given).replace(sentence.split(" is not")[0].split()[-1], "SITE-MTU001"))
-    policy = _policy.policy_of(dict(fixed, node_policy_check_files=["site.yml"]), [tmp_path])
+    policy = policies.policy_of(dict(fixed, node_policy_check_files=["site.yml"]), [tmp_path])
     assert "SITE-MTU001" in json.dumps([policy.severities, policy.disabled,
                                         [waiver["check"] for waiver in policy.waivers]])
 
 
 def test_a_selection_names_checks_of_the_user(tmp_path):
-    checks = _policy.policy_of({"node_policy_check_files": ["site.yml"]}, [written(tmp_path, ENTRY)]).checks
-    _policy.check_role_variables({"node_assess_checks": ["SITE-*"], "node_assess_sections": ["SITE-MTU"]}, checks)
+    checks = policies.policy_of({"node_policy_check_files": ["site.yml"]}, [written(tmp_path, ENTRY)]).checks
+    policies.check_role_variables({"node_assess_checks": ["SITE-*"], "node_assess_sections": ["SITE-MTU"]}, checks)
     with pytest.raises(BadInput, match="did you mean SITE-MTU001?"):
-        _policy.check_role_variables({"node_assess_skip": ["SITE-MTU002"]}, checks)
+        policies.check_role_variables({"node_assess_skip": ["SITE-MTU002"]}, checks)
     with pytest.raises(BadInput, match="the section SITE-MUT is not known; did you mean SITE-MTU?"):
-        _policy.check_role_variables({"node_assess_sections": ["SITE-MUT"]}, checks)
+        policies.check_role_variables({"node_assess_sections": ["SITE-MUT"]}, checks)
 
 
 def test_severity_and_waiver_of_the_policy_count(tmp_path):
     written(tmp_path, dict(ENTRY, want=1000))
-    policy = _policy.policy_of({
+    policy = policies.policy_of({
         "node_policy_check_files": ["site.yml"], "node_policy_severities": {"SITE-MTU001": "high"},
         "node_policy_waivers": [{"check": "SITE-MTU001", "reason": "r", "owner": "o", "expires": "2999-01-31"}]},
         [tmp_path])

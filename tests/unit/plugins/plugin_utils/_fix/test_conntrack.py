@@ -9,20 +9,21 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import conntrack
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, Refusal
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 MAX, ESTABLISHED = "net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_tcp_timeout_established"
 FORWARD, BRIDGE = "net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"
-SETTINGS = _policy.role_settings("harden_conntrack", {}, lambda _name, value: value)
+SETTINGS = policies.role_settings("harden_conntrack", {}, lambda _name, value: value)
 UFW = {"overruled": True, "owner": "ufw (/etc/ufw/sysctl.conf:3)", "kube_proxy_decides": False}
 LATE = {"assigned": 524288, "assigned_by": "/etc/sysctl.d/90.conf:1", "late": True, "overruled": True}
 
 
 def facts(changes=None, earlier=0, **policy):
-    policy = _policy.policy_of({"node_policy_" + name: value for name, value in policy.items()})
+    policy = policies.policy_of({"node_policy_" + name: value for name, value in policy.items()})
     evidence = healthy(policy.module_names, None, changes)
     return assess.exported(evidence, policy, assess.chosen_checks(["CTRACK"]), None, earlier={"peak": earlier})
 
@@ -56,7 +57,7 @@ def test_an_earlier_peak_is_told_in_the_finding_and_kept():
 
 
 def test_a_list_that_the_role_of_modules_writes_is_left_to_it():
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     evidence = healthy(policy.module_names, None, keys(max=LATE))
     row = next(row for row in evidence["node_kernel_modules"]["modules"] if row["name"] == "nf_conntrack")
     row.update(persisted=False, persisted_by=[], at_boot="on_demand")
@@ -67,13 +68,13 @@ def test_a_list_that_the_role_of_modules_writes_is_left_to_it():
 
 def test_a_host_that_was_not_reached():
     assert asked({}) == {}
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     lost = assess.exported({}, policy, assess.chosen_checks(None), None, (), "unreachable", {"peak": 70000})
     assert lost["node_assess_conntrack"]["peak"] == 70000 and asked(lost) == {}
 
 
 def test_a_look_at_other_sections_leaves_what_is_known():
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     known = facts({"node_conntrack": {"max": 65536}})
     others = {name: value for name, value in healthy(policy.module_names).items() if name != "node_conntrack"}
     again = assess.exported(others, policy, assess.chosen_checks(["KMOD"]), known["node_assess_findings"])

@@ -6,12 +6,13 @@
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import flush_hooks
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED, Refusal
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
-SETTINGS = dict(_policy.role_settings("harden_flush_hooks", {}, lambda _name, value: value),
+SETTINGS = dict(policies.role_settings("harden_flush_hooks", {}, lambda _name, value: value),
                 hook_directories=["/usr/local/bin"])
 
 
@@ -20,7 +21,7 @@ def to_fix(known, only=(), up_to=None):
 
 
 def facts(changes=None):
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     return assess.exported(healthy(policy.module_names, None, changes), policy, assess.chosen_checks(None), None)
 
 

@@ -6,11 +6,12 @@
 from backend_facts import SPLIT, facts, row
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _run, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run, _select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import iptables_backend, migration
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
-SETTINGS = _policy.role_settings("harden_iptables_backend", {}, lambda _name, value: value)
+SETTINGS = policies.role_settings("harden_iptables_backend", {}, lambda _name, value: value)
 
 
 def checks_to_fix(known, target="auto", up_to=None):

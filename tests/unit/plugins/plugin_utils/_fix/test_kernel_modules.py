@@ -8,18 +8,18 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import conntrack, kernel_modules
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, Refusal
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 FILE = "kubenode-netfilter.conf"
-SETTINGS = _policy.role_settings("harden_kernel_modules", {}, lambda _name, value: value)
-CONNTRACK_SETTINGS = _policy.role_settings("harden_conntrack", {}, lambda _name, value: value)
+SETTINGS = policies.role_settings("harden_kernel_modules", {}, lambda _name, value: value)
+CONNTRACK_SETTINGS = policies.role_settings("harden_conntrack", {}, lambda _name, value: value)
 
 
 def facts(modules=None, changes=None, **overrides):
-    policy = _policy.policy_of(overrides)
+    policy = policies.policy_of(overrides)
     return assess.exported(healthy(policy.module_names, modules, changes), policy, assess.chosen_checks(None), None)
 
 

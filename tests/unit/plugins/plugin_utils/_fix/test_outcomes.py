@@ -6,12 +6,13 @@
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _policy
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import outcomes
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import Refusal
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
-POLICY = _policy.default_policy()
+POLICY = policies.default_policy()
 
 
 def facts(modules=None):

@@ -8,12 +8,12 @@ import copy
 import pytest
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import figures
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
-POLICY = _policy.default_policy()
+POLICY = policies.default_policy()
 EVIDENCE = healthy(POLICY.module_names)
 
 

@@ -10,11 +10,11 @@ from case_rows import cases
 from healthy import healthy
 from kube_audit import seed
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import items as _items
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
-NAMES = _policy.default_policy().module_names
+NAMES = policies.default_policy().module_names
 HOOK = {"path": "/etc/cron.d/firewall", "line": 4, "command": "iptables -t nat -F", "live": True}
 FILE = {"path": "/etc/cni/net.d/10-x.conflist", "status": "ok", "used": True, "problem": None, "network": "pods",
         "plugins": ["bridge", "portmap"]}

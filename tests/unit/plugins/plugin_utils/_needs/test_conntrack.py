@@ -13,8 +13,8 @@ from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.size import conntrack_size
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import conntrack, node_needs
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 GB = 1 << 30
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -23,7 +23,7 @@ FORWARD, FORWARD_6 = "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"
 
 
 def resolved(changes=None, earlier=None, **overrides):
-    policy = _policy.policy_of({"node_policy_" + name: value for name, value in overrides.items()})
+    policy = policies.policy_of({"node_policy_" + name: value for name, value in overrides.items()})
     return node_needs.resolve(healthy(policy.module_names, None, changes), policy, earlier)["conntrack"]
 
 
@@ -109,7 +109,7 @@ def test_the_reason_to_forward_does_not_contradict_a_node_that_does_not():
 @cases
 def test_a_policy_that_means_nothing_is_refused_before_anything_connects(name, value, words):
     with pytest.raises(BadInput, match="node_policy_%s.*%s" % (name, words)):
-        _policy.policy_of({"node_policy_" + name: value})
+        policies.policy_of({"node_policy_" + name: value})
 
 
 def size(memory=8 * GB, cpus=4, **options):
@@ -144,7 +144,7 @@ def test_the_filter_refuses_what_means_nothing(arguments, words):
 
 
 def test_evidence_stays_as_it_was():
-    evidence = healthy(_policy.default_policy().module_names)
+    evidence = healthy(policies.default_policy().module_names)
     before = copy.deepcopy(evidence)
-    node_needs.resolve(evidence, _policy.default_policy())
+    node_needs.resolve(evidence, policies.default_policy())
     assert evidence == before

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import networks
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 
 def rows(named):
@@ -65,7 +65,7 @@ def test_against_the_standard_library():
 @cases
 def test_what_is_no_range_is_refused_in_one_sentence(text):
     with pytest.raises(BadInput) as caught:
-        _policy.policy_of({"node_policy_pod_ranges": ["10.0.0.0/8", text]})
+        policies.policy_of({"node_policy_pod_ranges": ["10.0.0.0/8", text]})
     assert str(caught.value).startswith("node_policy_pod_ranges: %r is not an address range; write it as "
                                         % text) and "\n" not in str(caught.value)
 
@@ -90,11 +90,11 @@ def test_any_text_is_a_range_or_none(text):
 
 
 def test_a_list_in_one_text_as_extra_variables_have_it():
-    assert _policy.policy_of({"node_policy_pod_ranges": "10.244.0.0/16,fd00:10:244::/56"}).values["pod_ranges"] == [
+    assert policies.policy_of({"node_policy_pod_ranges": "10.244.0.0/16,fd00:10:244::/56"}).values["pod_ranges"] == [
         "10.244.0.0/16", "fd00:10:244::/56"]
 
 
 def test_without_netaddr_it_says_so(monkeypatch):
     monkeypatch.setattr(networks, "netaddr", None)
     with pytest.raises(BadInput, match="The Python package netaddr is missing on the controller"):
-        _policy.policy_of({"node_policy_pod_ranges": ["10.244.0.0/16"]})
+        policies.policy_of({"node_policy_pod_ranges": ["10.244.0.0/16"]})

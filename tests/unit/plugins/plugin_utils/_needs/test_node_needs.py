@@ -7,8 +7,8 @@ import pytest
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import auto_values, node_needs
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 FRESH = {
     "node_kube_proxy": {"running": False, "=mode": None},
@@ -19,7 +19,7 @@ LEGACY = {"ip_tables", "ip6_tables", "iptable_filter", "iptable_nat", "iptable_m
 
 
 def resolved(modules=None, changes=None, **overrides):
-    policy = _policy.policy_of({"node_policy_" + name: value for name, value in overrides.items()})
+    policy = policies.policy_of({"node_policy_" + name: value for name, value in overrides.items()})
     return node_needs.resolve(healthy(policy.module_names, modules, changes), policy)
 
 
@@ -95,7 +95,7 @@ def test_every_need_says_who_and_why():
 
 @pytest.mark.parametrize("mode", ["iptables", "ipvs", "nftables"])
 def test_no_default_expression_is_undecided_on_full_evidence(mode):
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     evidence = healthy(policy.module_names, None, {"node_cni": {"name": "flannel"}})
     rows = {name: {"state": "loaded", "blocked_for": []} for name in policy.module_names}
     context = dict(evidence, policy=policy.values, mode=mode, ipvs_scheduler="rr", available=dict.fromkeys(rows, True),
@@ -120,14 +120,14 @@ def test_a_mixed_backend_is_what_iptables_itself_is():
 
 
 def test_a_module_the_node_did_not_report_is_unknown():
-    policy = _policy.default_policy()
+    policy = policies.default_policy()
     evidence = healthy([name for name in policy.module_names if name != "xt_comment"])
     row = next(row for row in node_needs.resolve(evidence, policy)["modules"] if row["subject"] == "xt_comment")
     assert row["state"] == "unknown"
 
 
 def test_no_evidence_at_all_is_no_crash():
-    answer = node_needs.resolve({}, _policy.default_policy())
+    answer = node_needs.resolve({}, policies.default_policy())
     assert answer["mode_possible"] is None and all(row["state"] == "unknown" for row in answer["modules"])
 
 

@@ -8,7 +8,7 @@ import datetime
 import pytest
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _waivers
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import waiving
 
 DAY = datetime.date(2026, 11, 20)
 
@@ -19,7 +19,7 @@ def finding(subject="xt_comment", status="fail", check="KMOD001"):
 
 def applied(row, **change):
     waiver = dict({"check": "KMOD001", "reason": "old kernel", "owner": "net", "expires": "2026-11-20"}, **change)
-    return _waivers.apply_waivers([row], _waivers.parse_waivers([waiver], ["KMOD001", "KMOD002"]), DAY)[0]
+    return waiving.apply_waivers([row], waiving.parse_waivers([waiver], ["KMOD001", "KMOD002"]), DAY)[0]
 
 
 def test_the_last_day_counts():
@@ -39,7 +39,7 @@ def test_who_is_waived(row, change, status):
 
 def used(*rows, **change):
     waiver = dict({"check": "KMOD001", "reason": "old kernel", "owner": "net", "expires": "2026-11-20"}, **change)
-    return _waivers.used(_waivers.parse_waivers([waiver, waiver], ["KMOD001", "KMOD002"]), rows, DAY)
+    return waiving.used(waiving.parse_waivers([waiver, waiver], ["KMOD001", "KMOD002"]), rows, DAY)
 
 
 @cases
@@ -53,19 +53,19 @@ def test_whether_a_waiver_matches_anything(rows, subject, matched):
     ("db1", "db*", True), ("web1", "db*", False), ("db1", None, True), ("DB1", "db*", False), ("db1", "db[12]", True)])
 def test_a_waiver_is_for_hosts_by_pattern(host, pattern, is_its):
     row = {"check": "KMOD001", "reason": "r", "owner": "o", "expires": "2026-11-20", "host": pattern}
-    assert len(_waivers.of_host(_waivers.parse_waivers([row], ["KMOD001"]), host)) == is_its
+    assert len(waiving.of_host(waiving.parse_waivers([row], ["KMOD001"]), host)) == is_its
 
 
 @cases
 def test_a_waiver_for_no_host_of_the_inventory_matches_nothing(pattern, idle):
     row = {"check": "KMOD001", "reason": "r", "owner": "o", "expires": "2026-11-20", "host": pattern}
-    waivers = _waivers.parse_waivers([row], ["KMOD001"])
-    found = _waivers.without_host(waivers, "db1", ["db1", "web1"])
+    waivers = waiving.parse_waivers([row], ["KMOD001"])
+    found = waiving.without_host(waivers, "db1", ["db1", "web1"])
     assert len(found) == idle
-    rows = _waivers.used((), [finding("nf_nat", "fail")], DAY, found)
+    rows = waiving.used((), [finding("nf_nat", "fail")], DAY, found)
     assert [each["matched"] for each in rows] == [False] * idle
 
 
 @cases
 def test_what_is_said_of_a_waiver_that_ends(expires, change, sentence):
-    assert _waivers.ending(used(expires=expires, **change)[0]) == sentence
+    assert waiving.ending(used(expires=expires, **change)[0]) == sentence

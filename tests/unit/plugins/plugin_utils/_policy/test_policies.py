@@ -7,9 +7,10 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _role_data
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
 
@@ -20,18 +21,18 @@ def matrix(**module):
 
 
 def test_the_defaults_are_valid_and_their_types_are_stated():
-    policy = _policy.default_policy()
-    assert set(_policy.defaults()) == set(_policy.options_of("node_policy"))
+    policy = policies.default_policy()
+    assert set(policies.defaults()) == set(policies.options_of("node_policy"))
     assert {"nf_conntrack", "xt_nfacct", "nfnetlink_acct", "ip_vs_rr", "nft_fib_ipv4"} <= set(policy.module_names)
     assert len(policy.module_names) == len(set(policy.module_names))
 
 
 def test_pieces_of_nf_tables_are_never_required_as_modules():
-    assert not {"nft_counter", "nft_objref", "nft_meta", "nft_rt"} & set(_policy.default_policy().module_names)
+    assert not {"nft_counter", "nft_objref", "nft_meta", "nft_rt"} & set(policies.default_policy().module_names)
 
 
 def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
-    for row in _policy.default_policy().requirements:
+    for row in policies.default_policy().requirements:
         assert row["source"] and row["consumer"]
         assert all(module["reason"] for module in row["modules"]), row
 
@@ -39,37 +40,37 @@ def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
 @cases
 def test_a_mistake_is_refused_in_one_sentence(overrides, words):
     with pytest.raises(BadInput) as caught:
-        _policy.policy_of(overrides)
+        policies.policy_of(overrides)
     assert str(caught.value).startswith(words)
     assert "\n" not in str(caught.value)
 
 
 def test_extra_modules_may_be_names_or_rows():
-    policy = _policy.policy_of({"node_policy_extra_modules": ["br-netfilter",
-                                                              {"any_of": ["a", "b"], "optional": True}]})
+    policy = policies.policy_of({"node_policy_extra_modules": ["br-netfilter",
+                                                               {"any_of": ["a", "b"], "optional": True}]})
     assert {"br_netfilter", "a", "b"} <= set(policy.module_names)
 
 
 def test_more_modules_than_a_node_is_asked_about_are_refused_here():
     with pytest.raises(BadInput, match="name [0-9]+ kernel modules, but at most 100 can be read from a node"):
-        _policy.policy_of({"node_policy_extra_modules": ["m%d" % number for number in range(60)]})
+        policies.policy_of({"node_policy_extra_modules": ["m%d" % number for number in range(60)]})
 
 
 def test_a_variable_set_to_nothing_means_the_default():
-    assert _policy.policy_of({"node_policy_proxy_mode": None}).values["proxy_mode"] == "auto"
+    assert policies.policy_of({"node_policy_proxy_mode": None}).values["proxy_mode"] == "auto"
 
 
 @cases
 def test_variables_of_roles_are_checked(variables, words):
     with pytest.raises(BadInput) as caught:
-        _policy.check_role_variables(variables)
+        policies.check_role_variables(variables)
     assert str(caught.value).startswith(words)
 
 
 @cases
 def test_all_variables_of_a_host_are_checked_in_one_call(variables, words):
     with pytest.raises(BadInput) as caught:
-        _policy.refuse_wrong_variables(variables, templated)
+        policies.refuse_wrong_variables(variables, templated)
     assert str(caught.value).startswith(words)
 
 
@@ -81,10 +82,10 @@ def test_a_waiver_for_a_group_by_its_name_is_refused(host, words):
     variables = {"groups": GROUPS, "inventory_hostname": "db1",
                  "node_policy_waivers": [WAIVER, dict(WAIVER, host=host)]}
     if words is None:
-        _policy.refuse_wrong_variables(variables, templated)
+        policies.refuse_wrong_variables(variables, templated)
         return
     with pytest.raises(BadInput) as caught:
-        _policy.refuse_wrong_variables(variables, templated)
+        policies.refuse_wrong_variables(variables, templated)
     assert str(caught.value).startswith(words)
 
 
@@ -97,38 +98,38 @@ def templated(name, value):
 def test_a_variable_of_a_role_that_results_of_later_tasks_make_is_left_to_it():
     variables = {"node_gate_mode": "later", "node_policy_proxy_mode": "ipvs", "node_assess_findings": "later",
                  7: "later", "ansible_host": "x"}
-    assert _policy.refuse_wrong_variables(variables, templated).values["proxy_mode"] == "ipvs"
-    assert _policy.refuse_wrong_variables({}, templated) is _policy.default_policy()
+    assert policies.refuse_wrong_variables(variables, templated).values["proxy_mode"] == "ipvs"
+    assert policies.refuse_wrong_variables({}, templated) is policies.default_policy()
 
 
 def test_names_of_others_are_left_alone():
-    _policy.check_role_variables({"node_report_url_of_the_dashboard": 1, "node_assess_findings": [],
-                                  "node_gate_mode": "warn"})
+    policies.check_role_variables({"node_report_url_of_the_dashboard": 1, "node_assess_findings": [],
+                                   "node_gate_mode": "warn"})
 
 
 @cases
 def test_a_name_that_misses_the_prefix_is_refused(name, meant):
-    assert not name.startswith(_policy.prefixes())
+    assert not name.startswith(policies.prefixes())
     with pytest.raises(BadInput, match="The variable %s is not known; did you mean %s" % (name, meant)):
-        _policy.check_strangers(["ansible_host", name])
+        policies.check_strangers(["ansible_host", name])
 
 
 def test_what_others_call_their_variables_and_our_facts_is_no_mistake():
-    ours = ["node_" + subset for subset in assess.SUBSETS] + list(_policy.EXPORTED)
-    _policy.check_strangers(ours + ["node_access_root", "node_ip", "node_labels", "node_role", "nodes", "harden_ssh",
-                                    "harden_sysctl_state", "bakery_hosts", "preflight", "preflight_checks",
-                                    "node_exporter_version", "node_policy", "node_gate"])
+    ours = ["node_" + subset for subset in assess.SUBSETS] + list(policies.EXPORTED)
+    policies.check_strangers(ours + ["node_access_root", "node_ip", "node_labels", "node_role", "nodes", "harden_ssh",
+                                     "harden_sysctl_state", "bakery_hosts", "preflight", "preflight_checks",
+                                     "node_exporter_version", "node_policy", "node_gate"])
 
 
-@pytest.mark.parametrize("role", _policy.tunable_roles())
+@pytest.mark.parametrize("role", policies.tunable_roles())
 def test_defaults_of_roles_are_what_their_argument_specs_state(role):
-    stated = _policy.options_of(role)
+    stated = policies.options_of(role)
     defaults = _role_data.load_yaml(_role_data.ROLES / role / "defaults" / "main.yml")
     assert set(defaults) == set(stated)
     # ansible-doc shows what argument_specs tell, and null where they do not.
     assert {name: spec["default"] for name, spec in stated.items() if "default" in spec}.items() <= defaults.items()
-    _policy.check_role_variables(defaults)
+    policies.check_role_variables(defaults)
 
 
 def test_every_fact_of_assess_is_known_as_one():
-    assert set(_policy.EXPORTED) == set(schema.documented("assess")["ansible_facts"].contains)
+    assert set(policies.EXPORTED) == set(schema.documented("assess")["ansible_facts"].contains)

@@ -5,9 +5,9 @@
 
 import fnmatch
 
-from ..module_utils._errors import BadInput
-from ._checks import catalogue
-from ._options import unknown_name
+from ...module_utils._errors import BadInput
+from .._checks import catalogue
+from .._options import unknown_name
 
 
 def chosen_checks(sections=None, checks=None, skip=None, known=None):

@@ -9,8 +9,8 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _selection
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import selection as _selection
 
 ALL = list(catalogue.catalogue())
 OTHERS = [name for name in ALL if name != "KMOD010"]

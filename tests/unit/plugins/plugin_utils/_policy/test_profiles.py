@@ -6,15 +6,16 @@
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy, _role_data
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _role_data
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
-OPTION = _policy.options_of("node_policy")["node_policy_profile"]
+OPTION = policies.options_of("node_policy")["node_policy_profile"]
 NAMES = sorted(path.stem for path in (_role_data.ROLES / "node_policy" / "files" / "profiles").glob("*.yml"))
 
 
 def policy(name, **variables):
-    return _policy.policy_of(dict({"node_policy_profile": name}, **variables))
+    return policies.policy_of(dict({"node_policy_profile": name}, **variables))
 
 
 def test_the_choices_are_the_files():
@@ -33,7 +34,7 @@ def test_a_profile_says_nothing_that_is_so_anyway(name):
 
 
 def test_the_default_is_the_policy_without_a_profile():
-    assert policy("default") == _policy.default_policy()
+    assert policy("default") == policies.default_policy()
 
 
 def test_the_inventory_comes_before_the_profile():
@@ -46,7 +47,7 @@ def test_the_inventory_comes_before_the_profile():
 
 def test_disabled_checks_are_joined_and_the_reason_of_the_host_counts(monkeypatch):
     rows = [{"check": "KMOD010", "reason": "profile"}, {"check": "KMOD015", "reason": "profile"}]
-    monkeypatch.setattr(_policy, "profile", lambda _name: {"node_policy_disabled_checks": rows})
+    monkeypatch.setattr(policies, "profile", lambda _name: {"node_policy_disabled_checks": rows})
     mine = [{"check": "KMOD010", "reason": "mine"}]
     assert policy("cis", node_policy_disabled_checks=mine).disabled == {"KMOD010": "mine", "KMOD015": "profile"}
 

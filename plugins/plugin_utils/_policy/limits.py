@@ -9,14 +9,14 @@ roles have changed the node.
 
 import re
 
-from ..module_utils import _names
-from ..module_utils._conntrack.keys import NAMES, SECONDS_MOST, timeout_name
-from ..module_utils._conntrack.size import LEAST, MOST
-from ..module_utils._errors import BadInput
-from ..module_utils._parse.systemd.name import parse_unit_name
-from . import _selection
-from ._options import checked, unknown_name
-from ._play import rollout
+from ...module_utils import _names
+from ...module_utils._conntrack.keys import NAMES, SECONDS_MOST, timeout_name
+from ...module_utils._conntrack.size import LEAST, MOST
+from ...module_utils._errors import BadInput
+from ...module_utils._parse.systemd.name import parse_unit_name
+from .._options import checked, unknown_name
+from .._play import rollout
+from . import selection
 
 DAY_SECONDS = 86400
 _BOUNDS = {  # variable -> least, most, unit
@@ -150,7 +150,7 @@ _CHECKS = {
     "repair_node_name": _refuse_empty,
 }
 _SELECTIONS = {
-    "node_assess_sections": _selection.refuse_unknown_sections,
-    "node_assess_checks": _selection.refuse_unknown_checks,
-    "node_assess_skip": _selection.refuse_unknown_checks,
+    "node_assess_sections": selection.refuse_unknown_sections,
+    "node_assess_checks": selection.refuse_unknown_checks,
+    "node_assess_skip": selection.refuse_unknown_checks,
 }

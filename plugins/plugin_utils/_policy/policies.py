@@ -14,18 +14,19 @@ import pathlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..module_utils import _names
-from ..module_utils._errors import BadInput
-from ..module_utils._parse.search_directories import checked_directories
-from . import _finding, _selection, _values, _waivers
-from ._checks import user_checks
-from ._checks.expressions import compiled
-from ._needs import cluster_ranges, conntrack
-from ._options import checked, close_to, unknown_name
-from ._plain import plain
-from ._play import repository
-from ._play.playbooks import PLAYBOOKS
-from ._role_data import ROLES, defaults, options_of, profile, role_defaults
+from ...module_utils import _names
+from ...module_utils._errors import BadInput
+from ...module_utils._parse.search_directories import checked_directories
+from .. import _finding
+from .._checks import user_checks
+from .._checks.expressions import compiled
+from .._needs import cluster_ranges, conntrack
+from .._options import checked, close_to, unknown_name
+from .._plain import plain
+from .._play import repository
+from .._play.playbooks import PLAYBOOKS
+from .._role_data import ROLES, defaults, options_of, profile, role_defaults
+from . import limits, selection, waiving
 
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache returns them as variables.
@@ -139,7 +140,7 @@ def _build(overrides, folders):
     for kind in ("tool_requirements", "mode_advice", "mode_requirements"):
         for index, row in enumerate(values[kind]):
             _check_bounds("%s%s[%d]" % (PREFIX, kind, index), row)
-    waivers = _waivers.parse_waivers(values["waivers"], checks)
+    waivers = waiving.parse_waivers(values["waivers"], checks)
     policy = Policy(values, tuple(waivers), tuple(requirements), _severities(values["severities"], checks),
                     _disabled(values["disabled_checks"], checks), checks)
     if len(policy.module_names) > _names.NAMES_LIMIT:
@@ -183,7 +184,7 @@ _JOINED = {"node_policy_severities": lambda severities, mine: dict(severities, *
 def _checked_value(name, value, spec, known=None):
     """The value in the type that the argument_specs state. Refuses a value that is not valid."""
     value = checked(name, value, spec)
-    _values.refuse_wrong_value(name, value, known=known)
+    limits.refuse_wrong_value(name, value, known=known)
     return value
 
 
@@ -279,8 +280,8 @@ def refuse_wrong_variables(variables: Mapping, templated: Callable[[str, object]
     if not built.waivers:
         return built
     groups, host = variables.get("groups") or {}, plain(variables.get("inventory_hostname") or "")
-    _waivers.refuse_groups(built.waivers, groups)
-    return dataclasses.replace(built, waivers=_waivers.of_host(built.waivers, host), idle_waivers=_waivers.without_host(
+    waiving.refuse_groups(built.waivers, groups)
+    return dataclasses.replace(built, waivers=waiving.of_host(built.waivers, host), idle_waivers=waiving.without_host(
         built.waivers, host, groups.get("all") or []))
 
 
@@ -294,8 +295,8 @@ def check_role_variables(variables: dict, known: "Mapping | None" = None) -> Non
         values = _checked_prefixed(role + "_", options_of(role), variables, known)
         selections = [values.get(name) for name in SELECTIONS]
         if any(selections):
-            _selection.refuse_no_check(" and ".join(SELECTIONS),
-                                       _selection.chosen_checks(None, *selections, known=known))
+            selection.refuse_no_check(" and ".join(SELECTIONS),
+                                      selection.chosen_checks(None, *selections, known=known))
 
 
 def _checked_prefixed(prefix, options, variables, known=None):

@@ -7,35 +7,34 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _policy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 
 @cases
 def test_a_wrong_value_of_a_role_is_refused(name, value, words):
     with pytest.raises(BadInput) as caught:
-        _policy.check_role_variables({name: value})
+        policies.check_role_variables({name: value})
     assert str(caught.value).startswith(words)
 
 
 @cases
 def test_what_is_meant_is_taken(variables):
-    _policy.check_role_variables(variables)
+    policies.check_role_variables(variables)
 
 
 def test_every_dictionary_that_a_user_sets_has_its_keys_checked():
     """Either the argument_specs list the keys, or a check of the value does."""
-    free = {name for role in _policy.tunable_roles() + ["node_policy"]
-            for name, spec in _policy.options_of(role).items() if spec["type"] == "dict" and not spec.get("options")}
+    free = {name for role in policies.tunable_roles() + ["node_policy"]
+            for name, spec in policies.options_of(role).items() if spec["type"] == "dict" and not spec.get("options")}
     assert free == {"harden_conntrack_timeouts", "node_policy_severities"}
     for name in free:
         with pytest.raises(BadInput, match="%s: the .* zzz is not known" % name):
-            _policy.policy_of({name: {"zzz": 1}}) if name.startswith(_policy.PREFIX) else _policy.check_role_variables(
-                {name: {"zzz": 1}})
+            (policies.policy_of if name.startswith(policies.PREFIX) else policies.check_role_variables)({name: {"zzz": 1}})
 
 
 def test_every_check_that_can_be_named_can_be_tuned():
     ids = list(catalogue.catalogue())
-    policy = _policy.policy_of({"node_policy_severities": dict.fromkeys(ids, "info"),
-                                "node_policy_disabled_checks": [{"check": name, "reason": "r"} for name in ids]})
+    policy = policies.policy_of({"node_policy_severities": dict.fromkeys(ids, "info"),
+                                 "node_policy_disabled_checks": [{"check": name, "reason": "r"} for name in ids]})
     assert set(policy.severities) == set(policy.disabled) == set(ids)

@@ -7,9 +7,9 @@ import datetime
 import fnmatch
 import re
 
-from ..module_utils._errors import BadInput
-from . import _finding
-from ._options import unknown_name
+from ...module_utils._errors import BadInput
+from .. import _finding
+from .._options import unknown_name
 
 # A waiver is reported from this many days before its end.
 SOON = 14
