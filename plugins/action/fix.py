@@ -8,11 +8,11 @@ import dataclasses
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _run, _select
+from ..plugin_utils import _run
 from ..plugin_utils._answer import documented
 from ..plugin_utils._calls.calling import Unanswered
 from ..plugin_utils._calls.looking import LookingAction, is_shown_later, options_of_look, sections_of
-from ..plugin_utils._fix import calls, migration, outcomes, restarts, results
+from ..plugin_utils._fix import select, calls, migration, outcomes, restarts, results
 from ..plugin_utils._fix.results import Done
 from ..plugin_utils._fix.subjects import DISRUPTIVE, NAMES, RESTARTS, SUBJECTS
 from ..plugin_utils._plain import plain
@@ -85,7 +85,7 @@ class ActionModule(LookingAction):
         summary = _run.summary_of(self._facts)
         judged = {section for subject in chosen for section in subject.judged}
         return bool(summary and (self._up_to == "none" or summary["reached"] and not self._fixable(None)
-                                 and all(_select.assessed(self._facts, section) for section in judged)))
+                                 and all(select.assessed(self._facts, section) for section in judged)))
 
     def _chosen(self, names):
         """The subjects of these names; of a run with --tags of some roles, those of these roles, and of a run with
@@ -121,7 +121,7 @@ class ActionModule(LookingAction):
 
     def _fixable(self, role):
         place = _run.summary_of(self._facts)["place"]
-        return _select.fixable(_run.findings_of(self._facts) or [], self._up_to or "disruptive", role, place)
+        return select.fixable(_run.findings_of(self._facts) or [], self._up_to or "disruptive", role, place)
 
     def _look_first(self, chosen):
         """Assesses a host that this run has not assessed; of one that it has, judges the sections of `chosen` that it
@@ -133,7 +133,7 @@ class ActionModule(LookingAction):
         if not summary["reached"]:
             return
         sections = {section for subject in chosen for section in subject.judged
-                    if not _select.assessed(self._facts, section)}
+                    if not select.assessed(self._facts, section)}
         # What node_assess_checks and node_assess_skip leave out as a whole has nothing to be judged.
         sections = sorted(section for section in sections if (not within or section in within)
                           and self._checks([section]))
@@ -159,7 +159,7 @@ class ActionModule(LookingAction):
 
     def _look_of(self, sections):
         """(the options of assess, the checks) of a look at the evidence of these sections."""
-        sections = _select.judged_again(sections, self._facts)
+        sections = select.judged_again(sections, self._facts)
         checks = selection.with_users(self._checks(sections), self._policy.checks, _run.findings_of(self._facts))
         return dict(self._place, sections=sections), checks
 
@@ -182,7 +182,7 @@ class ActionModule(LookingAction):
 
     def _round(self, chosen, settings):
         works = [(subject, subject.work(self._facts, settings[subject.name], self._up_to)) for subject in chosen
-                 if not self._up_to or _select.assessed(self._facts, subject.judged[0])]
+                 if not self._up_to or select.assessed(self._facts, subject.judged[0])]
         works = [(subject, work) for subject, work in works if work.options]
         stale = [] if self._task.check_mode else self._assessed(
             section for subject, _work in works for section in subject.stale)
@@ -195,7 +195,7 @@ class ActionModule(LookingAction):
         return done
 
     def _assessed(self, sections):
-        return sorted(section for section in set(sections) if _select.assessed(self._facts, section))
+        return sorted(section for section in set(sections) if select.assessed(self._facts, section))
 
     def _judged_result(self, subject, settings, findings, result):
         if (subject.name == _BACKEND and self._up_to == "disruptive"

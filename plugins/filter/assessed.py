@@ -35,7 +35,7 @@ _value:
   type: bool
 """
 
-from ..plugin_utils import _select
+from ..plugin_utils._fix import select
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play.filtering import telling
 
@@ -43,7 +43,7 @@ from ..plugin_utils._play.filtering import telling
 @telling
 def assessed(facts, section=None):
     """Type check and call."""
-    return _select.assessed(facts, plain(section))
+    return select.assessed(facts, plain(section))
 
 
 class FilterModule:

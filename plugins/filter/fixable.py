@@ -46,7 +46,7 @@ _value:
   elements: dict
 """
 
-from ..plugin_utils import _select
+from ..plugin_utils._fix import select
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play.filtering import telling
 
@@ -54,7 +54,7 @@ from ..plugin_utils._play.filtering import telling
 @telling
 def fixable(findings, fix="safe", role=None, place=None):
     """Type check and call."""
-    return _select.fixable(plain(findings), plain(fix), plain(role), plain(place))
+    return select.fixable(plain(findings), plain(fix), plain(role), plain(place))
 
 
 class FilterModule:

@@ -10,11 +10,12 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from ...module_utils._errors import BadInput
-from .. import _run, _select
+from .. import _run
 from .._answer import schema, validate
 from .._bundle import bundles
 from .._checks import assess
 from .._checks.evaluate import one_line
+from .._fix import select
 from .._plain import plain
 from .._play import play
 from .._play.templating import templating
@@ -87,8 +88,8 @@ class LookingAction(CallingAction):
     def assessed(self, arguments, task_vars):
         """(the facts of the host, why it was not reached or None) after a whole look, as the action assess makes it;
         `arguments` are options of assess."""
-        arguments = dict(arguments, sections=_select.judged_again(arguments.get("sections"),
-                                                                  task_vars.get("ansible_facts") or {}))
+        arguments = dict(arguments, sections=select.judged_again(arguments.get("sections"),
+                                                                 task_vars.get("ansible_facts") or {}))
         checks = selection.chosen_checks(arguments["sections"], arguments.get("checks"), arguments.get("skip"),
                                          self._policy.checks)
         with bundles.opened(arguments.get("bundle"), self._policy.values) as tree:
@@ -132,7 +133,7 @@ class LookingAction(CallingAction):
         node_assess; `known` are its facts so far. With `every_check` also the checks that the user leaves out are
         judged, since they prove something."""
         place = self.place(task_vars)
-        sections = _select.judged_again(sections, known)
+        sections = select.judged_again(sections, known)
         chosen = (None, ()) if every_check else (place["checks"], place["skip"])
         checks = selection.with_users(selection.chosen_checks(sections, *chosen, self._policy.checks),
                                       self._policy.checks, _run.findings_of(known))

@@ -6,9 +6,9 @@
 from typing import NamedTuple
 
 from .. import _finding, _run
+from .._fix.select import facts_of
 from .._options import checked
 from .._render.text import some
-from .._select import facts_of
 from . import catalogue, unknowns
 from .described import described
 

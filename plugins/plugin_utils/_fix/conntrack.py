@@ -12,7 +12,7 @@ from .. import _finding, _run
 from .._checks import catalogue
 from .._needs import conntrack
 from .._needs.conntrack_losses import unsettled
-from .._select import fixable
+from .select import fixable
 from .work import FAILED, NOTHING, Refusal, Work, of_message
 
 ROLE = "harden_conntrack"

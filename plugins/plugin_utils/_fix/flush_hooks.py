@@ -7,7 +7,7 @@ collection."""
 from .. import _finding, _run
 from .._checks import catalogue
 from .._options import checked
-from .._select import fixable
+from .select import fixable
 from .work import FAILED, NOTHING, REFUSED, Refusal, Work, of_message
 
 ROLE = "harden_flush_hooks"

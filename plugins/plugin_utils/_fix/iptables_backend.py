@@ -5,8 +5,8 @@
 collection."""
 
 from .. import _run
-from .._select import fixable
 from .migration import BACKENDS
+from .select import fixable
 from .work import NOTHING, REFUSED, Refusal, Work, of_message
 
 ROLE = "harden_iptables_backend"

@@ -6,7 +6,7 @@
 from ...module_utils import _names
 from .. import _run
 from .._options import checked
-from .._select import fixable
+from .select import fixable
 from .work import FAILED, NOTHING, Refusal, Work, of_message
 
 ROLE = "harden_kernel_modules"

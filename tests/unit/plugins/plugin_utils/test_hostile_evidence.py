@@ -17,10 +17,10 @@ import pytest
 import yaml
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _run, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _run
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue as _catalogue, verdict
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration, outcomes, restarts
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import select, migration, outcomes, restarts
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects import RESTARTS, SUBJECTS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import node_needs
@@ -122,7 +122,7 @@ def told(facts):
     """All that reads the facts of one host after assess."""
     blocking = verdict.weighed(facts, "info", "fail", "fail")[0]["fail"]
     assert verdict.not_fit(blocking).startswith("Not fit for traffic: ") or not blocking.findings
-    _select.assessed(facts, "CTRACK")
+    select.assessed(facts, "CTRACK")
     for subject in SUBJECTS:
         work = subject.work(facts, SETTINGS[subject.name], "disruptive")
         outcomes.recorded(work.findings, _run.findings_of(facts) or [], [])

@@ -8,9 +8,9 @@ import copy
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, verdict
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import kernel_modules
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import select, kernel_modules
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 SETTINGS = policies.role_settings("harden_kernel_modules", {}, lambda _name, value: value)
@@ -92,10 +92,10 @@ def test_a_disabled_check_is_skipped_with_the_reason_and_nothing_of_it_is_fixed(
     assert rows_of(facts,
                    "KMOD003") == [("skip", "", "high", "disabled by node_policy_disabled_checks: the site loads them")]
     assert facts["node_assess_summary"]["disabled"] == DISABLED
-    assert {row["check"] for row in _select.fixable(facts["node_assess_findings"], "disruptive")} == {"KMOD005"}
+    assert {row["check"] for row in select.fixable(facts["node_assess_findings"], "disruptive")} == {"KMOD005"}
     both = DISABLED + [{"check": "KMOD005", "reason": "r"}]
     assert kernel_modules.work(lacking(disabled_checks=both), SETTINGS, "guarded").options == {}
-    assert _select.assessed(lacking(disabled_checks=both), "KMOD")
+    assert select.assessed(lacking(disabled_checks=both), "KMOD")
 
 
 def test_a_disabled_check_is_skipped_on_a_node_that_was_not_reached_too():

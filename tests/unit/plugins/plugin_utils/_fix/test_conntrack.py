@@ -9,9 +9,8 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import conntrack
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import select, conntrack
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, Refusal
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
@@ -90,14 +89,14 @@ def test_bad_input(given, message):
 
 def test_findings_of_before_the_modules_were_loaded_do_not_count():
     known = facts(keys(bridge={"missing": True, "now": None}))
-    assert not _select.assessed(known, "CTRACK"), "the module is loaded, so the key is there by now"
-    assert _select.assessed(known) and _select.assessed(facts(), "CTRACK")
+    assert not select.assessed(known, "CTRACK"), "the module is loaded, so the key is there by now"
+    assert select.assessed(known) and select.assessed(facts(), "CTRACK")
     late = keys(max={"assigned": 524288, "late": True})
-    assert not _select.assessed(facts(late), "CTRACK")
+    assert not select.assessed(facts(late), "CTRACK")
     unloaded = facts(keys(bridge={"missing": True, "now": None}))
     row = next(row for row in unloaded["node_kernel_modules"]["modules"] if row["name"] == "br_netfilter")
     row["state"] = "loadable"
-    assert _select.assessed(unloaded, "CTRACK")
+    assert select.assessed(unloaded, "CTRACK")
 
 
 def test_a_failure_is_told_for_every_subject_that_findings_use_for_it():

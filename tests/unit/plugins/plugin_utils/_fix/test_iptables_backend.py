@@ -6,8 +6,8 @@
 from backend_facts import SPLIT, facts, row
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run, _select
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import iptables_backend, migration
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import select, iptables_backend, migration
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
@@ -35,8 +35,8 @@ def test_nothing_is_disrupted_in_an_image():
     assert checks_to_fix(image, up_to="safe") == ([], False)
     rows = [row for row in image["node_assess_findings"] if row["check"] == "BACKEND002"]
     assert rows[0]["remediation"].endswith("; or role harden_iptables_backend (guarded).")
-    assert _select.fixable(rows, "guarded", "harden_iptables_backend", "image") == rows
-    assert _select.fixable(rows, "guarded", "harden_iptables_backend", "live") == []
+    assert select.fixable(rows, "guarded", "harden_iptables_backend", "image") == rows
+    assert select.fixable(rows, "guarded", "harden_iptables_backend", "live") == []
 
 
 def test_chains_elsewhere_are_leftovers():

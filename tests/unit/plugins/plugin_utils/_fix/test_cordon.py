@@ -9,7 +9,7 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _cordon
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import cordon
 
 
 def answer(name="worker-7", rc=0, **spec):
@@ -17,15 +17,15 @@ def answer(name="worker-7", rc=0, **spec):
 
 
 def test_a_cordoned_node():
-    assert _cordon.cordon_doubt(answer(unschedulable=True), "worker-7") == ""
+    assert cordon.cordon_doubt(answer(unschedulable=True), "worker-7") == ""
 
 
 @cases
 def test_anything_else_is_a_doubt(result, said):
-    doubt = _cordon.cordon_doubt(result, "worker-7")
+    doubt = cordon.cordon_doubt(result, "worker-7")
     assert said in doubt and "\n" not in doubt
 
 
 def test_a_wrong_type_is_refused():
     with pytest.raises(BadInput):
-        _cordon.cordon_doubt("", "x")
+        cordon.cordon_doubt("", "x")

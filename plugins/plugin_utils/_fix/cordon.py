@@ -6,8 +6,8 @@
 import json
 from collections.abc import Mapping
 
-from ..module_utils._errors import BadInput
-from ._fix.migration import part_of
+from ...module_utils._errors import BadInput
+from .migration import part_of
 
 
 def cordon_doubt(result, node):

@@ -7,8 +7,9 @@ import pytest
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, verdict
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 
@@ -27,20 +28,20 @@ def test_a_healthy_node_passes_and_needs_nothing():
     known = facts()
     assert known["node_assess_summary"]["fail"] == 0
     assert blocking(known, "info", "fail", "fail", "fail") == []
-    assert _select.fixable(known["node_assess_findings"], "disruptive") == []
+    assert select.fixable(known["node_assess_findings"], "disruptive") == []
 
 
 def test_waived_findings_are_not_fixed():
     waiver = {"check": "KMOD003", "reason": "r", "owner": "o", "expires": "2999-01-01"}
     known = facts({"nf_conntrack": "loadable"}, node_policy_waivers=[waiver])
-    assert _select.fixable(known["node_assess_findings"], "safe") == []
+    assert select.fixable(known["node_assess_findings"], "safe") == []
 
 
 @pytest.mark.parametrize("fix, checks",
                          [("none", set()), ("safe", {"KMOD003"}), ("guarded", {"KMOD003", "KMOD002", "KMOD007"})])
 def test_classes_include_those_before(fix, checks):
     findings = facts({"nf_conntrack": "loadable", "xt_comment": "installed_true"})["node_assess_findings"]
-    assert {row["check"] for row in _select.fixable(findings, fix)} == checks
+    assert {row["check"] for row in select.fixable(findings, fix)} == checks
 
 
 def test_what_blocks():
@@ -61,15 +62,15 @@ def test_a_host_of_which_nothing_is_known_does_not_pass():
 def test_findings_of_another_run_do_not_count():
     known = facts()
     known["node_assess_summary"]["run"] = "20200101T000000Z-1"
-    assert not _select.assessed(known) and _select.assessed(facts(), "KMOD")
+    assert not select.assessed(known) and select.assessed(facts(), "KMOD")
     assert len(blocking(known, "high", "warn", "fail", "fail")) == 1
 
 
 @pytest.mark.parametrize("call",
                          [
-                             lambda: _select.fixable("x", "safe"), lambda: _select.fixable([], "all"),
+                             lambda: select.fixable("x", "safe"), lambda: select.fixable([], "all"),
                              lambda: blocking([], "high", "warn", "fail", "fail"),
-                             lambda: blocking({}, "worst", "warn", "fail", "fail"), lambda: _select.assessed(None),
+                             lambda: blocking({}, "worst", "warn", "fail", "fail"), lambda: select.assessed(None),
                          ])
 def test_wrong_types_are_refused(call):
     with pytest.raises(BadInput):

@@ -5,12 +5,12 @@
 
 from collections.abc import Mapping
 
-from ..module_utils._errors import BadInput
-from . import _finding, _run
-from ._checks import catalogue
-from ._needs import conntrack
-from ._options import checked
-from ._plain import plain
+from ...module_utils._errors import BadInput
+from .. import _finding, _run
+from .._checks import catalogue
+from .._needs import conntrack
+from .._options import checked
+from .._plain import plain
 
 _CONNTRACK, _CHAINS, _KUBE_PROXY = "CTRACK", "CHAIN", "KPROXY"
 
