@@ -8,6 +8,7 @@ import pathlib
 import re
 import sys
 
+import pytest
 from case_rows import cases
 from each_file import nothing_found
 
@@ -166,10 +167,18 @@ def test_only_the_shell_interpreter_imports_in_a_circle():
                                         for name in ("commands", "foreign", "launchers", "streams", "walk")}
 
 
-def test_module_utils_are_private_rooms():
-    loose = [path.stem for path in NODE_FILES if path.parent.name == "module_utils"]
+@pytest.mark.parametrize("side", ["module_utils", "plugin_utils"])
+def test_both_sides_are_private_rooms(side):
+    keys = [key_of(path) for path in FILES if side in path.parts]
+    loose = [key for key in keys if key.count("/") == 1]
     assert len(loose) <= 6, loose
-    assert [key for key in map(key_of, NODE_FILES) if not key.startswith("module_utils/_")] == []
+    assert [key for key in keys if not key.startswith(side + "/_")] == []
+
+
+def test_the_documentation_names_the_rooms_of_the_controller():
+    text = (PLUGINS.parent / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+    rooms = sorted(path.name for path in (PLUGINS / "plugin_utils").glob("_*/") if any(path.glob("*.py")))
+    assert sorted(re.findall(r"^\| `(_\w+)` \|", text, re.MULTILINE)) == rooms
 
 
 @cases
