@@ -5,15 +5,16 @@
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import changes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import subjects
 
 
 @pytest.mark.parametrize("changed, kind, rows, lines", [
-    (changes.of_modules, "modules", [("a", "missing", "loaded"), ("b", "missing", "builtin"), ("c", "loaded", "loaded"),
-                                     ("d", "missing", "blocked")], ["load a", "load b"]),
-    (changes.of_settings, "settings", [("a", 1, 2), ("b", 1, 1), ("c", 1, None)], ["a: 1 -> 2"]),
-    (changes.of_groups, "groups", [("a", "legacy", "nft"), ("b", "nft", "nft")], ["a: legacy -> nft"]),
-    (changes.of_files, "files", [], []),
+    (subjects.modules_changed, "modules", [("a", "missing", "loaded"), ("b", "missing", "builtin"),
+                                           ("c", "loaded", "loaded"), ("d", "missing", "blocked")],
+     ["load a", "load b"]),
+    (subjects.settings_changed, "settings", [("a", 1, 2), ("b", 1, 1), ("c", 1, None)], ["a: 1 -> 2"]),
+    (subjects.groups_changed, "groups", [("a", "legacy", "nft"), ("b", "nft", "nft")], ["a: legacy -> nft"]),
+    (subjects.files_changed, "files", [], []),
 ])
 def test_what_changed(changed, kind, rows, lines):
     result = {"files": ["/etc/x", "/var/lib/kubenode-netfilter/record"]}
