@@ -7,7 +7,7 @@ delegated to."""
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..plugin_utils._calls.calling import CallingAction, Unanswered
-from ..plugin_utils._fix import cordon
+from ..plugin_utils._fix import migration
 from ..plugin_utils._plain import plain
 from ..plugin_utils._policy import limits
 from ..plugin_utils._render.text import escaped
@@ -27,7 +27,7 @@ class ActionModule(CallingAction):
 
     def work(self, arguments, task_vars):
         limits.refuse_wrong_value("repair_kubectl", arguments["kubectl"], label="kubectl")
-        doubt = escaped(cordon.cordon_doubt(self._answer(arguments, task_vars), arguments["node"]))
+        doubt = escaped(migration.cordon_doubt(self._answer(arguments, task_vars), arguments["node"]))
         return {"changed": False, "cordoned": not doubt, "doubt": doubt}
 
     def _answer(self, arguments, task_vars):

@@ -1,10 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a migration between the backends of iptables is due, and whether it is done. PRIVATE to the collection."""
+"""Whether a migration between the backends of iptables is due, whether its node is cordoned, and whether it is done.
+PRIVATE to the collection."""
 
+import json
 from collections.abc import Mapping
 
+from ...module_utils._errors import BadInput
 from .. import _finding, _run
 from .._checks import catalogue
 
@@ -35,7 +38,7 @@ def families_elsewhere(section, target):
     stands for."""
     found = []
     for family in FAMILIES:
-        used = part_of(section, "kubelet_backend").get(family)
+        used = _part_of(section, "kubelet_backend").get(family)
         here = target if target in BACKENDS else used if used in BACKENDS else section.get("backend")
         if here in BACKENDS and any(row["family"] == family and row["backend"] != here and _holds(row)
                                     for row in _rows_of(section)):
@@ -69,7 +72,7 @@ def _chains(section, target, before):
     missed = []
     for owner, key in (("kubelet", "kubelet_backend"), ("kube-proxy", "kube_proxy_backend")):
         for family in FAMILIES:
-            now, then = (part_of(known, key).get(family) for known in (section, before))
+            now, then = (_part_of(known, key).get(family) for known in (section, before))
             if now != target and not (now == "none" and then in ("none", None)):
                 missed.append("%s has its %s chains in %s" % (owner, _title(family), _where(now)))
     return missed
@@ -109,7 +112,34 @@ def _holds(row):
     return bool(row["kube_rules"]) or any(row[mark] for mark in _MARKS)
 
 
-def part_of(known, key):
+def _part_of(known, key):
     """The dictionary `known[key]`; {} if it is missing or is not a dictionary."""
     part = known.get(key) if isinstance(known, Mapping) else None
     return part if isinstance(part, Mapping) else {}
+
+
+def cordon_doubt(result, node):
+    """Why the answer to `kubectl get node NAME -o json` does not show that the node is cordoned, as a sentence; empty
+    if it does."""
+    if not isinstance(result, Mapping):
+        raise BadInput("needs a registered result, not %s" % type(result).__name__)
+    if result.get("unreachable") or result.get("rc") is None:
+        return "the API server could not be asked for the node %s: %s" % (node, _line(result.get("msg")) or "no answer")
+    if result["rc"] != 0:
+        return "the API server gave no answer for the node %s: %s" % (node, _line(result.get("stderr")
+                                                                                  or result.get("msg")) or "no answer")
+    try:
+        answer = json.loads(str(result.get("stdout") or ""))
+    except (ValueError, RecursionError):
+        return "the answer of the API server for the node %s is not valid JSON" % node
+    if not isinstance(answer, dict) or answer.get("kind") != "Node" or _part_of(answer, "metadata").get("name") != node:
+        return "the answer of the API server is not for the node %s" % node
+    if _part_of(answer, "spec").get("unschedulable") is not True:
+        return "the node %s is not cordoned" % node
+    return ""
+
+
+def _line(text):
+    """The first line of a program's output."""
+    lines = str(text or "").strip().splitlines()
+    return lines[0][:200] if lines else ""

@@ -9,7 +9,7 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import cordon
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration
 
 
 def answer(name="worker-7", rc=0, **spec):
@@ -17,15 +17,15 @@ def answer(name="worker-7", rc=0, **spec):
 
 
 def test_a_cordoned_node():
-    assert cordon.cordon_doubt(answer(unschedulable=True), "worker-7") == ""
+    assert migration.cordon_doubt(answer(unschedulable=True), "worker-7") == ""
 
 
 @cases
 def test_anything_else_is_a_doubt(result, said):
-    doubt = cordon.cordon_doubt(result, "worker-7")
+    doubt = migration.cordon_doubt(result, "worker-7")
     assert said in doubt and "\n" not in doubt
 
 
 def test_a_wrong_type_is_refused():
     with pytest.raises(BadInput):
-        cordon.cordon_doubt("", "x")
+        migration.cordon_doubt("", "x")
