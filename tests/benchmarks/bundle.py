@@ -7,7 +7,7 @@ errors."""
 import json
 import sys
 
-from logs import write_log
+from logs import any_of, write_log
 from measure import TOP, Outcome, quiet, take_turns, workplace
 
 JUDGE, GREP = "a bundle, judged", "grep -rE"
@@ -31,7 +31,7 @@ def measure(smoke):
             write_log(bundle / ("node-%03d.log" % number), SIZE[smoke] // FILES[smoke],
                       0 if number % ERRORS_IN else ERROR_EVERY)
         judge = [sys.executable, "-c", JUDGED, bundle, TOP / ".build", TOP / "tests" / "fixtures"]
-        grep = ["sh", "-c", "grep -rcE \"$0\" \"$1\" || test $? = 1", "|".join(WORDS), bundle]
+        grep = ["sh", "-c", "grep -rcE \"$0\" \"$1\" || test $? = 1", any_of(WORDS), bundle]
         told = json.loads(quiet(judge))
         seconds = take_turns({JUDGE: lambda: quiet(judge), GREP: lambda: quiet(grep)}, ROUNDS[smoke])
     outcome = Outcome("bundle", "a folder of %d files with %d MB of logs, one in %d with errors; warm cache" % (

@@ -8,6 +8,7 @@ The module searches a log without errors completely. It reads a log with errors 
 
 import json
 import random
+import re
 import statistics
 import sys
 
@@ -32,6 +33,11 @@ LINES = (
 ERROR = 'E1122 06:38:%02d.720735   19736 proxier.go:1406] "Failed to execute iptables-restore" err="exit status 4"\n'
 UNLIKE = ('I1122 06:38:%02d.720735   19736 kubelet.go:2453] "SyncLoop (PLEG): event for pod" pod="%s/%s" '
           'event={"ID":"%032x","Type":"ContainerStarted","Data":"%064x"}\n')
+
+
+def any_of(words):
+    """The expression of grep -E for lines with one of the words."""
+    return "|".join(re.sub(r"([][\\.(){}^$*+?|])", r"\\\1", word) for word in words)
 
 
 def write_log(path, size, error_every=0):
@@ -76,7 +82,7 @@ def measure(smoke):
         write_unlike_lines(unlike, SIZE[smoke])
         ours = payload(Ansible(folder), FACTS_MODULE, {"src": [str(log)]})
         found = json.loads(quiet([NODE_PYTHON, ours]))
-        grep = ["sh", "-c", "grep -cE \"$0\" \"$1\" || test $? = 1", "|".join(WORDS), str(log)]
+        grep = ["sh", "-c", "grep -cE \"$0\" \"$1\" || test $? = 1", any_of(WORDS), str(log)]
         seconds = take_turns({FACTS: lambda: quiet([NODE_PYTHON, ours]), GREP: lambda: quiet(grep)}, ROUNDS[smoke])
         memory = peak_megabytes(ours)
         (folder / "errors").mkdir()
