@@ -50,7 +50,7 @@ def names_of(key):
 
 
 def dotted(key):
-    """The key as administrators write it."""
+    """The key as administrators write it; a dot in the name of an interface is a slash in it (sysctl.d(5))."""
     return key.translate({ord("."): "/", ord("/"): "."})
 
 

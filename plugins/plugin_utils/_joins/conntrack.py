@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Joins about the conntrack table and the sysctls of networks. PRIVATE to the collection."""
 
+from ...module_utils._conntrack.keys import dotted
 from .values import above, doubt, rows_of, section
 
 _MAX, _BRIDGE = "net.netfilter.nf_conntrack_max", "net.bridge.bridge-nf-call-iptables"
@@ -98,12 +99,17 @@ def not_forwarding(evidence):
     rows = [{"subject": row["key"], "because": row["because"], "by": "; %s sets 0 at each boot" % row["assigned_by"]
              if row["assigned"] == 0 else "", "without_role": False, "manual": None}
             for row in settings if row["module"] is None and row["now"] == 0]
-    return rows + [{
-        "subject": "net.ipv4.conf.%s.forwarding" % name, "by": "", "without_role": True,
+    closed = (table.get("interfaces") or {}).get("not_forwarding") or []
+    return rows + [_not_forwarding(name, dotted("net/ipv4/conf/%s/forwarding" % name)) for name in closed]
+
+
+def _not_forwarding(name, key):
+    return {
+        "subject": key, "by": "", "without_role": True,
         "because": "packets that arrive on %s are not forwarded, although net.ipv4.ip_forward is 1" % name,
-        "manual": "Run sysctl -w net.ipv4.conf.%s.forwarding=1, and find what sets 0: IPv4Forwarding= or IPForward= in "
-        "a file of systemd-networkd (networkctl status %s), or a line of sysctl.d (grep -r forwarding /etc/sysctl.d)"
-        % (name, name)} for name in (table.get("interfaces") or {}).get("not_forwarding") or []]
+        "manual": "Run sysctl -w %s=1, and find what sets 0: IPv4Forwarding= or IPForward= in a file of "
+        "systemd-networkd (networkctl status %s), or a line of sysctl.d (grep -r forwarding /etc/sysctl.d)"
+        % (key, name)}
 
 
 def loose_filter(evidence):

@@ -113,8 +113,8 @@ def _keep_default_route(host, section, wanted, refused):
     if names:
         del wanted[FORWARD_6]
         refused[FORWARD_6] = ("the default route of %s comes from router advertisements, which the kernel ignores "
-                              "while IPv6 forwarding is on, unless net.ipv6.conf.%s.accept_ra is 2; set that first"
-                              % (", ".join(names), names[0]))
+                              "while IPv6 forwarding is on, unless %s is 2; set that first"
+                              % (", ".join(names), dotted("net/ipv6/conf/%s/accept_ra" % names[0])))
 
 
 def plan_absent(host, node, options):

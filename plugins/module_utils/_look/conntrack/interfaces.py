@@ -17,7 +17,7 @@ _CONF, _CLASS = "/proc/sys/net/ipv4/conf", "/sys/class/net"
 # Bridges of pods: the bridge plugin and flannel, kubenet, kube-router, Docker, Weave, MicroK8s.
 _BRIDGES = ("cni0", "cbr0", "kube-bridge", "docker0", "weave")
 # Interfaces behind which pods are, and the names of uplinks where no default route is known.
-_OF_PODS = re.compile(r"(?:%s|flannel[.-].*|vxlan\.calico|cali.*)\Z" % "|".join(_BRIDGES[:3]))
+_OF_PODS = re.compile(r"(?:%s|flannel[.-][\w-]+|vxlan\.calico|cali[\w-]+)\Z" % "|".join(_BRIDGES[:3]))
 _UPLINK = re.compile(r"(?:en|eth|bond)[a-z0-9]+\Z")
 _DEFAULT = re.compile(r"^(\S+)\t00000000\t\S+\t\S+\t\S+\t\S+\t\S+\t00000000\t", re.MULTILINE)
 _ROUTES_LIMIT, _MOST = 1 << 20, 4000

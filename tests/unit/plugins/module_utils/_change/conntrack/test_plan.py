@@ -254,7 +254,7 @@ def test_a_timeout_of_kube_proxy(tmp_path):
 
 def test_a_default_route_by_router_advertisements_is_kept(tmp_path):
     six = "net.ipv6.conf.all.forwarding"
-    route = "%s 00 %s 00 fe800000000000000000000000000001 00000400 00000001 00000000 %s     eth0\n"
+    route = "%s 00 %s 00 fe800000000000000000000000000001 00000400 00000001 00000000 %s     eth0.7\n"
     zeros = "0" * 32
     for number, (flags, accept,
                  forwards) in enumerate([("00450003", "1", 0), ("00450003", "2", 1), ("00050003", "1", 0),
@@ -262,11 +262,11 @@ def test_a_default_route_by_router_advertisements_is_kept(tmp_path):
         tree = unpacked(tmp_path / str(number),
                         {
                             "proc/net/ipv6_route": route % (zeros, zeros, flags) + "short\n",
-                            "proc/sys/net/ipv6/conf/eth0/accept_ra": accept + "\n"})
+                            "proc/sys/net/ipv6/conf/eth0.7/accept_ra": accept + "\n"})
         result = run(tree, sysctls=[six, FORWARD])
         assert value(tree,
                      "net/ipv6/conf/all/forwarding") == forwards and bool(result.get("failed")) is not bool(forwards)
-        assert ("accept_ra is 2; set that first" in result.get("msg",
+        assert ("net.ipv6.conf.eth0/7.accept_ra is 2; set that first" in result.get("msg",
                                                                "")) is not bool(forwards) and (tree / SYSCTL).exists()
 
 
