@@ -264,10 +264,10 @@ def test_a_default_route_by_router_advertisements_is_kept(tmp_path):
                             "proc/net/ipv6_route": route % (zeros, zeros, flags) + "short\n",
                             "proc/sys/net/ipv6/conf/eth0.7/accept_ra": accept + "\n"})
         result = run(tree, sysctls=[six, FORWARD])
-        assert value(tree,
-                     "net/ipv6/conf/all/forwarding") == forwards and bool(result.get("failed")) is not bool(forwards)
-        assert ("net.ipv6.conf.eth0/7.accept_ra is 2; set that first" in result.get("msg",
-                                                               "")) is not bool(forwards) and (tree / SYSCTL).exists()
+        assert value(tree, "net/ipv6/conf/all/forwarding") == forwards
+        assert bool(result.get("failed")) is not bool(forwards)
+        said = "net.ipv6.conf.eth0/7.accept_ra is 2; set that first" in result.get("msg", "")
+        assert said is not bool(forwards) and (tree / SYSCTL).exists()
 
 
 def test_another_name_for_the_files(tmp_path):
