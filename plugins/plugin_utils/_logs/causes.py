@@ -30,7 +30,7 @@ class Row:
     any agent may use, has no severity. A `deep` error is the cause
     of the others in its message, wherever it stands, such as what modprobe writes before iptables does. `fix_where` are
     other fixes, `[{near, fix}]`, for messages near which a pattern is found. `normal` means that healthy nodes write
-    the message, too.
+    the message, too; `normal_after` that they do where the entry before matches this pattern.
 
     After a message of a row in `silent_after` this one is only an effect. A message that matches `over_after` ends it.
     `opened_by` matches what the agent writes before the attempt that failed; the first group of both patterns names
@@ -57,6 +57,7 @@ class Row:
     since: str = None
     until: str = None
     normal: bool = False
+    normal_after: str = None
     also: tuple = ()
     silent_after: tuple = ()
     over_after: str = None

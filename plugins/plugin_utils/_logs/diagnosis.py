@@ -118,7 +118,8 @@ def _shown(lines, failures, own):
         before.append(min(silent_after) if is_effect else nest.core.id)
         if nest.core.opened_by:
             is_effect = _is_own(nest.core, nest.at.group(1), own, opened)
-        if not nest.is_normal and not is_effect:
+        is_normal = nest.is_normal or at and nest.is_normal_after(entries[at - 1].text)
+        if not is_normal and not is_effect:
             for row in nest.rows:
                 if row.over_after:
                     lasting[row].append(len(shown))

@@ -56,6 +56,10 @@ class Nest(NamedTuple):
     def is_normal(self):
         return any(row.normal for row in self.rows)
 
+    def is_normal_after(self, text):
+        """Whether healthy nodes write the message after an entry of that text."""
+        return any(row.normal_after and compiled(row.normal_after).search(text) for row in self.rows)
+
     @property
     def is_unknown(self):
         return self.confidence == _UNKNOWN

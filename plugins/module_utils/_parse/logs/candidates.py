@@ -4,7 +4,7 @@
 """A small fixed prefilter for lines of a log that may match a cause. PRIVATE to the collection."""
 
 # Each error that a row of roles/node_policy/files/log_agents or log_errors knows has one of these words in its line,
-# and so has a line that ends such a fault; tests check this. The words are few, because each costs a pass over all
+# and so has a line that ends such a fault or says which command an error follows; tests check this. The words are few, because each costs a pass over all
 # bytes, and no word is in a line that an agent writes at every sync. Of the packets that a firewall logs only those of
 # pods have one: the others are so many that no room would be left.
 WORDS = (
@@ -25,6 +25,7 @@ WORDS = (
     "Opening healthcheck", "BUG at ", "IP: [<", "DPT=8472 ", "DPT=4789 ", "DPT=10250 ", "DPT=6443 ", "DPT=179 ",
     "route/max_size", "aches are synced", "already using the", "lease ensure", "borting firewall", "connection failure",
     "waiting for IPAM", "with return code", "retrieved node IP", "Netlink: ", "nexpected connect",
+    "with wait lock): ",
 )
 
 
