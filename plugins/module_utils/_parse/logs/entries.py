@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The entries of a log: lines that belong together, joined. PRIVATE to the collection."""
 
+import re
 from typing import NamedTuple
 
 from ..prompts import command_of, is_border, is_crash
@@ -10,6 +11,8 @@ from .line import CONTINUED, ENDED, LONGEST, is_rule, parse_line
 
 # Limit of lines of one entry; the longest entry of an agent on a real node had nine.
 MOST_LINES = 40
+# kubectl describe names the pod once, in its first line, and why its container ended far below.
+_DESCRIBED, _ENDED_BY = re.compile(r"Name: {2,40}([\w.-]{1,253})\s*\Z"), re.compile(r" {4,12}Reason: {1,20}[A-Z]\w{3,30}\s*\Z")
 
 
 class Entry(NamedTuple):
@@ -27,14 +30,19 @@ def parse_entries(lines):
 
     The parts of a CRI line are joined, and so are the lines that klog writes below a line that ends with `=<`: lines
     that begin with a TAB, then ` >` and further keys (klog keyvalues.go; is_of_value()). A line that begins no message
-    belongs to the entry before it (continues()). Lines of different programs in a journal are not joined.
+    belongs to the entry before it (continues()). Lines of different programs in a journal are not joined. The reason why
+    a container ended has the name of the pod that kubectl describes before it.
     """
-    parts, opened, last, when, command = {}, {}, [], None, ""
+    parts, opened, last, when, command, described = {}, {}, [], None, "", ""
     for line in lines:
         if line is None or is_border(line):
             yield from _ended(last)
-            last, when, command = [], None, command_of(line) if line else ""
+            last, when, command, described = [], None, command_of(line) if line else "", described if line is None else ""
             continue
+        name = _DESCRIBED.match(line)
+        described = name.group(1) if name else described
+        if described and _ENDED_BY.match(line):
+            line = "%s: %s" % (described, line.strip())
         if command and is_crash(line):
             line = "%s: %s" % (command, line)
         command = ""
