@@ -22,13 +22,14 @@ from .others.hostport_pods import ask_hostport_pods
 from .others.hostports import ask_hostports
 from .others.leftovers import ask_backends, ask_other_mode, in_use
 from .others.sets import ask_sets
+from .others.tunnel_input import ask_tunnel
 from .services.affinity import ask_affinity
 from .services.chain_names import ask_chain_names
 from .services.services import ask_services
 from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
-           ask_hostports, ask_hostport_pods, ask_sets, ask_masquerade, ask_foreign, ask_policy)
+           ask_hostports, ask_hostport_pods, ask_sets, ask_masquerade, ask_foreign, ask_policy, ask_tunnel)
 # Missing rules are only reported for the backend kube-proxy works in, not for its leftovers in the other one.
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # Consequences of a flush of nat.

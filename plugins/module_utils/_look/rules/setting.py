@@ -44,10 +44,10 @@ class Situation:
     """`mode` and `kubernetes` ((1, 30)) with their sources, or None and why; `kubelet`: whether it runs and has had the
     time to create its chains, False where it creates none; `kubelet_version`, `ports`, `ipv6` and `liberal` as in
     Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold its rules; `addresses()` and
-    `members(name)` as in Setting."""
+    `members(name)` and `tunnel()` as in Setting."""
 
     def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None,
-                 addresses=frozenset, members=lambda name: None):
+                 addresses=frozenset, members=lambda name: None, tunnel=lambda: None):
         self.mode, self.mode_source = mode
         self.kubernetes, self.kubernetes_source = kubernetes[:2]
         self.oldest = kubernetes[2] if len(kubernetes) > 2 else None
@@ -58,12 +58,13 @@ class Situation:
         self.used = used
         self.addresses = addresses
         self.members = members
+        self.tunnel = tunnel
 
     def of(self, rule_set):
         """`Setting` for one rule set."""
         return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports,
                        self.oldest, self.kubelet_version, self.ipv6, self.liberal, self.addresses,
-                       self.members)
+                       self.members, self.tunnel)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
@@ -83,7 +84,8 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None,
                      _ports(host, rules, kubelet), _kernel(host) if rules.source == "live" else (None, None),
                      _used(host, rules, kube_proxy), functools.lru_cache(maxsize=1)(lambda: _addresses(host, rules)),
-                     functools.lru_cache(maxsize=_SETS)(lambda name: _members(host, rules, name)))
+                     functools.lru_cache(maxsize=_SETS)(lambda name: _members(host, rules, name)),
+                     functools.lru_cache(maxsize=1)(lambda: _tunnel(host, rules)))
 
 
 def _addresses(host, rules):
@@ -92,6 +94,15 @@ def _addresses(host, rules):
         return frozenset()
     from .nft_native import own_addresses
     return own_addresses(host)
+
+
+def _tunnel(host, rules):
+    """A firewall that refuses packets to the node asks for it."""
+    if rules.source != "live" and not rules.of_tree:
+        return None
+    from ..._rules.others.tunnel_input import tunnel_of
+    listed = host.read_text("/proc/net/dev").text
+    return tunnel_of({line.partition(":")[0].strip() for line in listed.splitlines() if ":" in line})
 
 
 def _members(host, rules, name):

@@ -4,9 +4,9 @@
 """A small fixed prefilter for lines of a log that may match a cause. PRIVATE to the collection."""
 
 # Each error that a row of roles/node_policy/files/log_agents or log_errors knows has one of these words in its line,
-# and so has a line that ends such a fault or says which command an error follows; tests check this. The words are few, because each costs a pass over all
-# bytes, and no word is in a line that an agent writes at every sync. Of the packets that a firewall logs only those of
-# pods have one: the others are so many that no room would be left.
+# and so has a line that ends such a fault or has the command that an error follows; tests check this. The words are
+# few, because each costs a pass over all bytes, and no word is in a line that an agent writes at every sync. Of the
+# packets that a firewall logs only those of pods have one: the others are so many that no room would be left.
 WORDS = (
     "ailed", "rror", " not ", "n't", "issing", "anary ", "xtables lock", " is full", "table full", "iptables flush",
     "Inconsistent", "ChainExists", "ncompatible", "COMMIT expected", "legacy tables", "out-of-sync", "overflow",

@@ -12,7 +12,8 @@ from .line import CONTINUED, ENDED, LONGEST, is_rule, parse_line
 # Limit of lines of one entry; the longest entry of an agent on a real node had nine.
 MOST_LINES = 40
 # kubectl describe names the pod once, in its first line, and why its container ended far below.
-_DESCRIBED, _ENDED_BY = re.compile(r"Name: {2,40}([\w.-]{1,253})\s*\Z"), re.compile(r" {4,12}Reason: {1,20}[A-Z]\w{3,30}\s*\Z")
+_DESCRIBED = re.compile(r"Name: {2,40}([\w.-]{1,253})\s*\Z")
+_ENDED_BY = re.compile(r" {4,12}Reason: {1,20}[A-Z]\w{3,30}\s*\Z")
 
 
 class Entry(NamedTuple):
@@ -30,14 +31,15 @@ def parse_entries(lines):
 
     The parts of a CRI line are joined, and so are the lines that klog writes below a line that ends with `=<`: lines
     that begin with a TAB, then ` >` and further keys (klog keyvalues.go; is_of_value()). A line that begins no message
-    belongs to the entry before it (continues()). Lines of different programs in a journal are not joined. The reason why
-    a container ended has the name of the pod that kubectl describes before it.
+    belongs to the entry before it (continues()). Lines of different programs in a journal are not joined. The reason
+    why a container ended has the name of the pod that kubectl describes before it.
     """
     parts, opened, last, when, command, described = {}, {}, [], None, "", ""
     for line in lines:
         if line is None or is_border(line):
             yield from _ended(last)
-            last, when, command, described = [], None, command_of(line) if line else "", described if line is None else ""
+            last, when, command = [], None, command_of(line) if line else ""
+            described = described if line is None else ""
             continue
         name = _DESCRIBED.match(line)
         described = name.group(1) if name else described

@@ -295,6 +295,8 @@ def _is_own(chain, rule):
         return "INVALID" in states(rule)  # Since 1.31 it also has a counter of nfacct.
     if chain in ("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL"):
         return "-d" in rule.options or to_local(rule) or uses(rule, "set")
+    if chain == "KUBE-METADATA-SERVER":
+        return True  # Nodes of GCE hide the metadata server from pods (kubernetes cluster/gce/gci/configure-helper.sh).
     if chain == "KUBE-FIREWALL":
         # Marked packets up to 1.27, or packets to loopback addresses from other hosts.
         return bool(match_options(rule, "mark")) or (plain_value(rule, "-d") or "").startswith(("127.", "::1"))

@@ -13,6 +13,7 @@ row with $it or with the keys of a mapping, `of` limits the kinds of observation
 cannot be read. Names in capitals, like $SVC, are those of chain_texts.
 """
 
+import functools
 import itertools
 import pathlib
 import re
@@ -37,6 +38,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.h
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.leftovers import (ask_backends,
                                                                                                  ask_other_mode)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.foreign import ask_masquerade
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.tunnel_input import ask_tunnel
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.structure import ask_structure
 
 RULES = pathlib.Path(__file__).resolve().parents[4] / "rules"
@@ -44,7 +46,8 @@ RULES = pathlib.Path(__file__).resolve().parents[4] / "rules"
 ONE = {"anchors": ask_anchors, "duplicates": ask_duplicates, "emptied": ask_emptied, "incomplete": ask_incomplete,
        "lost_match": ask_lost_match, "marks": ask_marks, "repaired": ask_repaired, "loops": ask_loops,
        "drops": ask_drops, "host_input": ask_input, "hostports": ask_hostports, "leftovers": ask_other_mode,
-       "masquerade": ask_masquerade, "structure": ask_structure, "hostport_pods": ask_hostport_pods}
+       "masquerade": ask_masquerade, "structure": ask_structure, "hostport_pods": ask_hostport_pods,
+       "tunnel_input": ask_tunnel}
 ALL = {"all": lambda sets, setting_by: questions.ask(sets, setting_by)[0], "hint": ask_hint,
        "backends": lambda sets, _setting_by: ask_backends(sets)}
 NODES = ["ipv4 nft", "ipv4 legacy", "ipv6 nft", "ipv6 legacy"]
@@ -136,6 +139,8 @@ def test_what_is_observed(row):
     known = {key: tuple(value) if isinstance(value, list) else value for key, value in row["know"].items()}
     if "ports" in known:
         known["ports"] = {("tcp", port): "the API server" for port in known["ports"]}
+    if "tunnel" in known:
+        known["tunnel"] = functools.partial(tuple, known["tunnel"])
     rule_sets = [texts.read(text_of(each)) for each in [row] + row.get("beside", [])]
     assert len(rule_sets[0].notices) == row.get("notices", len(rule_sets[0].notices))
     if row["ask"] in ONE:
