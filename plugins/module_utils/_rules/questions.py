@@ -19,7 +19,7 @@ from .others.drops import ask_drops, ask_policy
 from .others.foreign import ask_foreign, ask_masquerade, ask_other_cni
 from .others.host_input import ask_input
 from .others.hostport_pods import ask_hostport_pods
-from .others.hostports import ask_hostports
+from .others.hostports import ask_before_services, ask_hostports
 from .others.leftovers import ask_backends, ask_other_mode, in_use
 from .others.sets import ask_sets
 from .others.tunnel_input import ask_tunnel
@@ -29,7 +29,8 @@ from .services.services import ask_services
 from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
-           ask_hostports, ask_hostport_pods, ask_sets, ask_masquerade, ask_foreign, ask_policy, ask_tunnel)
+           ask_hostports, ask_before_services, ask_hostport_pods, ask_sets, ask_masquerade, ask_foreign, ask_policy,
+           ask_tunnel)
 # Missing rules are only reported for the backend kube-proxy works in, not for its leftovers in the other one.
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # Consequences of a flush of nat.

@@ -3,10 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Host ports and redirections that capture the ports of the node's own services. PRIVATE to the collection."""
 
+import itertools
+
 from ..observation import observe
 from ..rules import all_but_ports, match_options, plain_value, port_ranges, to_local
+from ..services.services import list_services
 from ..tables import BUILT_IN, table_of
 
+# The port of default/kubernetes (kubernetes pkg/controlplane/controller/kubernetesservice).
+_API_SERVICE = 443
 _TRANSLATIONS = ("DNAT", "REDIRECT")
 # A rule with one of these targets before a translation exempts its port from the translation.
 _EXEMPTIONS = ("ACCEPT", "RETURN")
@@ -30,6 +35,24 @@ def ask_hostports(rule_set, setting):
             if chain in BUILT_IN or chain in targets:
                 yield observe("hostport_capture", rule_set, "nat", chain, rule.text, 1,
                               captures(setting.ports, protocol, port))
+
+
+def ask_before_services(rule_set, setting):
+    """anchor_shadowed where no Service was read, as in a listing of PREROUTING alone: a translation of port 443 on all
+    addresses that stands before KUBE-SERVICES. default/kubernetes has that port in every cluster."""
+    table = table_of(rule_set, "nat")
+    chain = table.chains.get("PREROUTING") if table is not None else None
+    if chain is None or setting.mode not in (None, "iptables") or list_services(rule_set):
+        return
+    before = list(itertools.takewhile(lambda rule: rule.target != "KUBE-SERVICES", chain.rules))
+    for rule in before if len(before) < len(chain.rules) else ():
+        ranges = port_ranges(rule)
+        if (rule.target in _TRANSLATIONS and set(rule.options) == {"-p"} and plain_value(rule, "-p") in ("tcp", "6")
+                and {name for name, _options in rule.matches} <= {"tcp", "multiport"}
+                and any(first <= _API_SERVICE <= last for first, last in ranges or ())):
+            yield observe("anchor_shadowed", rule_set, "nat", "PREROUTING", rule.text, 1,
+                          "takes connections of pods to port 443 of all addresses, as of default/kubernetes, before "
+                          "KUBE-SERVICES")
 
 
 def captures(ports, protocol, port):

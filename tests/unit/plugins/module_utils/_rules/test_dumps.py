@@ -34,7 +34,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.loops im
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.drops import ask_drops
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.host_input import ask_input
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostport_pods import ask_hostport_pods
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostports import ask_hostports
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostports import (ask_before_services,
+                                                                                                 ask_hostports)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.leftovers import (ask_backends,
                                                                                                  ask_other_mode)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.foreign import ask_masquerade
@@ -47,7 +48,7 @@ ONE = {"anchors": ask_anchors, "duplicates": ask_duplicates, "emptied": ask_empt
        "lost_match": ask_lost_match, "marks": ask_marks, "repaired": ask_repaired, "loops": ask_loops,
        "drops": ask_drops, "host_input": ask_input, "hostports": ask_hostports, "leftovers": ask_other_mode,
        "masquerade": ask_masquerade, "structure": ask_structure, "hostport_pods": ask_hostport_pods,
-       "tunnel_input": ask_tunnel}
+       "tunnel_input": ask_tunnel, "before_services": ask_before_services}
 ALL = {"all": lambda sets, setting_by: questions.ask(sets, setting_by)[0], "hint": ask_hint,
        "backends": lambda sets, _setting_by: ask_backends(sets)}
 NODES = ["ipv4 nft", "ipv4 legacy", "ipv6 nft", "ipv6 legacy"]
