@@ -19,18 +19,19 @@ from .others.drops import ask_drops, ask_policy
 from .others.foreign import ask_foreign, ask_masquerade, ask_other_cni
 from .others.host_input import ask_input
 from .others.hostport_pods import ask_hostport_pods
-from .others.hostports import ask_before_services, ask_hostports
+from .others.hostports import ask_before_services, ask_hostports, ask_node_ports
 from .others.leftovers import ask_backends, ask_other_mode, in_use
+from .others.node_packets import ask_node_packets
+from .others.path_rules import ask_path_rules
 from .others.sets import ask_sets
-from .others.tunnel_input import ask_tunnel
 from .services.affinity import ask_affinity
 from .services.chain_names import ask_chain_names
 from .services.services import ask_services
 from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
-           ask_hostports, ask_before_services, ask_hostport_pods, ask_sets, ask_masquerade, ask_foreign, ask_policy,
-           ask_tunnel)
+           ask_hostports, ask_before_services, ask_node_ports, ask_hostport_pods, ask_sets, ask_masquerade, ask_foreign,
+           ask_policy, ask_node_packets, ask_path_rules)
 # Missing rules are only reported for the backend kube-proxy works in, not for its leftovers in the other one.
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # Consequences of a flush of nat.
@@ -70,8 +71,10 @@ def _without_consequences(rows, more):
     """Leaves out each observation that follows from another one. On a half repaired node: empty, unsound and orphan
     chains. Beside an emptied chain: chains that only this chain led to. Beside a missing rule: the orphan chain that it
     led to. Beside a problem of a Service: an endpoint that no rule jumps to (beside a problem of any Service where its
-    own is not known). A Service that no rule jumps to is reported once; if its rule jumps to another chain, that rule
-    is reported instead."""
+    own is not known). A rule that another observation names. A Service that no rule jumps to is reported once; if its
+    rule jumps to another chain, that rule is reported instead."""
+    judged = {_rule_of(row) for row in rows if row["kind"] != "other_rule"}
+    rows = [row for row in rows if row["kind"] != "other_rule" or _rule_of(row) not in judged]
     places = [place_of(row) for row in rows] + list(more)
     repaired = {place[1:3] for place in places if place[0] == "half_repaired"}
     emptied = {place[1:3] for place in places if place[0] == "emptied_chain" and place[4] in PORTALS}
@@ -94,6 +97,10 @@ def _without_consequences(rows, more):
             or (kind == "orphan_chain" and chain.startswith("KUBE-SEP-") and place[1:4] in broken))
     return [row for row in rows
             if not follows(place_of(row))], {place: count for place, count in more.items() if not follows(place)}
+
+
+def _rule_of(row):
+    return tuple(row[key] for key in ("family", "backend", "table", "chain", "text"))
 
 
 def _follows_from_empty(place):

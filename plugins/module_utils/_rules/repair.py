@@ -53,6 +53,8 @@ def _repair(row, programs):
     tunnel = _OF_TUNNEL.match(row["detail"] or "")
     if tunnel:
         return "%s -w 5 -I INPUT -p udp --dport %s -s NETWORK_OF_NODES -j ACCEPT" % (program, tunnel.group(1))
+    if (row["detail"] or "").startswith("refuses ICMPv6"):
+        return "%s -w 5 -I INPUT -p ipv6-icmp -j ACCEPT" % program
     port = _OF_API_SERVER.search(row["detail"] or "")
     if port and chain == "INPUT":
         # A firewall of the host stays one.

@@ -66,6 +66,9 @@ def _source(repair):
 def _advice(row):
     if row["kind"] == "chains_missing":
         return _NEVER_WRITTEN
+    if row["kind"] == "hostport_stale" and "no packet has" in (row["detail"] or ""):
+        return ("Update the CNI plugins of the node (0.8.7 or newer writes no such address), or leave hostIP out, and "
+                "delete the pod, which writes its rules anew.")
     if row["kind"] == "hostport_stale":
         return "%s. %s" % (row["repair"] or _REPAIR["hostport_stale"], _STALE_CHAIN)
     if row["kind"] == "duplicate_rule":

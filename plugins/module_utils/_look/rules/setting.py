@@ -100,7 +100,7 @@ def _tunnel(host, rules):
     """A firewall that refuses packets to the node asks for it."""
     if rules.source != "live" and not rules.of_tree:
         return None
-    from ..._rules.others.tunnel_input import tunnel_of
+    from ..._rules.others.node_packets import tunnel_of
     listed = host.read_text("/proc/net/dev").text
     return tunnel_of({line.partition(":")[0].strip() for line in listed.splitlines() if ":" in line})
 

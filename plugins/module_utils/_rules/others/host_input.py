@@ -19,6 +19,8 @@ from ..targets import REFUSALS
 from .owners import OTHER, owner_of
 
 _API_SERVER = "default/kubernetes:"
+# Calico's chain for what its pods send to their own node (felix/rules/endpoints.go).
+_TO_HOST = "cali-wl-to-host"
 _ICMP = ("icmp", "icmpv6", "ipv6-icmp", "1", "58")
 # An accepted range of so many ports is meant for NodePorts, 30000 to 32767 by default.
 _MANY_PORTS = 1000
@@ -53,7 +55,7 @@ def ask_input(rule_set, setting, services=None):
 def _refused_api_server(rule_set, setting, table, services):
     """unexpected_drop of the rule or the policy that refuses what pods of this node send to its API server: the last
     rule of a firewall of the host."""
-    if not table.committed or table.chains["INPUT"].policy != "DROP" and not any(
+    if not table.committed or table.chains["INPUT"].policy != "DROP" and _TO_HOST not in table.chains and not any(
             rule.target in REFUSALS for _name, those in _unlimited(table) for rule in those):
         return
     services = list_services(rule_set) if services is None else services
@@ -62,10 +64,17 @@ def _refused_api_server(rule_set, setting, table, services):
     clients = _clients(table, _addresses_of_pods(services)) if own else ()
     if not clients:
         return
+    service, (address, port, protocol) = own[0]
+    calico = [rule for rule in table.chains[_TO_HOST].rules if not rule.has_match
+              and rule.target in REFUSALS] if _TO_HOST in table.chains else ()
+    if calico:
+        yield observe("unexpected_drop", rule_set, "filter", _TO_HOST, calico[0].text, 1,
+                      "DefaultEndpointToHostAction of Calico refuses packets of pods to the API server of this node, "
+                      "%s port %d" % (address, port))
+        return
     # Most nodes have no such rule, so these modules are not compiled there.
     from ..model.of_iptables import IptablesRules
     from ..model.rule import Packet
-    service, (address, port, protocol) = own[0]
     packets = [Packet(sources=(client,), destinations=(number_of(address),), protocol=protocol, port=port,
                       states=frozenset(("NEW", "DNAT")), destination=address, original=service.address,
                       original_port=service.port, destination_type="LOCAL") for client in clients]

@@ -1,24 +1,33 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Host ports that lead to two pods, of which the first one is gone. PRIVATE to the collection.
+"""Host ports that lead to two pods, of which the first one is gone, or to none. PRIVATE to the collection.
 
 The scheduler gives a host port to one pod of a node. Where the plugin could not delete the rules of a pod
 (containernetworking plugins portmap, kubernetes pkg/kubelet/dockershim/network/hostport), they stay before those of the
-next pod with that port and get all its connections.
+next pod with that port and get all its connections. For hostIP 0.0.0.0 releases of portmap before 0.8.7 wrote that
+address into the rule, and no packet has it (containernetworking/plugins, change 487).
 """
 
 from ..observation import observe
 from ..rules import plain_value, port_ranges
 from ..tables import table_of
+from .owners import owner_of
 
 _CHAINS = ("CNI-HOSTPORT-DNAT", "KUBE-HOSTPORTS")
 _MOST_PORTS = 64
+_NO_PACKET = ("0.0.0.0/32", "::/128")
 
 
 def ask_hostport_pods(rule_set, _setting):
     """hostport_stale of one rule set: a jump to the rules of a pod, behind which another pod has the same port."""
     table = table_of(rule_set, "nat")
+    for chain in sorted(table.chains) if table is not None else ():
+        dead = [rule for rule in table.chains[chain].rules if rule.target == "DNAT"
+                and plain_value(rule, "-d") in _NO_PACKET] if owner_of(chain, "nat") == "portmap" else ()
+        if dead:
+            yield observe("hostport_stale", rule_set, "nat", chain, dead[0].text, len(dead),
+                          "no packet has the address %s, so the host port leads to no pod" % plain_value(dead[0], "-d"))
     for chain in _CHAINS if table is not None else ():
         first, noted = {}, set()
         for rule in table.chains[chain].rules if chain in table.chains else ():

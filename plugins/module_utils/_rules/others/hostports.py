@@ -7,8 +7,9 @@ import itertools
 
 from ..observation import observe
 from ..rules import all_but_ports, match_options, plain_value, port_ranges, to_local
-from ..services.services import list_services
+from ..services.services import addressed_jumps, list_services
 from ..tables import BUILT_IN, table_of
+from .owners import KUBERNETES, owner_of
 
 # The port of default/kubernetes (kubernetes pkg/controlplane/controller/kubernetesservice).
 _API_SERVICE = 443
@@ -53,6 +54,28 @@ def ask_before_services(rule_set, setting):
             yield observe("anchor_shadowed", rule_set, "nat", "PREROUTING", rule.text, 1,
                           "takes connections of pods to port 443 of all addresses, as of default/kubernetes, before "
                           "KUBE-SERVICES")
+
+
+def ask_node_ports(rule_set, _setting):
+    """hostport_capture: a translation in a chain that PREROUTING leads to before KUBE-SERVICES takes a NodePort, as a
+    port that Docker Swarm publishes."""
+    table = table_of(rule_set, "nat")
+    chain = table.chains.get("PREROUTING") if table is not None else None
+    if chain is None or not any(rule.target == "KUBE-SERVICES" for rule in chain.rules):
+        return
+    names = {rule.target for rule in itertools.takewhile(lambda rule: rule.target != "KUBE-SERVICES", chain.rules)
+             if rule.target in table.chains and owner_of(rule.target, "nat") not in KUBERNETES}
+    translating = {name for name in names if any(_translates(rule) for rule in table.chains[name].rules)}
+    if not translating:
+        return
+    ports = {(protocol, port): (comment or "").partition(" ")[0] for _chain, address, protocol, port, _target, comment
+             in addressed_jumps(table) if not address}
+    for name in sorted(translating):
+        for rule, protocol, port in _of_chain(name, table.chains[name].rules, ports):
+            if port_ranges(rule):
+                yield observe("hostport_capture", rule_set, "nat", name, rule.text, 1,
+                              "takes the NodePort %d/%s of %s before KUBE-SERVICES" % (
+                                  port, protocol, ports[(protocol, port)] or "a Service"))
 
 
 def captures(ports, protocol, port):

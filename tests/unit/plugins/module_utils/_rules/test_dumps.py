@@ -35,11 +35,13 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.d
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.host_input import ask_input
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostport_pods import ask_hostport_pods
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostports import (ask_before_services,
-                                                                                                 ask_hostports)
+                                                                                                 ask_hostports,
+                                                                                                 ask_node_ports)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.leftovers import (ask_backends,
                                                                                                  ask_other_mode)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.foreign import ask_masquerade
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.tunnel_input import ask_tunnel
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.path_rules import ask_path_rules
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.node_packets import ask_node_packets
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.structure import ask_structure
 
 RULES = pathlib.Path(__file__).resolve().parents[4] / "rules"
@@ -48,7 +50,8 @@ ONE = {"anchors": ask_anchors, "duplicates": ask_duplicates, "emptied": ask_empt
        "lost_match": ask_lost_match, "marks": ask_marks, "repaired": ask_repaired, "loops": ask_loops,
        "drops": ask_drops, "host_input": ask_input, "hostports": ask_hostports, "leftovers": ask_other_mode,
        "masquerade": ask_masquerade, "structure": ask_structure, "hostport_pods": ask_hostport_pods,
-       "tunnel_input": ask_tunnel, "before_services": ask_before_services}
+       "node_packets": ask_node_packets, "before_services": ask_before_services, "node_ports": ask_node_ports,
+       "path_rules": ask_path_rules}
 ALL = {"all": lambda sets, setting_by: questions.ask(sets, setting_by)[0], "hint": ask_hint,
        "backends": lambda sets, _setting_by: ask_backends(sets)}
 NODES = ["ipv4 nft", "ipv4 legacy", "ipv6 nft", "ipv6 legacy"]

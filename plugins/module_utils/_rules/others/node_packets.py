@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packets of the tunnel between nodes that table filter refuses as packets to the node. PRIVATE to the collection.
+"""Packets of other nodes to this one that table filter refuses: those of the tunnel of the network plugin, and the
+neighbour discovery of IPv6. PRIVATE to the collection.
 
 Another node sends the packets of its pods in UDP packets to this node. Both directions have ports of their own, so they
 are no replies to each other (Linux drivers/net/vxlan, udp_flow_src_port()): a rule for replies does not accept them.
@@ -15,7 +16,7 @@ from ..observation import observe
 from ..rules import plain_value
 from ..tables import table_of
 from ..targets import EXTENSIONS, REFUSALS
-from .owners import KUBERNETES, owner_of
+from .owners import CNI, KUBERNETES, owner_of
 
 # Interfaces that network plugins make, and the UDP port that they use by default (flannel pkg/backend/vxlan; Calico
 # VXLANPort; Cilium tunnel-port; Weave; Open vSwitch, which has the port in the name).
@@ -31,6 +32,11 @@ _TUNNELS = (
 # What IptablesRules reads of a table.
 _Table, _Chain = collections.namedtuple("Table", "name chains"), collections.namedtuple("Chain", "rules")
 _UPLINK = "eth0"
+_OF_TUNNEL = ("refuses packets of the tunnel %s, %s on UDP port %d, with which other nodes send the traffic of their "
+              "pods")
+# RFC 4861; such packets are untracked (Linux net/netfilter/nf_conntrack_proto_icmpv6.c).
+_OF_NEIGHBOURS = ("refuses ICMPv6, with which machines find each other (neighbour discovery), so no machine finds this "
+                  "node in its network")
 
 
 def tunnel_of(interfaces):
@@ -41,29 +47,36 @@ def tunnel_of(interfaces):
     return found[0] if len({row[1:] for row in found}) == 1 else None
 
 
-def ask_tunnel(rule_set, setting):
-    """unexpected_drop of the rule or the policy that refuses the packets of the tunnel."""
+def ask_node_packets(rule_set, setting):
+    """unexpected_drop of the rule or the policy that refuses the packets of the tunnel, or neighbour discovery."""
     table = table_of(rule_set, "filter")
     chain = table.chains.get("INPUT") if table is not None else None
     if chain is None or not (chain.policy == "DROP" or any(
             rule.target in REFUSALS for each in table.chains.values() for rule in each.rules)):
         return
     # Where only a part of the table was read, packets that the policy dropped show that the chain was in use.
-    tunnel = setting.tunnel() if table.committed or chain.policy == "DROP" and chain.packets else None
-    rules = _from_outside(table) if tunnel else None
-    if rules is None:
+    if not (table.committed or chain.policy == "DROP" and chain.packets):
         return
-    from ..model.of_iptables import IptablesRules
-    from ..model.rule import Packet
-    interface, kind, port = tunnel
-    packet = Packet(protocol="udp", port=port, states=frozenset(("NEW",)), destination_type="LOCAL")
-    ends, passed = IptablesRules(rules, REFUSALS).walked("INPUT", [packet])
-    end = ends.get(packet)
-    if end is not None or chain.policy == "DROP" and packet in passed:
-        yield observe("unexpected_drop", rule_set, "filter", end.chain if end else "INPUT",
-                      end.text if end else ":INPUT DROP", 1,
-                      "refuses packets of the tunnel %s, %s on UDP port %d, with which other nodes send the traffic of "
-                      "their pods" % (interface, kind, port))
+    tunnel = setting.tunnel()
+    asked = [("udp", tunnel[2], "NEW", _OF_TUNNEL % tunnel)] if tunnel else []
+    if rule_set.family == "ipv6" and _has_pods(table):
+        asked.append(("ipv6-icmp", None, "UNTRACKED", _OF_NEIGHBOURS))
+    rules = _from_outside(table) if asked else None
+    for protocol, port, state, why in asked if rules else ():
+        from ..model.of_iptables import IptablesRules
+        from ..model.rule import Packet
+        packet = Packet(protocol=protocol, port=port, states=frozenset((state,)), destination_type="LOCAL")
+        ends, passed = IptablesRules(rules, REFUSALS).walked("INPUT", [packet])
+        end = ends.get(packet)
+        if end is not None or chain.policy == "DROP" and packet in passed:
+            yield observe("unexpected_drop", rule_set, "filter", end.chain if end else "INPUT",
+                          end.text if end else ":INPUT DROP", 1, why)
+
+
+def _has_pods(table):
+    """Whether a network plugin has rules for addresses of IPv6: kube-proxy has its chains without them, too."""
+    return any(":" in (plain_value(rule, "-s") or plain_value(rule, "-d") or "")
+               for name, chain in table.chains.items() if owner_of(name, "filter") in CNI for rule in chain.rules)
 
 
 def _from_outside(table):
