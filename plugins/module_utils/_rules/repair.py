@@ -59,6 +59,10 @@ def _repair(row, programs):
     if port and chain == "INPUT":
         # A firewall of the host stays one.
         return "%s -w 5 -I INPUT -p tcp --dport %s -j ACCEPT" % (program, port.group(1))
+    if chain == "DOCKER-USER" and "ufw-docker" in row["text"]:
+        return ("ufw route allow proto tcp from any to any port PORT, with the port of the pods, not of the Service, "
+                "as kube-proxy has translated it before. To lift the block, delete the lines of ufw-docker from "
+                "/etc/ufw/after.rules, then ufw reload")
     if row["text"] == ":INPUT DROP":
         # A firewall stays one: only packets to Services are accepted (sets of kubernetes pkg/proxy/ipvs/ipset.go).
         return ("%s -w 5 -I INPUT -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT, and for NodePorts the same "

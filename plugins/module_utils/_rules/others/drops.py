@@ -16,6 +16,7 @@ from ..services.service_path import ask_service_path
 from ..services.services import list_services
 from ..tables import chains_of, table_of
 from ..targets import REFUSALS, VERDICTS
+from .first_chains import ask_first_chains
 from .owners import owner_of
 from .pod_accept import accepts_pods
 from .sets import pardon_sets
@@ -47,7 +48,8 @@ def ask_drops(rule_set, setting, services=None):
     if table is not None:
         # A rule that accepts pod traffic may be in the part of a table that was not read.
         policy = _policy(rule_set, table) if chains_of(rule_set, "filter") is not None else ()
-        for row in itertools.chain(_refusing_all(rule_set, table, setting), policy):
+        for row in itertools.chain(_refusing_all(rule_set, table, setting), policy,
+                                   ask_first_chains(rule_set, table, services)):
             noted.add((row["table"], row["chain"], row["text"]))
             yield row
         judged = _judged(rule_set, table, services, setting)

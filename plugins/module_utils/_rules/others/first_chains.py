@@ -1,0 +1,120 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Refusals of new connections to pods in a chain that FORWARD leads to first: DOCKER-USER, where administrators and
+ufw-docker add their rules. PRIVATE to the collection.
+
+They are meant for Docker's containers, and refuse connections to NodePorts and load balancers too, which kube-proxy has
+translated before. A firewall with an exception for new connections is meant as it is, whatever it refuses.
+"""
+
+import functools
+import re
+
+from ..addresses import range_of
+from ..model.interfaces import is_foreign
+from ..observation import observe
+from ..rules import is_limit, plain_value, port_ranges, states, uses
+from ..targets import REFUSALS
+from .owners import CNI, owner_of
+from .pod_accept import accepts_pods
+
+_PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+# All ports, or those that are not for replies, of which ufw-docker refuses UDP (chaifeng/ufw-docker after.rules).
+_MANY_PORTS = 32767
+# Rules of a chain that are looked at.
+_RULES_LIMIT = 200
+_OF_SOME = ("geoip", "hashlimit", "limit", "mark", "owner", "recent", "rpfilter", "set", "string")
+_PORT_OF_SENDER = re.compile(r"--(?:sport|source-port)s?\Z")
+
+
+def ask_first_chains(rule_set, table, services=None):
+    """unexpected_drop: the first rule of each such chain that refuses new connections to pods."""
+    seen, pods = set(), functools.lru_cache(maxsize=1)(lambda: _networks(table, services))
+    for jump in table.chains["FORWARD"].rules if "FORWARD" in table.chains else ():
+        place = jump.target, jump.has_match
+        if place in seen:
+            continue
+        if jump.target in table.chains:
+            seen.add(place)
+            owner = owner_of(jump.target, "filter") if not jump.has_match else None
+            inner = table.chains[jump.target].rules[:_RULES_LIMIT] if owner in ("docker", "other") else ()
+            for index, rule in enumerate(inner):
+                why = _why(table, inner, index, pods) if rule.has_match and _refuses(table, rule) else None
+                if why:
+                    yield observe("unexpected_drop", rule_set, "filter", jump.target, rule.text, 1, why)
+                    break
+        if accepts_pods(table, [jump]):
+            return
+
+
+def _refuses(table, rule):
+    """Whether the packets of a rule are refused, at once or in a chain that only logs before."""
+    if rule.target in REFUSALS:
+        return True
+    rules = table.chains[rule.target].rules if rule.target in table.chains else ()
+    end = next((each for each in rules if each.target not in ("LOG", "NFLOG")), None)
+    return end is not None and end.target in REFUSALS and not end.has_match
+
+
+def _why(table, rules, index, pods):
+    rule = rules[index]
+    limited, ports = states(rule), port_ranges(rule)
+    if (limited and "NEW" not in limited or rule.options.get("-s") or rule.options.get("-o") or is_limit(rule)
+            or any(uses(rule, name) for name in _OF_SOME)
+            or ports is not None and not any(last - first >= _MANY_PORTS for first, last in ports)):
+        return None
+    network, interface = plain_value(rule, "-d"), plain_value(rule, "-i")
+    if interface is not None:
+        meant = is_foreign(interface) or owner_of(rule.chain, "filter") != "docker" or {"-d", "-p"} & set(rule.options)
+    else:
+        meant = network is None or not _holds_pods(table, rules, network, pods)
+    if meant or any(_is_exception(table, rule, each) for each in rules[:index]):
+        return None
+    if interface is not None:
+        return "refuses all new connections that come in on %s, those to Services and pods too" % interface
+    return ("refuses new connections to addresses of pods, as of clients of NodePorts and load balancers, whose "
+            "packets kube-proxy has sent to a pod before")
+
+
+def _is_exception(table, refusal, rule):
+    """Whether a rule before the refusal lets new connections pass, other than those of private networks, of DNS replies
+    and of other interfaces."""
+    if rule.target in table.chains:
+        return any(each.target == "ACCEPT" and _is_exception(table, refusal, each)
+                   for each in table.chains[rule.target].rules[:_RULES_LIMIT])
+    limited, interface = states(rule), plain_value(rule, "-i")
+    if rule.target not in ("ACCEPT", "RETURN") or limited and "NEW" not in limited or _names_sender_port(rule):
+        return False
+    mine = plain_value(refusal, "-i")
+    if interface is not None and (is_foreign(interface) or mine not in (None, interface)):
+        return False
+    return mine is not None or plain_value(rule, "-s") not in _PRIVATE
+
+
+def _names_sender_port(rule):
+    return any(_PORT_OF_SENDER.match(option) and not negated
+               for _name, options in rule.matches for option, _values, negated in options)
+
+
+def _holds_pods(table, rules, network, pods):
+    """Whether pods have addresses in a network; where no address of a pod is known, one of the private networks if the
+    chain refuses all three."""
+    outer, known = range_of(network), pods().get(":" in network)
+    if outer is None:
+        return False
+    if known:
+        return any(outer[0] <= first and last <= outer[1] for first, last in known)
+    return network in _PRIVATE and {plain_value(rule, "-d") for rule in rules if _refuses(table, rule)}.issuperset(
+        _PRIVATE)
+
+
+def _networks(table, services):
+    """{whether IPv6: [(first, last) number]} of the addresses of endpoints and of the networks that the rules of a
+    network plugin name."""
+    known = {plain_value(rule, option) for name, chain in table.chains.items() if owner_of(name, "filter") in CNI
+             for rule in chain.rules for option in ("-s", "-d")}
+    known.update(end[0] for service in services or () for end in service.endpoints or ())
+    found = {version: map(range_of, sorted(each for each in known if each and (":" in each) is version))
+             for version in (False, True)}
+    return {version: [ends for ends in rows if ends is not None and ends[0]] for version, rows in found.items()}
