@@ -23,6 +23,7 @@ from .others.hostports import ask_before_services, ask_hostports, ask_node_ports
 from .others.leftovers import ask_backends, ask_other_mode, in_use
 from .others.node_packets import ask_node_packets
 from .others.path_rules import ask_path_rules
+from .others.redirections import ask_redirections
 from .others.sets import ask_sets
 from .services.affinity import ask_affinity
 from .services.chain_names import ask_chain_names
@@ -30,8 +31,8 @@ from .services.services import ask_services
 from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
-           ask_hostports, ask_before_services, ask_node_ports, ask_hostport_pods, ask_sets, ask_masquerade, ask_foreign,
-           ask_policy, ask_node_packets, ask_path_rules)
+           ask_hostports, ask_before_services, ask_node_ports, ask_redirections, ask_hostport_pods, ask_sets,
+           ask_masquerade, ask_foreign, ask_policy, ask_node_packets, ask_path_rules)
 # Missing rules are only reported for the backend kube-proxy works in, not for its leftovers in the other one.
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # Consequences of a flush of nat.

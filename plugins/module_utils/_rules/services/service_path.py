@@ -35,6 +35,7 @@ _HOOKS = (
 _IPVS_HOOKS = tuple((table, hook, VIRTUAL if where == NAMED else where)
                     for table, hook, where in _HOOKS) + (("mangle", "INPUT", VIRTUAL),)
 _NAT_HOOKS = (("nat", "PREROUTING", VIRTUAL), ("nat", "OUTPUT", VIRTUAL))
+_EARLY_HOOKS = (("mangle", "PREROUTING", VIRTUAL),)
 _SNAT_HOOKS = (("nat", "POSTROUTING", MARKED),)
 _RAW_HOOKS = (("raw", "PREROUTING", RAW), ("raw", "OUTPUT", RAW))
 _MARK_HOOKS = (("mangle", "FORWARD", MARKED), ("mangle", "POSTROUTING", MARKED))
@@ -66,7 +67,10 @@ def _questions(rule_set, mode, ipvs):
                          KUBERNETES + POLICIES)
     diverting = _Question("anchor_shadowed", "keeps from KUBE-SERVICES", _NAT_HOOKS, TERMINAL, None, "KUBE-SERVICES",
                           KUBERNETES + POLICIES)
-    return found + [refusing, diverting]
+    # A transparent proxy: the socket that TPROXY gives to a packet stays its socket behind DNAT.
+    taking = _Question("anchor_shadowed", "takes to a program of the node", _EARLY_HOOKS, frozenset(("TPROXY",)), None,
+                       None, KUBERNETES + CNI)
+    return found + [refusing, diverting, taking]
 
 
 def ask_service_path(rule_set, services, is_noted, mode=None):

@@ -37,6 +37,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.h
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostports import (ask_before_services,
                                                                                                  ask_hostports,
                                                                                                  ask_node_ports)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.redirections import ask_redirections
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.leftovers import (ask_backends,
                                                                                                  ask_other_mode)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.foreign import ask_masquerade
@@ -51,7 +52,7 @@ ONE = {"anchors": ask_anchors, "duplicates": ask_duplicates, "emptied": ask_empt
        "drops": ask_drops, "host_input": ask_input, "hostports": ask_hostports, "leftovers": ask_other_mode,
        "masquerade": ask_masquerade, "structure": ask_structure, "hostport_pods": ask_hostport_pods,
        "node_packets": ask_node_packets, "before_services": ask_before_services, "node_ports": ask_node_ports,
-       "path_rules": ask_path_rules}
+       "path_rules": ask_path_rules, "redirections": ask_redirections}
 ALL = {"all": lambda sets, setting_by: questions.ask(sets, setting_by)[0], "hint": ask_hint,
        "backends": lambda sets, _setting_by: ask_backends(sets)}
 NODES = ["ipv4 nft", "ipv4 legacy", "ipv6 nft", "ipv6 legacy"]
@@ -143,8 +144,8 @@ def test_what_is_observed(row):
     known = {key: tuple(value) if isinstance(value, list) else value for key, value in row["know"].items()}
     if "ports" in known:
         known["ports"] = {("tcp", port): "the API server" for port in known["ports"]}
-    if "tunnel" in known:
-        known["tunnel"] = functools.partial(tuple, known["tunnel"])
+    for name in {"tunnel", "addresses"}.intersection(known):
+        known[name] = functools.partial(tuple, known[name])
     rule_sets = [texts.read(text_of(each)) for each in [row] + row.get("beside", [])]
     assert len(rule_sets[0].notices) == row.get("notices", len(rule_sets[0].notices))
     if row["ask"] in ONE:
