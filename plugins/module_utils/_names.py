@@ -18,6 +18,8 @@ BUNDLE_FOLDER = "/.kubenode-bundle"
 BUNDLE_COMMANDS, BUNDLE_RULES = BUNDLE_FOLDER + "/commands", BUNDLE_FOLDER + "/rules"
 # Addresses of the node, of which there may be more.
 BUNDLE_SOME_ADDRESSES = BUNDLE_FOLDER + "/addresses"
+# Networks of the pods of nodes (podCIDRs), which kubectl printed.
+BUNDLE_POD_NETWORKS = BUNDLE_FOLDER + "/pod-networks"
 # The responses of kube-proxy at its HTTP paths.
 BUNDLE_ANSWERS = BUNDLE_FOLDER + "/kube-proxy"
 # Logs below their paths in the bundle, and a list of these.

@@ -317,7 +317,17 @@ def with_ending(path, ending):
 
 
 # Outputs that become the files with the same content: {kind: the function that returns {path: content}}.
+_NETWORK = re.compile(r"(?<![\w./:])([0-9a-f.:]{2,45}/\d{1,3})(?![\w./:])")
+
+
+def pod_networks(text):
+    """{path: a network of pods on each line} from the podCIDRs that kubectl printed."""
+    found = list(dict.fromkeys(_NETWORK.findall(text)))
+    return {_names.BUNDLE_POD_NETWORKS: "".join(network + "\n" for network in found)} if found else {}
+
+
 FILES = {
+    "pod_networks": pod_networks,
     "values": kernel_values.of_paths, "enabled": kernel_values.enabled_units,
     "ufw_status": kernel_values.ufw_settings, "addresses": addresses,
     "lsmod": lambda text: {"/proc/modules": proc_modules(text)},

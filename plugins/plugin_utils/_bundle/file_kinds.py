@@ -205,6 +205,8 @@ def taken(item):
             kind = _kind_of_answer(beginning(part.data))
         if kind is None and _COUNTS.search(command) and part.data.strip().isdigit():
             kind = "conntrack_count"
+        if kind is None and "podCIDR" in command:
+            kind = "pod_networks"
         part_is_log = is_log(log if part is item else dataclasses.replace(part, path=item.path))
         logged = logged or part_is_log
         has_rules = has_rules or kind == "rules"

@@ -15,7 +15,7 @@ import functools
 import re
 
 from ..._host.host import OK
-from ..._names import BUNDLE_SOME_ADDRESSES
+from ..._names import BUNDLE_POD_NETWORKS, BUNDLE_SOME_ADDRESSES
 from ..._parse.iptables.ruleset import RuleSet
 from ..._parse.proc.network_files import (
     parse_proc_net_fib_trie, parse_proc_net_if_inet6, parse_proc_net_ipv6_route, parse_proc_net_route)
@@ -42,7 +42,9 @@ _OWNED = re.compile(r"(?:kube-proxy|calico|cali-|cilium|kube-router|kubevirt|fla
 
 
 # own(): its addresses, None where they are not known. routed(): its tunnels that routes to endpoints lead over.
-_Node = collections.namedtuple("_Node", "own routed")
+# pods(): the networks of pods of single nodes, which kubectl printed.
+_Node = collections.namedtuple("_Node", "own routed pods")
+_Node.__new__.__defaults__ = (tuple,)
 
 
 def native_rows(host, rules, services):
@@ -76,7 +78,8 @@ def _of_dumps(host, rules, services):
     known = rules.nftables.tables.values() if rules.nftables else ()
     own = functools.lru_cache(maxsize=1)(lambda: (own_addresses(host) if rules.of_tree else set()) | _own_of(known)
                                          or None)
-    node = _Node(own, _routed(host, services) if rules.of_tree else tuple)
+    node = _Node(own, _routed(host, services) if rules.of_tree else tuple,
+                 lambda: host.read_text(BUNDLE_POD_NETWORKS, ADDRESSES_LIMIT).text.split() if rules.of_tree else ())
     return _within_bounds(rules.native,
                           lambda family, name: _judged_text(family, name, rules.native[family, name], services, node))
 
@@ -93,7 +96,7 @@ def _judged_text(family, name, texts, services, node):
         if table is not None and table.complete and name == CALICO:
             return _of_calico(table)
         if table is not None and table.complete:
-            return _rows(table, services, node) + _forwarding(table, services)
+            return _rows(table, services, node) + _forwarding(table, services, node)
         dropped = dropped or (_dropped(table) if table is not None and "dormant" not in table.flags else None)
     why = ("this table is too large" if all(len(text) > LIST_LIMIT for text in texts)
            else "the end of this table is missing in its listing")
@@ -156,12 +159,12 @@ def _rows(table, services, node):
     return [_observed(table, row) for row in rows] + ([_unjudged(table.family, table.name, doubt)] if doubt else [])
 
 
-def _forwarding(table, services):
+def _forwarding(table, services, node):
     """What refuses all traffic between pods, for a dump from which no Service is known."""
     from ..._rules.nft.native import judge_forwarding
     if "dormant" in table.flags or set(table.flags) - _FLAGS or services()[0]:
         return []
-    return [_observed(table, row) for row in judge_forwarding(table)]
+    return [_observed(table, row) for row in judge_forwarding(table, node.pods())]
 
 
 def _observed(table, row):

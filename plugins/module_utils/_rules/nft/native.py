@@ -11,7 +11,9 @@ them. Conntrack works at -200, so only a notrack before that counts. After the t
 and passes forward; an input chain that refuses NodePorts does not affect the pods of any other node.
 """
 
-from ..addresses import number_of
+import re
+
+from ..addresses import number_of, range_of
 from ..model.of_nft import SOURCES_LIMIT, NftRules
 from ..model.rule import Packet
 from ..model.walk import TooMuch, Walk
@@ -30,6 +32,10 @@ _EFFECTS = {"drop": "drops", "reject": "rejects", "dnat": "translates before kub
             "notrack": "exempts from conntrack, and so from kube-proxy's DNAT,",
             "mark": "clears kube-proxy's mark for masquerading on"}
 _NEW, _TRANSLATED = frozenset(("NEW",)), frozenset(("NEW", "DNAT"))
+_NAMED, _NAMED_LIMIT = re.compile(r"\b[sd]addr ([0-9a-f.:]+/\d{1,3})(?!\S)"), 16
+# {family: (bits of an address behind the part that all pods of a cluster have in common, bits of the number of a node
+# in it)}, with the networks that Kubernetes gives nodes by default, /24 and /64.
+_CLUSTER = {"ip": (16, 8), "ip6": (80, 16)}
 # Packets of a pod whose address is not known, to a pod on another node: no rule of kube-proxy translates them.
 _FORWARDED = tuple(Packet(family=family, protocol="tcp", states=_NEW, destination_type="UNICAST", of_all=True)
                    for family in ("ip", "ip6"))
@@ -55,11 +61,13 @@ def judge_table(table, services, own=(), routed=tuple):
     return judge.rows, judge.doubts[0] if judge.doubts else None
 
 
-def judge_forwarding(table):
+def judge_forwarding(table, pods=()):
     """[(kind, chain, text, detail)] of rules and policies that refuse all traffic between pods, whatever their
-    addresses and interfaces are; for dumps that show no Service."""
+    addresses and interfaces are, or new connections from other nodes to the pods of this one; for dumps that show no
+    Service. `pods`: networks of the pods of single nodes."""
     judge = _Judge(table, (), None)
-    judge.behind = [packet for packet in _FORWARDED if table.family in ("inet", packet.family)]
+    judge.behind = [packet for packet in _FORWARDED + tuple(_to_networks(pods))
+                    if table.family in ("inet", packet.family)]
     for name in sorted(table.chains):
         chain = table.chains[name]
         if chain.is_base and chain.hook == "forward" and chain.priority is not None:
@@ -68,6 +76,17 @@ def judge_forwarding(table):
             except TooMuch:
                 judge.rows.append(("unjudged_table", "", "", "chain %s has too many rules to judge" % name))
     return judge.rows
+
+
+def _to_networks(pods):
+    """A packet to a pod of each network of a node, from one of the node before it. A cluster of one node has only the
+    first network."""
+    for network in pods:
+        span, family = range_of(network), "ip6" if ":" in network else "ip"
+        shared, bits = _CLUSTER[family]
+        if span is not None and span[1] - span[0] + 1 == 1 << (shared - bits) and span[0] % (1 << shared):
+            yield Packet(family=family, sources=(span[0] - 2,), destinations=(span[0] + 2,), protocol="tcp",
+                         states=_NEW, destination=network, destination_type="UNICAST", of_all=True)
 
 
 def _family(service):
@@ -91,6 +110,7 @@ class _Judge:
         self.before = [self._packet(_family(service), service.address, service.port, service.protocol, _NEW)
                        for service in services]
         self.behind = [self._packet(*end, states=_TRANSLATED) for end in ends]
+        self.behind += self._across(ends)
         self._rules = NftRules(table, sources, routed, self.doubts.append)
 
     def _packet(self, family, address, port, protocol, states):
@@ -101,6 +121,19 @@ class _Judge:
             destinations=self._own[family] if number is None else (number,),
             destination=None if number is None else address,
             destination_type="LOCAL" if number is None and states is _NEW else "UNICAST")
+
+    def _across(self, ends):
+        """Packets into each network that a rule names, from pods outside of it: it may be that of the pods of this
+        node, to which pods of other nodes connect."""
+        texts = [text for chain in self.table.chains.values() for text in chain.texts]
+        for network in sorted({found for text in texts for found in _NAMED.findall(text)})[:_NAMED_LIMIT]:
+            span, family = range_of(network), "ip6" if ":" in network else "ip"
+            inside = [end for end in ends if end[0] == family and span and span[0] <= number_of(end[1]) <= span[1]]
+            shared = _CLUSTER[family][0]
+            outside = tuple(number for number in self._sources[family] if span and not span[0] <= number <= span[1]
+                            and number >> shared == span[0] >> shared)
+            if inside and outside:
+                yield self._packet(*inside[0], states=_TRANSLATED)._replace(sources=outside)
 
     def base_chain(self, chain):
         early = chain.hook in ("prerouting", "output") and chain.priority <= DSTNAT
@@ -188,5 +221,7 @@ def _numbers(addresses):
 def _text(packet):
     if packet in _FORWARDED:
         return "all forwarded traffic that no rule before it accepts, such as between pods of different nodes"
+    if packet.port is None:
+        return "new connections from pods of other nodes to pods in %s" % packet.destination
     place = "NodePort" if packet.destination is None else packet.destination
     return "traffic to %s port %d/%s" % (place, packet.port, packet.protocol)

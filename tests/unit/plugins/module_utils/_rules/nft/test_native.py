@@ -19,12 +19,12 @@ WEB = Service("ipv4", "10.96.0.2", 80, "tcp", "shop/web:http",
               frozenset([("10.244.1.2", 8080, "tcp"), ("10.244.2.2", 8080, "tcp")]), True, True)
 
 
-def table(**chains):
+def table(family="inet", **chains):
     """A table with these chains, each a list of its lines."""
     reader = ListingReader(texts=(500, 2000))
     blocks = ["chain %s {\n%s\n}" % (name, "\n".join(lines)) for name, lines in chains.items()]
-    reader.feed(("table inet guard {\n%s\n}\n" % "\n".join(blocks)).encode())
-    return reader.close()["inet", "guard"]
+    reader.feed(("table %s guard {\n%s\n}\n" % (family, "\n".join(blocks))).encode())
+    return reader.close()[family, "guard"]
 
 
 def kinds(**chains):
@@ -48,6 +48,28 @@ def test_whose_interface_a_rule_names(interface, routed, rows, doubts):
     (["jump zone"], ["jump zone"], [])])
 def test_what_drops_all_forwarded_traffic(rules, zone, expected):
     assert kinds(base=BASE + rules, zone=zone) == expected
+
+
+OWN = ["ip saddr 10.244.2.0/24 ct state established,related,new accept"]
+REPLIES = "ip daddr 10.244.2.0/24 ct state established,related accept"
+
+
+@pytest.mark.parametrize("rules, expected", [
+    ([REPLIES], 1), (["counter " + REPLIES, 'log prefix "no " drop'], 1), (["ip daddr 10.244.2.0/24 accept"], 0),
+    ([REPLIES, "ip saddr 10.244.0.0/16 accept"], 0), ([REPLIES, 'iifname "flannel.1" accept'], 0),
+    ([REPLIES, 'iifname "eth1" accept'], 0), ([REPLIES, "ip saddr @nodes accept"], 0)])
+def test_a_table_that_lets_only_pods_of_this_node_connect(rules, expected):
+    """With the endpoints of Services, and with the network of the node's pods as kubectl printed it; the first network
+    may be that of the only node."""
+    chains = table("ip", base=BASE + OWN + rules)
+    known = WEB._replace(endpoints=frozenset([("10.244.1.2", 8080, "tcp"), ("10.244.2.2", 8080, "tcp")]))
+    alone = WEB._replace(endpoints=frozenset([("10.244.2.2", 8080, "tcp"), ("10.244.2.3", 8080, "tcp"),
+                                              ("172.20.0.5", 6443, "tcp")]))
+    assert [len(judge_table(chains, [service])[0]) for service in (known, alone)] == [expected, 0]
+    assert [len(judge_forwarding(chains, pods)) for pods in (["10.244.2.0/24", "fd00:7a1:0:2::/64"], [])] == [
+        expected, 0]
+    first = table("ip", base=[line.replace("10.244.2.", "10.244.0.") for line in BASE + OWN + rules])
+    assert judge_forwarding(first, ["10.244.0.0/24"]) == []
 
 
 @pytest.mark.parametrize("condition, last", [
