@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rules of nft as neutral rules. PRIVATE to the collection."""
 
+import re
+
 from ..._parse.nft.statements import Condition as Expression
 from ..._parse.nft.statements import Statement, parse_rule
 from .interfaces import carries_pods
@@ -14,6 +16,8 @@ VALUES_LIMIT = 1000
 SOURCES_LIMIT = 100
 _VERDICTS = {"jump": JUMP, "goto": GOTO, "return": RETURN, "continue": CONTINUE, "mark": CONTINUE, "notrack": CONTINUE}
 _INTERFACES = ("iifname", "oifname", "iif", "oif")
+# Network cards, by the names that the kernel and systemd give; eni is a prefix of the interfaces of pods on AWS.
+_CARD = re.compile(r"(?:eth|em|bond|wlan)\d|en(?:[osx]|p\d)")
 _TRANSPORTS = ("tcp", "udp", "udplite", "sctp", "dccp")
 _OTHER_PROTOCOLS = ("icmp", "icmpv6", "igmp", "arp", "vlan", "rt", "ah", "esp", "exthdr")
 _FAMILIES = {"ipv4": "ip", "ipv6": "ip6"}
@@ -23,12 +27,12 @@ class NftRules:
     """The neutral rules of the chains of one table, a listing.Table, made when they are asked for.
 
     `sources`: {family: [address of a pod as text]}. `routed`: see carries_pods(). `note(text)` is called where a chain
-    has more rules than were read.
+    has more rules than were read. `between_pods`: all packets are of pods to pods, of which this node has one.
     """
 
-    def __init__(self, table, sources, routed, note):
+    def __init__(self, table, sources, routed, note, between_pods=False):
         self._table, self._sources, self._routed, self._note = table, sources, routed, note
-        self._parsed, self._made = {}, {}
+        self._parsed, self._made, self._between_pods = {}, {}, between_pods
 
     def parsed(self, chain):
         """The rules of a listing.Chain as nft prints them, [statements.Rule]."""
@@ -63,6 +67,9 @@ class NftRules:
 
     def _neutral(self, rule):
         conditions = [made for expression in rule.conditions for made in self._conditions(expression)]
+        cards = {key for expression in rule.conditions for key in expression.keys if _is_of_cards(expression)}
+        if self._between_pods and len({key[:3] for key in cards}) == 2:
+            conditions.append(Condition(("fixed",), False, [(False,)]))
         return rule_of(conditions, _VERDICTS.get(rule.statement.action, END), rule, rule.statement.argument)
 
     def _conditions(self, expression):
@@ -120,6 +127,13 @@ class NftRules:
             # No packet of a Service goes to many.
             return False if word in ("broadcast", "multicast") else None
         return word.upper()
+
+
+def _is_of_cards(expression):
+    """Whether a packet has to come in or go out on a network card, behind which no pod of this node is."""
+    return (len(expression.keys) == 1 and expression.keys[0] in _INTERFACES and not expression.negated
+            and not isinstance(expression.values, str)
+            and all(_CARD.match(word) for words in expression.values for word in words))
 
 
 def _is_cut(chain):

@@ -65,7 +65,7 @@ def judge_forwarding(table, pods=()):
     """[(kind, chain, text, detail)] of rules and policies that refuse all traffic between pods, whatever their
     addresses and interfaces are, or new connections from other nodes to the pods of this one; for dumps that show no
     Service. `pods`: networks of the pods of single nodes."""
-    judge = _Judge(table, (), None)
+    judge = _Judge(table, (), None, between_pods=True)
     judge.behind = [packet for packet in _FORWARDED + tuple(_to_networks(pods))
                     if table.family in ("inet", packet.family)]
     for name in sorted(table.chains):
@@ -94,7 +94,7 @@ def _family(service):
 
 
 class _Judge:
-    def __init__(self, table, services, own, routed=tuple):
+    def __init__(self, table, services, own, routed=tuple, between_pods=False):
         self.table, self.rows, self.doubts, self._seen, self._left = table, [], [], set(), WORK_LIMIT
         families = ("ip", "ip6") if table.family == "inet" else (table.family,)
         self._own_known, own = own is not None, own or ()
@@ -111,7 +111,7 @@ class _Judge:
                        for service in services]
         self.behind = [self._packet(*end, states=_TRANSLATED) for end in ends]
         self.behind += self._across(ends)
-        self._rules = NftRules(table, sources, routed, self.doubts.append)
+        self._rules = NftRules(table, sources, routed, self.doubts.append, between_pods)
 
     def _packet(self, family, address, port, protocol, states):
         """A packet to an address, or to one of the node's own addresses where this is a NodePort."""

@@ -43,7 +43,13 @@ def test_whose_interface_a_rule_names(interface, routed, rows, doubts):
 
 
 @pytest.mark.parametrize("rules, zone, expected", [
-    ([], [], ["unexpected_drop"]), (["accept"], [], []), (["jump zone"], ["accept"], []),
+    ([], [], ["unexpected_drop"]), (["accept"], [], []),
+    (['iifname "eth1" oifname "eth0" accept'], [], ["unexpected_drop"]),
+    (['iifname "eth1" oifname { "enp1s0", "enp2s0" } jump zone'], ["accept"], ["unexpected_drop"]),
+    (['iifname "cni0" oifname "eth0" accept'], [], []), (['iifname "eth1" oifname != "eth0" accept'], [], []),
+    (['iifname "eth1" accept'], [], []), (['iifname { "eth1", "cni0" } oifname "eth0" accept'], [], []),
+    (['iifname "eni0a1" oifname "eth0" accept'], [], []), (['iifname @inner oifname "eth0" accept'], [], []),
+    (["jump zone"], ["accept"], []),
     (["jump zone"], ['iifname "eth0" return'], ["unexpected_drop"]),
     (["jump zone"], ["jump zone"], [])])
 def test_what_drops_all_forwarded_traffic(rules, zone, expected):
