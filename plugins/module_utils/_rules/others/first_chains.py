@@ -20,7 +20,7 @@ from .owners import CNI, owner_of
 from .pod_accept import accepts_pods
 
 _PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
-# All ports, or those that are not for replies, of which ufw-docker refuses UDP (chaifeng/ufw-docker after.rules).
+# All ports, or all of UDP that ufw-docker refuses (chaifeng/ufw-docker after.rules).
 _MANY_PORTS = 32767
 # Rules of a chain that are looked at.
 _RULES_LIMIT = 200

@@ -43,7 +43,7 @@ def ask_redirections(rule_set, setting):
     own, rules = setting.addresses(), IptablesRules(table, _TARGETS)
     reported = {row["text"] for row in ask_hostports(rule_set, setting)}
     for hook in ("PREROUTING", "OUTPUT"):
-        # Through PREROUTING only what is sent to this node is certain to come, through OUTPUT only what it sends on.
+        # Only packets to this node are certain to pass PREROUTING, and only its own packets to others pass OUTPUT.
         wanted = [end for end in servers if own and (end[0] in own) is (hook == "PREROUTING") and _is_private(end[0])]
         packets = [Packet(destinations=(number_of(address),), destination=address, protocol=protocol, port=port,
                           states=frozenset(("NEW",)), original=address, original_port=port, of_all=True,
