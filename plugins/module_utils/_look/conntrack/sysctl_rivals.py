@@ -37,10 +37,10 @@ def rival_writes(host, loader):
 
 
 def _starts(host, loader, service):
-    """Whether it starts at boot, as far as the links show."""
-    if loader == "systemd":
-        return host.read_link(_WANTED % service) is not None
-    return host.exists("/etc/init.d/" + service)
+    """Whether it starts at boot, as far as the links show. A part of a node's files may have the link alone."""
+    if loader in ("systemd", "unknown") and host.read_link(_WANTED % service) is not None:
+        return True
+    return loader != "systemd" and host.exists("/etc/init.d/" + service)
 
 
 def _ufw(host):
