@@ -20,6 +20,8 @@ BUNDLE_COMMANDS, BUNDLE_RULES = BUNDLE_FOLDER + "/commands", BUNDLE_FOLDER + "/r
 BUNDLE_SOME_ADDRESSES = BUNDLE_FOLDER + "/addresses"
 # Networks of the pods of nodes (podCIDRs), which kubectl printed.
 BUNDLE_POD_NETWORKS = BUNDLE_FOLDER + "/pod-networks"
+# Names of interfaces that the node does not have.
+BUNDLE_ABSENT_DEVICES = BUNDLE_FOLDER + "/absent-devices"
 # The responses of kube-proxy at its HTTP paths.
 BUNDLE_ANSWERS = BUNDLE_FOLDER + "/kube-proxy"
 # Logs below their paths in the bundle, and a list of these.

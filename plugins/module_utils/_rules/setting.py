@@ -13,11 +13,13 @@ import collections
 # ipv6: whether the kernel has IPv6. liberal: whether nf_conntrack_tcp_be_liberal is set. Both are None where they are
 # not known. addresses(): the addresses of the node, empty where they are not known.
 # members(name): the addresses and networks in an ipset, None where they are not known.
+# lacks(address): whether no interface of the node has an address of the DNS cache, False where that is not known.
 # tunnel(): (interface, kind, UDP port) of the network plugin's tunnel between nodes, None where it is not known.
 Setting = collections.namedtuple("Setting", (
     "family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest", "kubelet_version", "ipv6", "liberal",
-    "addresses", "members", "tunnel"))
-Setting.__new__.__defaults__ = (None, None, None, None, frozenset, lambda name: None, lambda: None)
+    "addresses", "members", "tunnel", "lacks"))
+Setting.__new__.__defaults__ = (None, None, None, None, frozenset, lambda name: None, lambda: None,
+                                lambda address: False)
 
 
 def proxy_since(setting, version):

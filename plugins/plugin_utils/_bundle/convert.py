@@ -24,6 +24,8 @@ _LISTED = re.compile(r"^Prot LocalAddress:Port +(?:Scheduler Flags|Conns|CPS)", 
 _COUNTED = re.compile(r"\d+[KMGT]?(?: +\d+[KMGT]?){4}\s*\Z")
 _SERVER_LINE = re.compile(r"(?:\s*(->)\s+(?!RemoteAddress)|(TCP|UDP|SCTP|FWM)\s+)(\S+)\s*(.*)")
 _IN_FILE = re.compile(r"(?:[0-9A-F]{8}|\[[0-9a-f:]{39}\]):[0-9A-F]{4}\Z")
+# What ip says of the interface of NodeLocal DNSCache, where there is none.
+_ABSENT_DEVICE = re.compile(r'^Device "(nodelocaldns)" does not exist', re.MULTILINE)
 _DEVICE = re.compile(r"\d+: ([\w.-]{1,15})(?:@[\w.-]+)?(?::| ) ")
 _DEVICE_ADDRESS = re.compile(r"\s(inet6?) ([0-9a-f.:]{2,45})/(\d{1,3})\b")
 # ip -br addr: the state of the interface, and its addresses.
@@ -123,9 +125,11 @@ def addresses(text):
         name = (None if _OF_LINK in line else begun.group(1)) if begun else name
         if name:
             devices.setdefault(name, []).extend([address.groups()] if address else [])
-    found, dummy = {}, devices.get(_DUMMY)
+    found, dummy, absent = {}, devices.get(_DUMMY), _ABSENT_DEVICE.findall(text)
     if dummy is None and _OF_POD.search(text) or not devices.get("lo", True):
         return {}
+    if absent:
+        found[_names.BUNDLE_ABSENT_DEVICES] = "".join("%s\n" % each for each in absent)
     if "lo" not in devices and any(devices.values()):
         found[_names.BUNDLE_SOME_ADDRESSES] = "".join("%s\n" % row[1] for held in devices.values() for row in held)
     if dummy is not None:

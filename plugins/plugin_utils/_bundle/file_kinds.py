@@ -92,9 +92,10 @@ _SHAPES = {
                     r"^create \S+ (?:hash|bitmap|list):\S+|^Name: \S+\nType: (?:hash|bitmap|list):"),
     "ipvs": _shape(("-A -", "LocalAddress"),
                    r"^-A -[tuf] \S+|^-A --sctp-service |^Prot LocalAddress:Port +(?:Scheduler Flags|Conns|CPS)"),
-    "addresses": _shape(("> mtu ", " inet", " UP ", " DOWN ", " UNKNOWN "),
+    "addresses": _shape(("> mtu ", " inet", " UP ", " DOWN ", " UNKNOWN ", '"nodelocaldns" '),
                         r"^\d+: [\w.@-]{1,40}: <[A-Z0-9_,-]*> mtu \d|^\d+: [\w.-]{1,15} +inet6? [0-9a-f.:]+/\d"
-                        r"|^[\w.@-]{1,40} +(?:UP|DOWN|UNKNOWN) +[0-9a-f.:]{2,45}/\d"),
+                        r"|^[\w.@-]{1,40} +(?:UP|DOWN|UNKNOWN) +[0-9a-f.:]{2,45}/\d"
+                        r'|^Device "nodelocaldns" does not exist'),
     "checked_config": _shape(("- CONFIG_",), r"^[ \t]{0,8}- CONFIG_[A-Z0-9_]{1,80}: (?:enabled|missing)\b"),
     "uname": _shape(("Linux ",), r"\A\s*Linux \S+ \d+\.\d+\S* .*\S\s*\Z"),
 }

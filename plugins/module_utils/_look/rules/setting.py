@@ -5,10 +5,13 @@
 here. PRIVATE to the collection."""
 
 import functools
+import ipaddress
 import re
 
 from ... import _errors, _versions
 from ..._host.host import ABSENT
+from ..._names import BUNDLE_ABSENT_DEVICES
+from ..._parse.proc.network_files import parse_proc_net_fib_trie, parse_proc_net_if_inet6
 from ..._rules.kube_proxy.anchor_table import KUBELET_CANARY
 from ..._rules.kube_proxy.proxy import looks_up_sets
 from ..._rules.setting import Setting
@@ -28,6 +31,8 @@ _API_SERVERS = (("kube-apiserver", 6443, "secure-port"), ("k3s-server", 6443, "h
 _KUBELET_PORT = 10250
 # The first file exists where the kernel has IPv6 and it is not disabled on the kernel command line.
 _ADDRESSES_6, _LIBERAL = "/proc/net/if_inet6", "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
+# The interface of NodeLocal DNSCache (kubernetes/dns cmd/node-cache).
+_DNS_CACHE = "nodelocaldns"
 # Sets that rules refuse packets by: (number, bytes and seconds of one).
 _SETS, _SET_LIMIT, _SET_SECONDS = 16, 4 << 20, 3.0
 _SET_NAME = re.compile(r"[\w.:-]{1,31}\Z")
@@ -44,10 +49,11 @@ class Situation:
     """`mode` and `kubernetes` ((1, 30)) with their sources, or None and why; `kubelet`: whether it runs and has had the
     time to create its chains, False where it creates none; `kubelet_version`, `ports`, `ipv6` and `liberal` as in
     Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold its rules; `addresses()` and
-    `members(name)` and `tunnel()` as in Setting."""
+    `members(name)`, `tunnel()` and `lacks(address)` as in Setting."""
 
     def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None,
-                 addresses=frozenset, members=lambda name: None, tunnel=lambda: None):
+                 addresses=frozenset, members=lambda name: None, tunnel=lambda: None,
+                 lacks=lambda address: False):
         self.mode, self.mode_source = mode
         self.kubernetes, self.kubernetes_source = kubernetes[:2]
         self.oldest = kubernetes[2] if len(kubernetes) > 2 else None
@@ -59,12 +65,13 @@ class Situation:
         self.addresses = addresses
         self.members = members
         self.tunnel = tunnel
+        self.lacks = lacks
 
     def of(self, rule_set):
         """`Setting` for one rule set."""
         return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports,
                        self.oldest, self.kubelet_version, self.ipv6, self.liberal, self.addresses,
-                       self.members, self.tunnel)
+                       self.members, self.tunnel, self.lacks)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
@@ -85,7 +92,8 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
                      _ports(host, rules, kubelet), _kernel(host) if rules.source == "live" else (None, None),
                      _used(host, rules, kube_proxy), functools.lru_cache(maxsize=1)(lambda: _addresses(host, rules)),
                      functools.lru_cache(maxsize=_SETS)(lambda name: _members(host, rules, name)),
-                     functools.lru_cache(maxsize=1)(lambda: _tunnel(host, rules)))
+                     functools.lru_cache(maxsize=1)(lambda: _tunnel(host, rules)),
+                     functools.lru_cache(maxsize=_SETS)(lambda address: _lacks(host, rules, address)))
 
 
 def _addresses(host, rules):
@@ -103,6 +111,25 @@ def _tunnel(host, rules):
     from ..._rules.others.node_packets import tunnel_of
     listed = host.read_text("/proc/net/dev").text
     return tunnel_of({line.partition(":")[0].strip() for line in listed.splitlines() if ":" in line})
+
+
+def _lacks(host, rules, address):
+    """Only rules that exempt packets from conntrack ask for it. A bundle may hold the addresses of single interfaces."""
+    if rules.source != "live" and not rules.of_tree:
+        return False
+    if host.root != "/" and _DNS_CACHE in host.read_text(BUNDLE_ABSENT_DEVICES).text.split():
+        return True
+    from .nft_native import ADDRESSES_LIMIT
+    path, own = (_ADDRESSES_6, "::1") if ":" in address else ("/proc/net/fib_trie", "127.0.0.1")
+    text = host.read_text(path, ADDRESSES_LIMIT)
+    if not text.ok:
+        return False
+    if ":" in address:
+        found, networks = parse_proc_net_if_inet6(text.text), []
+    else:
+        found, networks = parse_proc_net_fib_trie(text.text)
+    local = any(ipaddress.ip_address(address) in network for network in networks if network.prefixlen)
+    return own in found and address not in found and not local
 
 
 def _members(host, rules, name):

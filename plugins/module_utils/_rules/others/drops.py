@@ -63,7 +63,7 @@ def ask_drops(rule_set, setting, services=None):
 
     def is_noted(name, chain, index, rule):
         return (name == "filter" and chain in judged and judged[chain][index]) or (name, chain, cut(rule.text)) in noted
-    yield from ask_service_path(rule_set, services, is_noted, setting.mode)
+    yield from ask_service_path(rule_set, services, is_noted, setting.mode, setting.lacks)
 
 
 def ask_policy(rule_set, setting):

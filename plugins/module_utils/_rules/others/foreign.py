@@ -54,6 +54,9 @@ def ask_masquerade(rule_set, _setting):
     """masquerade_missing of one rule set: once for the chains that masquerade nothing, once for the chains that no rule
     jumps to."""
     chains = chains_of(rule_set, "nat")
+    if chains is None:
+        yield from _unreferenced(rule_set)
+        return
     names = sorted(name for name in chains or () if _CHAIN.match(name) or name == _KEPT)
     if not names:
         return
@@ -63,6 +66,16 @@ def ask_masquerade(rule_set, _setting):
     for found, detail in ((empty, "none of its rules masquerades"), (lost, "no rule of POSTROUTING jumps to it")):
         if found:
             yield observe("masquerade_missing", rule_set, "nat", found[0], "", len(found), detail)
+
+
+def _unreferenced(rule_set):
+    """The same of a listing of single chains: iptables prints how many rules lead to each."""
+    table = table_of(rule_set, "nat")
+    lost = sorted(name for of, name in rule_set.unreferenced if table is not None and of == "nat" and _CHAIN.match(name)
+                  and name in table.chains and _translates(table.chains, name))
+    if lost:
+        yield observe("masquerade_missing", rule_set, "nat", lost[0], "", len(lost),
+                      "no rule of POSTROUTING jumps to it (0 references)")
 
 
 def _translates(chains, name):

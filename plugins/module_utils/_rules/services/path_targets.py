@@ -9,18 +9,27 @@ from ..rules import plain_value
 from ..tables import table_of
 
 
-def untracks(rule_set, rule):
+def untracks(rule_set, rule, lacks=None):
     """True for a rule of table raw that exempts packets from conntrack.
 
     False for the rules of NodeLocal DNSCache (kubernetes/dns cmd/node-cache): it listens on the virtual address of the
-    cluster's DNS, on an interface of the node, and therefore accepts packets to it in INPUT.
+    cluster's DNS, on an interface of the node, and therefore accepts packets to it in INPUT. True for those that it left
+    behind: `lacks(address)` tells whether certainly no interface has that address. A dump may lack table filter.
     """
     if rule.target != "NOTRACK" and rule.value("--notrack") is None:
         return False
     destination, filters = plain_value(rule, "-d"), table_of(rule_set, "filter")
+    if destination and lacks is not None and lacks(destination.partition("/")[0]):
+        return True
+    if filters is None and rule_set.source != "live" and destination and _is_single(destination):
+        return False
     accepting = (filters.chains["INPUT"].rules
                  if destination and filters is not None and "INPUT" in filters.chains else ())
     return not any(other.target == "ACCEPT" and plain_value(other, "-d") == destination for other in accepting)
+
+
+def _is_single(network):
+    return network.partition("/")[2] in ("", "128" if ":" in network else "32")
 
 
 def clears(rule, mark):

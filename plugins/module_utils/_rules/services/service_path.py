@@ -22,7 +22,7 @@ from ..others.owners import CNI, KUBERNETES, POLICIES, owner_of
 from ..tables import table_of
 from ..targets import REFUSALS, TERMINAL, TRANSLATIONS
 from .path_targets import clears, is_between_pods, untracks
-from .services import list_services
+from .services import routed_services
 from .packet_stage import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 
 _HOOKS = (
@@ -49,13 +49,13 @@ _RULES_LIMIT = 64
 _Question = collections.namedtuple("_Question", "kind why hooks targets is_one until spared")
 
 
-def _questions(rule_set, mode, ipvs):
+def _questions(rule_set, mode, ipvs, lacks):
     """[_Question] in the order of the search."""
     found, mark, nat = [], service_mark(rule_set), table_of(rule_set, "nat")
     if mode != "ipvs":
         # IPVS has connections of its own, and masquerades by sets too.
         found.append(_Question("untracked", "exempts from conntrack", _RAW_HOOKS, _UNTRACKING,
-                               lambda rule: untracks(rule_set, rule), None, KUBERNETES + CNI))
+                               lambda rule: untracks(rule_set, rule, lacks), None, KUBERNETES + CNI))
         if mark:
             found.append(_Question("mark_cleared", "takes the mark 0x%x from" % mark, _MARK_HOOKS, _MARKING,
                                    lambda rule: clears(rule, mark), None, KUBERNETES + CNI))
@@ -73,14 +73,15 @@ def _questions(rule_set, mode, ipvs):
     return found + [refusing, diverting, taking]
 
 
-def ask_service_path(rule_set, services, is_noted, mode=None):
+def ask_service_path(rule_set, services, is_noted, mode=None, lacks=None):
     """unexpected_drop, anchor_shadowed, untracked and mark_cleared of one rule set, except for rules that
     `is_noted(table, chain, index, rule)`, which are already reported.
 
     `services`: [Service] of the node, or None for the Services in the rule set's own chains. `mode`: kube-proxy's mode.
+    `lacks` as in Setting.
     """
     ipvs = mode == "ipvs" and bool(services)
-    questions = _questions(rule_set, mode, ipvs)
+    questions = _questions(rule_set, mode, ipvs, lacks)
     refusing = [question for question in questions if question.targets == REFUSALS]
     waiting = itertools.chain([(question, place, None, None) for question in refusing for place in question.hooks
                                if _drops(rule_set, place)], (
@@ -92,7 +93,7 @@ def ask_service_path(rule_set, services, is_noted, mode=None):
     # Most nodes have no such rule of another program, so these modules are not compiled there.
     from ..model.of_iptables import IptablesRules
     from .service_packets import ServicePackets
-    services = list_services(rule_set) if services is None else services
+    services = routed_services(rule_set) if services is None else services
     packets = ServicePackets([service for service in services or () if service.family == rule_set.family
                               and service.has_endpoints], ipvs, service_mark(rule_set))
     rules, seen, tried = {}, set(), 0

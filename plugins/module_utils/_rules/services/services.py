@@ -43,6 +43,10 @@ def list_services(rule_set):
     whole."""
     if chains_of(rule_set, "nat") is None or chains_of(rule_set, "filter") is None:
         return None
+    return _listed(rule_set)
+
+
+def _listed(rule_set):
     # {(protocol, port): {address: Service}}: there are few (protocol, port), so that most keys need no object of their
     # own.
     rows = collections.defaultdict(dict)
@@ -59,6 +63,14 @@ def list_services(rule_set):
         rows[protocol, port].setdefault(address, Service(family, address, port, protocol, _name(comment), (),
                                                          target == "DROP", False))
     return [service for alike in rows.values() for service in alike.values()]
+
+
+def routed_services(rule_set):
+    """The same of a dump that leaves out table filter: of Services without endpoints it shows none. For packets, not
+    for comparing nodes."""
+    if table_of(rule_set, "filter") is not None or rule_set.source == "live":
+        return list_services(rule_set)
+    return None if chains_of(rule_set, "nat") is None else _listed(rule_set)
 
 
 def digest(services):

@@ -10,7 +10,8 @@ table, `policy` sets DROP, `cut` ends the text before a piece; the name of a tab
 (`nat first`). `know` lists facts of the node. `found` lists what the question observes: `kind table chain`, then the
 text of the rule where it matters, or a mapping of some keys. A row in `also` goes on from its row, `each` repeats a
 row with $it or with the keys of a mapping, `of` limits the kinds of observations, `notices` is the number of lines that
-cannot be read. Names in capitals, like $SVC, are those of chain_texts.
+cannot be read, `source: files` makes it a dump, which may leave out tables. Names in capitals, like
+$SVC, are those of chain_texts.
 """
 
 import functools
@@ -146,7 +147,9 @@ def test_what_is_observed(row):
         known["ports"] = {("tcp", port): "the API server" for port in known["ports"]}
     for name in {"tunnel", "addresses"}.intersection(known):
         known[name] = functools.partial(tuple, known[name])
-    rule_sets = [texts.read(text_of(each)) for each in [row] + row.get("beside", [])]
+    if "lacks" in known:
+        known["lacks"] = known["lacks"].__contains__
+    rule_sets = [texts.read(text_of(each), row.get("source", "live")) for each in [row] + row.get("beside", [])]
     assert len(rule_sets[0].notices) == row.get("notices", len(rule_sets[0].notices))
     if row["ask"] in ONE:
         rows = list(ONE[row["ask"]](rule_sets[0], texts.setting(rule_sets[0], **known)))

@@ -22,6 +22,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.ipt
     collect_iptables_chains)
 
 DN = "CNI-DN-4b4398da9cebdf54f85fe"
+LOCAL = "  |-- %s\n     /32 host LOCAL\n"
 UNHINTED = texts.without(texts.healthy(), ":KUBE-IPTABLES-HINT - [0:0]")
 
 
@@ -160,3 +161,17 @@ def named(name, root):
     with open("/proc/self/comm", "w") as comm:
         comm.write(name)
     node_processes.enter(root)
+
+
+@pytest.mark.parametrize("tree, found", [
+    ({}, False), ({"proc/net/fib_trie": LOCAL % "127.0.0.1"}, True),
+    ({"proc/net/fib_trie": LOCAL % "127.0.0.1" + LOCAL % "10.96.0.1"}, False),
+    # Addresses of one interface only.
+    ({"proc/net/fib_trie": LOCAL % "192.0.2.7"}, False),
+    ({"proc/net/fib_trie": LOCAL % "127.0.0.1" + "  |-- 10.96.0.0\n     /12 host LOCAL\n"}, False)])
+def test_rules_of_a_dns_cache_are_left_behind_where_no_interface_has_its_address(tree, found, tmp_path):
+    accepted = texts.adding(texts.healthy(), "filter", "-A INPUT -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j ACCEPT")
+    cached = texts.small("raw", "PREROUTING OUTPUT",
+                         ["-A OUTPUT -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j CT --notrack"]) + accepted
+    observed = audit(tmp_path, cached, tree)["observations"]
+    assert ("untracked" in [row["kind"] for row in observed]) == found

@@ -10,6 +10,7 @@ import kube_audit
 import pytest
 from case_rows import cases
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.listing import save_text_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.cni_result import CniResult
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.foreign import (
@@ -155,3 +156,27 @@ def test_names_of_the_rules_of_a_pod(network, sandbox, entry, chain, sign):
     result = CniResult(sandbox, network, "eth0", [], [ipaddress.ip_address("192.0.2.1")], {"ipv4": 1}, "shop/web")
     found, = rules_of_pod(result, [entry])
     assert (found.chain, found.nft[3]) == (chain, sign)
+
+
+# Listings of single chains: the number of references is that of the kernel.
+
+LISTED = """\
+Chain POSTROUTING (policy ACCEPT)
+target     prot opt source               destination
+KUBE-POSTROUTING  all  --  0.0.0.0/0            0.0.0.0/0            /* kubernetes postrouting rules */
+Chain %s (%d references)
+target     prot opt source               destination
+RETURN     all  --  10.32.0.0/12         224.0.0.0/4
+%s  all  --  10.32.0.0/12        !10.32.0.0/12
+"""
+
+
+@pytest.mark.parametrize("chain, references, target, found", [
+    ("WEAVE", 0, "MASQUERADE", ["WEAVE"]), ("FLANNEL-POSTRTG", 0, "MASQUERADE", ["FLANNEL-POSTRTG"]),
+    ("IP-MASQ-AGENT", 0, "MASQUERADE", ["IP-MASQ-AGENT"]), ("WEAVE", 1, "MASQUERADE", []),
+    ("WEAVE", 0, "RETURN", []), ("WEAVE-EXPOSE", 0, "MASQUERADE", []), ("DOCKER", 0, "MASQUERADE", [])])
+def test_a_listed_chain_without_references(chain, references, target, found):
+    text = save_text_of((LISTED % (chain, references, target)).splitlines(), "nat")
+    rule_set = texts.read("\n".join(text.lines() + [""]), "files")
+    rule_set.unreferenced = [(text.table, name) for name in text.unreferenced]
+    assert [row["chain"] for row in ask_masquerade(rule_set, None)] == found
