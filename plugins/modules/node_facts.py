@@ -1247,8 +1247,8 @@ ansible_facts:
                       sample: 84}
             size_limit: {description: Maximum number of entries., type: int, returned: always, sample: 65536}
         service_sets:
-          description: The virtual servers compared with kube-proxy's ipsets of ClusterIPs, external IPs and load
-            balancers; null where kube-proxy does not run in ipvs mode. A difference is read a second time.
+          description: The virtual servers compared with kube-proxy's ipsets of ClusterIPs, external IPs, load
+            balancers and NodePorts; null where kube-proxy does not run in ipvs mode. A difference is read a second time.
           type: dict
           returned: always
           contains:
@@ -1266,7 +1266,8 @@ ansible_facts:
               sample: 0
             examples: {description: The first five of both., type: list, elements: str, returned: always,
                        sample: [10.96.0.3 80 tcp]}
-            because: {description: Why not all was compared; otherwise empty., type: str, returned: always, sample: ''}
+            because: {description: Why not all was compared or which set is empty; otherwise empty., type: str,
+                      returned: always, sample: ''}
         leftover:
           description: Whether objects of the ipvs mode are there although kube-proxy runs in another; null where it is
             not known.

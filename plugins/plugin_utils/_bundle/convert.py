@@ -24,6 +24,8 @@ _LISTED = re.compile(r"^Prot LocalAddress:Port +(?:Scheduler Flags|Conns|CPS)", 
 _COUNTED = re.compile(r"\d+[KMGT]?(?: +\d+[KMGT]?){4}\s*\Z")
 _SERVER_LINE = re.compile(r"(?:\s*(->)\s+(?!RemoteAddress)|(TCP|UDP|SCTP|FWM)\s+)(\S+)\s*(.*)")
 _IN_FILE = re.compile(r"(?:[0-9A-F]{8}|\[[0-9a-f:]{39}\]):[0-9A-F]{4}\Z")
+# kubernetes pkg/proxy/ipvs/ipset.go
+_OF_SERVICES = re.compile(r"KUBE-(6-)?(CLUSTER-IP|EXTERNAL-IP|EXTERNAL-IP-LOCAL|LOAD-BALANCER|NODE-PORT-(TCP|UDP))\Z")
 # What ip says of the interface of NodeLocal DNSCache, where there is none.
 _ABSENT_DEVICE = re.compile(r'^Device "(nodelocaldns)" does not exist', re.MULTILINE)
 _DEVICE = re.compile(r"\d+: ([\w.-]{1,15})(?:@[\w.-]+)?(?::| ) ")
@@ -177,7 +179,8 @@ def ipset_list(text: str) -> str:
 
 
 def ipset_members(text):
-    """{path: the output of ipset save} of the sets of others than kube-proxy whose members a text has as a whole."""
+    """{path: the output of ipset save} of the sets whose members a text has as a whole; of kube-proxy's those that hold
+    Services."""
     found = {}
     for name, kind, _header in _SET.findall(text):
         rows = re.findall(r"^add %s \S+" % re.escape(name), text, re.MULTILINE)
@@ -189,7 +192,7 @@ def ipset_members(text):
         if number and int(number.group(1)) == len(rows) and (has_members or not rows):
             found[name] = "create %s\n" % name + "".join("add %s %s\n" % (name, row) for row in rows)
     return {_names.BUNDLE_COMMANDS + "/ipset save " + name: content for name, content in found.items()
-            if re.match(r"[\w.:-]{1,31}\Z", name) and not name.startswith("KUBE-")}
+            if re.match(r"[\w.:-]{1,31}\Z", name) and (not name.startswith("KUBE-") or _OF_SERVICES.match(name))}
 
 
 def _without_members(text):

@@ -60,7 +60,8 @@ def _service_sets(host, servers, own, sets, kube_proxy):
 
     def reading(now, addresses):
         entries = None if sets is None else service_sets.entries_of(host, sets, OUTPUT_LIMIT)
-        return service_sets.Reading(now.found, addresses, entries, now.whole)
+        return service_sets.Reading(now.found, addresses, entries and entries.found, now.whole,
+                                    *entries[1:] if entries else ())
 
     def read_again():
         return reading(read_servers(host), own_addresses(host))

@@ -89,8 +89,8 @@ def test_a_list_that_may_leave_out_virtual_servers_shows_none_as_missing(entries
 
 
 class Sets:
-    def __init__(self, answers):
-        self.answers, self.asked = answers, []
+    def __init__(self, answers, commands=True):
+        self.answers, self.asked, self.commands = answers, [], commands
 
     def run(self, argv, _timeout, _limit):
         self.asked.append(argv[2])
@@ -105,7 +105,58 @@ def test_the_sets_that_hold_services_are_read():
                  "KUBE-CLUSTER-IP": Completed(OK, 0, "create KUBE-CLUSTER-IP hash:ip,port family inet\n"
                                                      "add KUBE-CLUSTER-IP 10.96.0.10,udp:53 timeout 0\n"),
                  "KUBE-LOAD-BALANCER": Completed(OK, 0, "add KUBE-LOAD-BALANCER 10.96.0.3,tcp:80\n")})
-    assert service_sets.entries_of(host, rows, 1000) == {WEB, DNS, SIX}
+    assert service_sets.entries_of(host, rows, 1000) == ({WEB, DNS, SIX}, ("ipv4", "ipv6"), ())
     assert host.asked == names[:3]
     host.answers["KUBE-LOAD-BALANCER"] = Completed(OK, 1, "")
     assert service_sets.entries_of(host, rows, 1000) is None
+
+
+PORT, PORT_6 = ("KUBE-NODE-PORT-TCP", 30080, "tcp"), ("KUBE-6-NODE-PORT-TCP", 30080, "tcp")
+EXTERNAL = ("192.0.2.200", 80, "tcp")
+
+
+@pytest.mark.parametrize("servers, entries, missing", [
+    ([*ALL, NODE_PORT], [*ALL, PORT], []), (ALL, [*ALL, PORT], ["KUBE-NODE-PORT-TCP 30080 tcp"]),
+    # Of the other protocol, of the other family.
+    ([*ALL, NODE_PORT[:2] + ("udp",)], [*ALL, PORT], ["KUBE-NODE-PORT-TCP 30080 tcp"]),
+    ([*ALL, NODE_PORT], [*ALL, PORT_6], ["KUBE-6-NODE-PORT-TCP 30080 tcp"]),
+    ([*ALL, ("fd00::10", 30080, "tcp")], [*ALL, PORT_6], [])])
+def test_a_node_port_needs_a_virtual_server_at_any_address(servers, entries, missing):
+    found, _slept = compared(reading(servers, entries))
+    assert (found["examples"], found["missing_entries"], found["because"]) == (missing, 0, "")
+
+
+def test_the_empty_set_is_named():
+    found, _slept = compared(reading(ALL, [SIX])._replace(empty=("KUBE-6-CLUSTER-IP", "KUBE-CLUSTER-IP")))
+    assert (found["missing_entries"], found["because"]) == (2, "KUBE-CLUSTER-IP is empty")
+
+
+@pytest.mark.parametrize("own", [(WEB, DNS, SIX, EXTERNAL), None])
+def test_single_sets_show_missing_servers_alone(own):
+    part = reading([WEB, EXTERNAL], [WEB, PORT], own=own or ())._replace(families=())
+    part = part if own else part._replace(own=None)
+    found, _slept = compared(part)
+    assert (found["missing_servers"], found["missing_entries"], found["examples"]) == (
+        1, None, ["KUBE-NODE-PORT-TCP 30080 tcp"])
+    assert compared(part._replace(entries={WEB}))[0]["missing_servers"] == 0
+
+
+SAVED = "add KUBE-CLUSTER-IP 10.96.0.10,udp:53\n"
+
+
+@pytest.mark.parametrize("numbers, families, empty", [
+    ({"KUBE-CLUSTER-IP": 1}, (), ()),
+    ({"KUBE-CLUSTER-IP": 1, "KUBE-EXTERNAL-IP": 0, "KUBE-LOAD-BALANCER": 0}, ("ipv4",), ()),
+    ({"KUBE-CLUSTER-IP": 1, "KUBE-EXTERNAL-IP": 2, "KUBE-LOAD-BALANCER": 0}, (), ()),
+    ({"KUBE-CLUSTER-IP": 1, "KUBE-6-CLUSTER-IP": 0}, ("ipv6",), ("KUBE-6-CLUSTER-IP",))])
+def test_a_bundle_may_hold_single_sets(numbers, families, empty):
+    host = Sets({"KUBE-CLUSTER-IP": Completed(OK, 0, SAVED)}, commands=False)
+    rows = [{"name": name, "entries": number} for name, number in numbers.items()]
+    assert service_sets.entries_of(host, rows, 1000) == ({DNS}, families, empty)
+
+
+def test_a_bundle_without_members_shows_nothing():
+    rows = [{"name": "KUBE-CLUSTER-IP", "entries": 3}]
+    assert service_sets.entries_of(Sets({}, commands=False), rows, 1000) is None
+    assert service_sets.entries_of(Sets({"KUBE-NODE-PORT-TCP": Completed(OK, 0, "add KUBE-NODE-PORT-TCP 30080\n")}),
+                                   [{"name": "KUBE-NODE-PORT-TCP", "entries": 1}], 1000).found == {PORT}
