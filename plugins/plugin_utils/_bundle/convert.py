@@ -8,7 +8,7 @@ import json
 import re
 
 from ...module_utils import _names
-from . import kernel_values
+from . import kernel_values, routes
 
 _LSMOD = re.compile(r"^(\S+)[ \t]+(\d+)[ \t]+(-?\d+)(?:[ \t]+(\S*))?[ \t]*$", re.MULTILINE)
 # Numbers have as many digits as 64 bits have.
@@ -337,6 +337,7 @@ FILES = {
     "pod_networks": pod_networks,
     "values": kernel_values.of_paths, "enabled": kernel_values.enabled_units,
     "ufw_status": kernel_values.ufw_settings, "addresses": addresses,
+    "routes": routes.routes,
     "lsmod": lambda text: {"/proc/modules": proc_modules(text)},
     "conntrack": lambda text: {"/proc/net/stat/nf_conntrack": nf_conntrack_stat(text)},
     "conntrack_count": lambda text: {"/proc/sys/net/netfilter/nf_conntrack_count": text.strip() + "\n"},

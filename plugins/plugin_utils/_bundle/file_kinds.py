@@ -96,6 +96,8 @@ _SHAPES = {
                         r"^\d+: [\w.@-]{1,40}: <[A-Z0-9_,-]*> mtu \d|^\d+: [\w.-]{1,15} +inet6? [0-9a-f.:]+/\d"
                         r"|^[\w.@-]{1,40} +(?:UP|DOWN|UNKNOWN) +[0-9a-f.:]{2,45}/\d"
                         r'|^Device "nodelocaldns" does not exist'),
+    "routes": _shape(("default via ", "default dev ", "Genmask"),
+                     r"^default (?:via \S+ )?dev |^Destination +Gateway +Genmask +Flags"),
     "checked_config": _shape(("- CONFIG_",), r"^[ \t]{0,8}- CONFIG_[A-Z0-9_]{1,80}: (?:enabled|missing)\b"),
     "uname": _shape(("Linux ",), r"\A\s*Linux \S+ \d+\.\d+\S* .*\S\s*\Z"),
 }
@@ -277,9 +279,9 @@ def _has_cause(data):
 def kind_of(item):
     """(kind, path of the tree it keeps or None): one of `system` (a file that keeps its path), `rules`, `lsmod`,
     `kernel_config`, `sysctl` (running values), `sysctl_conf`, `modprobe_conf`, `modules_load`, `kernel_log`,
-    `conntrack`, `alternatives`, `ipset`, `ipvs`, `addresses`, `kube_proxy`, `kube_proxy_metrics`, `kube_proxy_healthz`,
-    `kube_proxy_configz`, `kube_proxy_mode`, `node_metrics`, `checked_config`, `uname`, `unit`, `script`, or None for an
-    unknown file."""
+    `conntrack`, `alternatives`, `ipset`, `ipvs`, `addresses`, `routes`, `kube_proxy`, `kube_proxy_metrics`,
+    `kube_proxy_healthz`, `kube_proxy_configz`, `kube_proxy_mode`, `node_metrics`, `checked_config`, `uname`, `unit`,
+    `script`, or None for an unknown file."""
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > PATH_LIMIT or is_secret(item.path):
         return None, None

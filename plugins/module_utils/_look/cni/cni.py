@@ -7,6 +7,7 @@ import stat
 import time
 
 from ..._host.host import ABSENT, OK, UNPARSED
+from ..._names import UNCOLLECTED
 from ..._parse.assignments import parse_assignments
 from ..._parse.proc.network_files import parse_proc_net_ipv6_route, parse_proc_net_route
 from ..agents import of_this_network
@@ -22,6 +23,7 @@ _INSTALLED_WITH = ("calico-ipam", "azure-vnet-ipam", "egress-cni", "multus", "mu
 NETWORKS_LIMIT, RANGES_LIMIT, FLANNEL_FILE = 8, 4, "/run/flannel/subnet.env"
 # About 30,000 routes, as on a node that learns the routes of all other nodes.
 ROUTES_LIMIT = 4 * 1024 * 1024
+ROUTES = "/proc/net/route"
 # Link-local and multicast, which are behind every interface.
 _EVERYWHERE = ("169.254.", "224.", "fe80:", "ff00:")
 # Program that is or contains the API server -> its flag.
@@ -41,8 +43,10 @@ def collect_cni(host, node):
         "service_ranges_source": None, "runtime": None, "files": [], "files_left_out": 0, "programs": [], "agent": None,
         "host_local": [], "mtu": None, "attached": None, "pod_networks": pod_networks(host),
     }
-    if node["place"] == "live":
+    # A bundle without routes says nothing about the networks of the node.
+    if node["place"] == "live" or node["place"] == "bundle" and host.read_text(ROUTES, ROUTES_LIMIT).ok:
         section["collected"]["routes"], section["node_networks"] = node_networks(host)
+    if node["place"] == "live":
         found = service_ranges(host)
         section["collected"]["service_ranges"], section["service_ranges"], section["service_ranges_source"] = found
     # If the runtime uses none of the files, the first file is the reason.
@@ -123,11 +127,11 @@ def node_networks(host):
     """(status, [{"family", "network", "interface"}]): the networks directly behind the interfaces of the default
     routes. Bridges and tunnels of pods have no default route."""
     found, statuses = [], []
-    for family, path, parse in (("ipv4", "/proc/net/route", parse_proc_net_route),
+    for family, path, parse in (("ipv4", ROUTES, parse_proc_net_route),
                                 ("ipv6", "/proc/net/ipv6_route", parse_proc_net_ipv6_route)):
         text = host.read_text(path, ROUTES_LIMIT)
-        # A kernel without IPv6 has no such file.
-        statuses += [text.status] if text.status != ABSENT or family == "ipv4" else []
+        # A kernel without IPv6 has no such file, and a bundle may have the first one alone.
+        statuses += [text.status] if text.status not in (ABSENT, UNCOLLECTED) or family == "ipv4" else []
         routes = parse(text.text) if text.ok else []
         uplinks = {route.interface for route in routes if route.network is None}
         found += [{"family": family, "network": route.network, "interface": route.interface} for route in routes
