@@ -26,7 +26,7 @@ _SERVER_LINE = re.compile(r"(?:\s*(->)\s+(?!RemoteAddress)|(TCP|UDP|SCTP|FWM)\s+
 _IN_FILE = re.compile(r"(?:[0-9A-F]{8}|\[[0-9a-f:]{39}\]):[0-9A-F]{4}\Z")
 # kubernetes pkg/proxy/ipvs/ipset.go
 _OF_SERVICES = re.compile(r"KUBE-(6-)?(CLUSTER-IP|EXTERNAL-IP|EXTERNAL-IP-LOCAL|LOAD-BALANCER|NODE-PORT-(TCP|UDP))\Z")
-# What ip says of the interface of NodeLocal DNSCache, where there is none.
+# What ip prints where NodeLocal DNSCache has no interface.
 _ABSENT_DEVICE = re.compile(r'^Device "(nodelocaldns)" does not exist', re.MULTILINE)
 _DEVICE = re.compile(r"\d+: ([\w.-]{1,15})(?:@[\w.-]+)?(?::| ) ")
 _DEVICE_ADDRESS = re.compile(r"\s(inet6?) ([0-9a-f.:]{2,45})/(\d{1,3})\b")
@@ -179,8 +179,8 @@ def ipset_list(text: str) -> str:
 
 
 def ipset_members(text):
-    """{path: the output of ipset save} of the sets whose members a text has as a whole; of kube-proxy's those that hold
-    Services."""
+    """{path: the output of ipset save} of the sets whose members a text has as a whole; of kube-proxy's sets only
+    the ones of Services."""
     found = {}
     for name, kind, _header in _SET.findall(text):
         rows = re.findall(r"^add %s \S+" % re.escape(name), text, re.MULTILINE)

@@ -11,6 +11,10 @@ _BROKEN = ("anchor_missing", "half_repaired", "emptied_chain", "dangling_jump")
 _LIBRARIES = ("libm.so.6", "libxt_comment.so", "libxt_statistic.so")
 # Seconds from which on kube-proxy or kubelet had the time to write its rules.
 _SETTLED, _SYNCED = 120, 60
+_OF_NODE_PORTS = ("Only virtual servers of NodePorts are missing, so nothing cleared the whole table. kube-proxy writes "
+                  "them again within its syncPeriod (30 seconds): look again after a minute (ipvsadm -Ln). If they are "
+                  "still missing, read its log for the port, see whether its nodePortAddresses holds an address of "
+                  "this node, and restart it.")
 _IDLE = "no sync has succeeded or failed since the start of kube-proxy"
 
 
@@ -20,6 +24,23 @@ def _proxy(evidence):
 
 def _observations(evidence, kind):
     return [row for row in rows_of(evidence, "node_iptables_chains", "observations") if row["kind"] == kind]
+
+
+def missing_services(evidence):
+    """Virtual servers and entries of ipsets that ipvs mode lacks. Only a part of the servers is lost where
+    all that are missing are those of NodePorts."""
+    found = section(evidence, "node_ipvs").get("service_sets") or {}
+    servers, entries, examples = (found.get(key) for key in ("missing_servers", "missing_entries", "examples"))
+    rows = []
+    if servers:
+        of_ports = bool(examples) and all(name.startswith("KUBE-") for name in examples)
+        rows.append({"subject": "virtual servers", "missing": "%d virtual servers are missing" % servers,
+                     "names": examples, "manual": _OF_NODE_PORTS if of_ports else None})
+    if entries:
+        rows.append({"subject": "ipsets", "names": examples, "manual": None, "missing":
+                     "%d virtual servers are missing in the ipsets of kube-proxy%s" % (
+                         entries, " (%s)" % found["because"] if found.get("because") else "")})
+    return rows
 
 
 def kube_proxy_mode(evidence):

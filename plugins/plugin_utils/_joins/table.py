@@ -38,6 +38,7 @@ JOINS = {
     "kubelet_chains": (kube_proxy.kubelet_chains, (
         "node_kubelet.initialisation.families", "node_xtables_lock.holder")),
     "loose_filter": (conntrack.loose_filter, (_FILTER, "node_conntrack.sysctls")),
+    "missing_services": (kube_proxy.missing_services, ("node_ipvs.service_sets",)),
     "modules_unclear": (modules.modules_unclear, ()),
     "not_forwarding": (conntrack.not_forwarding, ("node_conntrack.interfaces.not_forwarding",)),
     "observations": (site.observations, (_RULES,)),

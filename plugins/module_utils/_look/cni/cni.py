@@ -43,7 +43,7 @@ def collect_cni(host, node):
         "service_ranges_source": None, "runtime": None, "files": [], "files_left_out": 0, "programs": [], "agent": None,
         "host_local": [], "mtu": None, "attached": None, "pod_networks": pod_networks(host),
     }
-    # A bundle without routes says nothing about the networks of the node.
+    # Without routes a bundle does not show the networks of the node.
     if node["place"] == "live" or node["place"] == "bundle" and host.read_text(ROUTES, ROUTES_LIMIT).ok:
         section["collected"]["routes"], section["node_networks"] = node_networks(host)
     if node["place"] == "live":

@@ -114,7 +114,7 @@ def _tunnel(host, rules):
 
 
 def _lacks(host, rules, address):
-    """Only rules that exempt packets from conntrack ask for it. A bundle may hold the addresses of single interfaces."""
+    """Only rules that exempt packets from conntrack ask for it. A bundle may hold addresses of single interfaces."""
     if rules.source != "live" and not rules.of_tree:
         return False
     if host.root != "/" and _DNS_CACHE in host.read_text(BUNDLE_ABSENT_DEVICES).text.split():

@@ -13,8 +13,8 @@ def untracks(rule_set, rule, lacks=None):
     """True for a rule of table raw that exempts packets from conntrack.
 
     False for the rules of NodeLocal DNSCache (kubernetes/dns cmd/node-cache): it listens on the virtual address of the
-    cluster's DNS, on an interface of the node, and therefore accepts packets to it in INPUT. True for those that it left
-    behind: `lacks(address)` tells whether certainly no interface has that address. A dump may lack table filter.
+    cluster's DNS, on an interface of the node, and therefore accepts packets to it in INPUT. True for rules that it
+    left behind: `lacks(address)` tells whether certainly no interface has that address. A dump may lack table filter.
     """
     if rule.target != "NOTRACK" and rule.value("--notrack") is None:
         return False
