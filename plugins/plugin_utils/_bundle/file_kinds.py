@@ -37,7 +37,7 @@ _SYSTEM = re.compile(
     r"|run/flannel/subnet\.env|boot/(?:config-.+|loader/.+|grub2?/.+)|(?:usr/)?lib/modules/.+"
     r"|(?:usr/|usr/local/)?lib/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd/system|os-release).*"
     r"|run/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd)/.+|usr/local/s?bin/.+|(?:usr/)?s?bin/(?:ip6?tables|"
-    r"xtables|arptables|ebtables)[^/]*"
+    r"xtables|arptables|ebtables)[^/]*|(?:usr/)?sbin/if(?:up|down)-(?:pre-)?local"
     r"|var/lib/(?:dpkg/alternatives|alternatives|cloud)/.+|var/spool/cron/.+|etc/(?:shorewall|firehol|ferm|wireguard)/"
     r"[\w.-]+))\Z")
 _SECRET = re.compile(r"(?:^|/)(?:shadow|gshadow|ssh|pki|ssl|private)(?:[-/]|\Z)|\.(?:key|pem)\Z")

@@ -22,6 +22,7 @@ _NOT_DISPATCHED = re.compile(r"\.|.*(?:~|\.rpmsave|\.rpmorig|\.rpmnew|\.swp)\Z")
 _EXECUTABLE = 0o111
 # Name in the reasons -> names of its programs and units, where they differ from it.
 _NAMES = {"cron": ("cron", "crond", "cronie", "dcron"), "ifupdown": ("ifup", "networking"), "OpenRC": ("openrc",)}
+_IFUP_POST = "/etc/sysconfig/network-scripts/ifup-post"
 _SEMAPHORES = "/var/lib/cloud/instance/sem/"
 
 
@@ -121,6 +122,21 @@ def ifupdown_script(look, path, mode, _when):
     if not mode & _EXECUTABLE or not _DEBIAN_NAME.match(_name(path)):
         return False, "ifupdown runs only executable scripts without a dot in their name"
     return _installed(look, "ifupdown")
+
+
+def ifup_local(look, path, mode, _when):
+    """initscripts, later the package network-scripts (network-scripts/ifup, ifup-post, ifdown, ifdown-post): whatever
+    NetworkManager manages, ifup only hands over to it."""
+    if not mode & _EXECUTABLE:
+        return False, "it is not executable, so ifup and ifdown skip it"
+    if not look.host.exists(_IFUP_POST):
+        if look.node["place"] == BUNDLE:
+            return None, "ifup of initscripts runs it for interfaces that NetworkManager does not manage, and whether " \
+                "network.service brings interfaces up is not known"
+        return False, "initscripts (network-scripts) is not installed, and nothing else runs %s" % _name(path)
+    if any(look.units.runs(unit)[0] for unit in _units(look, "NetworkManager")):
+        return None, "ifup runs it only for interfaces that NetworkManager does not manage (NM_CONTROLLED=no)"
+    return True, "ifup and ifdown of initscripts run it for each interface"
 
 
 def wg_quick(look, path, _mode, _when):
