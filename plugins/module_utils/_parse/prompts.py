@@ -48,6 +48,12 @@ def command_of(line):
     return line[found.end():].strip() if found else ""
 
 
+def prompt_of(line):
+    """The prompt of a border, or an empty text for a fence."""
+    found = _COMMAND.match(line)
+    return found.group(0).strip() if found else ""
+
+
 def is_crash(line):
     """Whether a line is all that a shell prints of a command that crashed; only its prompt has the command."""
     return bool(_CRASHED.match(line))

@@ -17,7 +17,7 @@ from ...module_utils._parse.logs.line import parse_line
 from ...module_utils._parse.logs.newest import Newest
 from ...module_utils._parse.prompts import file_of, is_border
 from .._logs import diagnosis
-from . import by_name, plain
+from . import by_name, elsewhere, plain
 from .proxy_config import HEAD, LINE, beginning, kube_proxy_config
 
 PATH_LIMIT = 4096
@@ -201,7 +201,7 @@ def taken(item):
     parts = None if item.link is not None or kind in _WHOLE_KINDS else plain.parts(item)
     if item.link is not None or kind in _CODE and parts is None or kind is None and is_secret(item.path):
         return [(item, kind, path)] if kind else [], log if is_log(item) else None
-    found, logged, has_rules = [], False, False
+    found, logged, has_rules, of_pods = [], False, False, []
     for command, part in [("", item)] if parts is None else parts:
         kind, path = (kind, path) if part is item else kind_of(part)
         if kind is None and _PORT_OF_METRICS in command:
@@ -210,6 +210,9 @@ def taken(item):
             kind = "conntrack_count"
         if kind is None and "podCIDR" in command:
             kind = "pod_networks"
+        if part is not item and elsewhere.is_of_pod(command, kind, part.data):
+            of_pods.append((part, "system", None))
+            continue
         part_is_log = is_log(log if part is item else dataclasses.replace(part, path=item.path))
         logged = logged or part_is_log
         has_rules = has_rules or kind == "rules"
@@ -220,7 +223,7 @@ def taken(item):
             path = file_of(command)
         if kind and not (part_is_log and kind in _ANSWERS) and not (kind == "sysctl" and _is_of_a_file(command)):
             found.append((part, kind, path))
-    rules = _rules_of(_without_files(item, found), logged) if has_rules else None
+    rules = _rules_of(_without_files(item, found + of_pods), logged) if has_rules else None
     found += [(rules, "rules", None)] if rules else []
     # Values of the kernel and configurations that a session shows are no code.
     kinds = {kind for _part, kind, path in found if not (path or "").startswith(("/proc/", "/etc/"))}

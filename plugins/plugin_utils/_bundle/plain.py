@@ -10,8 +10,8 @@ import re
 import textwrap
 
 from ...module_utils._parse.logs.heads import time_of, time_of_number, without_marks
-from ...module_utils._parse.prompts import command_of, file_of, is_border
-from . import kernel_values
+from ...module_utils._parse.prompts import command_of, file_of, is_border, prompt_of
+from . import elsewhere, kernel_values
 
 # Larger texts are not split, and logs not converted.
 _TEXT_LIMIT = 8 * 1024 * 1024
@@ -105,14 +105,22 @@ def _outputs(value, depth):
 
 def parts(item):
     """[(command, its output as an item)] of a pasted session, between its prompts or fences; None for a text without
-    them. The output of a command that shows one file has the path of that file."""
+    them. The output of a command that shows one file has the path of that file. Before a command in a shell of a pod
+    stands the command that opened this shell."""
     if item.path.endswith(_CODE) or len(item.data) > _TEXT_LIMIT or not any(
             map(is_border, _text(item.data[:_HEAD]).split("\n"))):
         return None
-    found = [("", [])]
+    found, inside = [("", [])], None
     for line in _text(item.data).replace("\r\n", "\n").split("\n"):
         if is_border(line):
-            found.append((command_of(line), []))
+            command, prompt = command_of(line), prompt_of(line)
+            if inside and (prompt in ("", inside[0]) or command in ("exit", "logout")):
+                inside = None
+            elif inside:
+                command = "%s %s" % (inside[1], command)
+            elif elsewhere.opens_shell(command):
+                inside = (prompt, command)
+            found.append((command, []))
         else:
             found[-1][1].append(line)
     outputs = [row for command, lines in found for row in _of_units(command, _output(command, lines))]
