@@ -19,7 +19,7 @@ WRAPPERS_LIMIT = 12     # nested in each other
 _QUIET = frozenset(
     "basename command cat chmod chown cp curl cut date dirname docker echo egrep expr false fgrep getent grep head "
     "hostname id install ip jq kill kubectl ln logger ls lsmod lxc mkdir mktemp mount mv nerdctl nsenter ping podman "
-    "printf ps pwd readlink rm rmdir rsync scp sed seq sleep sort ssh stat sync sysctl tail tar tee test touch tr true "
+    "printf ps pwd readlink rm rmdir rsync scp sed seq sleep sort ssh stat sync tail tar tee test touch tr true "
     "umount uname uniq unshare wc wget which whoami yes crictl ctr pgrep pkill killall cd [ [[ : alias bg bind "
     "complete disown fg getopts hash help history jobs let mapfile readarray popd pushd dirs shopt times type ulimit "
     "umask unalias wait declare export local readonly typeset conntrack ansible vagrant".split())
@@ -58,7 +58,12 @@ def run_command(walker, node, words):
 def _run_program(walker, node, path, name, arguments):
     if name in RESTARTERS:
         walker.findings.sequence.restarts(restarted_by(name, arguments))
-    if name in _QUIET:
+    if name == "sysctl":
+        if not walker.elsewhere:
+            # Compiled only where a script has such a command.
+            from .sysctls import run_sysctl
+            run_sysctl(walker, node, arguments)
+    elif name in _QUIET:
         pass
     elif name in LAUNCHERS:
         LAUNCHERS[name](walker, node, arguments)

@@ -10,6 +10,7 @@ PRIVATE to the collection.
 from .managers import manager_of, without_manager
 from .rule_files import COPY, DROP, NFTABLES, loader_of
 from .services import DIRECT, FIREWALL, OPENRC
+from .sysctls import RUNNING
 
 NFT_SORTS = ("ruleset", "table")
 # Values with which a service leaves rules of others alone.
@@ -64,6 +65,9 @@ def remedy_of_written(row):
 
 def _remedy_of_written(row):
     written, file = row["tables"], row["file"]
+    if file == RUNNING:
+        return "Remove %s from line %d of %s, then run sysctl -w %s." % (
+            row["command"][:100], row["line"], row["path"], " ".join(text.replace("=0", "=1") for text in written[:3]))
     if loader_of(file) is None:
         return "Remove %s from line %d of %s, then correct %s." % (", ".join(written[:5]), row["line"], row["path"],
                                                                    file)

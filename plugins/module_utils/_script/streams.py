@@ -11,6 +11,7 @@ import re
 from .launchers import run_crontab
 from .printed import of_file
 from .rule_files import COPY, LOADERS, harmful_rules, loader_of
+from .sysctls import RUNNING, Sysctls, harmful
 from .values import FEWER_RULES, MARK, MARKS, NOTHING_KNOWN, RULES, TEXT_LIMIT
 from .words import MODULE
 
@@ -25,9 +26,6 @@ _MODPROBE = re.compile(r"/(?:etc|run|usr/local/lib|usr/lib|lib)/modprobe\.d/[^/]
 _SYSCTL = re.compile(r"/(?:(?:etc|run|usr/local/lib|usr/lib|lib)/sysctl\.d/[^/]+\.conf|etc/sysctl\.conf)\Z")
 # Commands that run nothing instead of loading the module.
 _NOTHING = re.compile(r"(?:(?:/usr)?/s?bin/(?:true|false)|true|false|:|exit\b.*)\s*\Z")
-# Without these a pod's packets do not leave its node, or bridged packets bypass the rules.
-_NEEDED = ("net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables",
-           "net/bridge/bridge-nf-call-ip6tables")
 
 
 class Streams:
@@ -45,6 +43,7 @@ class Streams:
         self.elsewhere = self.maybe = 0
         # {path: [_Part]} of the files of rules that the script writes, and the units that it enables.
         self._rule_files, self.enabled = {}, set()
+        self.sysctls = Sysctls()
 
     def redirected(self, node, walk):
         kept, paths = (self.stdin, self.capture), []
@@ -92,6 +91,8 @@ class Streams:
                 text = text.replace(RULES, FEWER_RULES)
         if loader_of(path) and not self.elsewhere:
             self._note_rules(self.findings.span(node), path, text, appends)
+        if path.startswith(RUNNING + "/") and not self.elsewhere:
+            self.sysctls.take(self.findings.span(node), path[len(RUNNING) + 1:], text.strip())
         settings = harmful_settings(path, text)
         if settings:
             self.effect(node, "settings", tables=settings, file=self._shown(path))
@@ -115,7 +116,8 @@ class Streams:
             parts.append(_Part(span, text, TEXT_LIMIT - left + len(text)))
 
     def end_rule_files(self):
-        """Record what the script leaves in files that a service loads, at the command that writes it."""
+        """Record what the script leaves in files that a service loads and in sysctls, at the command that writes it."""
+        self.sysctls.end(self.findings.effect)
         for path, parts in sorted(self._rule_files.items()):
             text = "".join(part.text for part in parts)
             verb = "enable" if loader_of(path) in self.enabled else None
@@ -155,10 +157,7 @@ def harmful_settings(path, text):
         return tuple("%s %s" % (each.keyword, each.name) for each in parse_modprobe_conf(text)[0]
                      if MODULE.match(each.name) and _blocks(each))
     if _SYSCTL.match(path):
-        from .._parse.sysctl_conf import parse_sysctl_conf
-        # The last line for a key counts.
-        values = {each.key: each.value for each in parse_sysctl_conf(text)}
-        return tuple("%s=0" % key.replace("/", ".") for key in _NEEDED if values.get(key) == "0")
+        return harmful(text)
     return ()
 
 

@@ -27,9 +27,12 @@ _MEANT = {
 MODULE = re.compile(
     r"(?:ip6?_?tables?|ip6?table_\w+|ipt_\w+|ip6t_\w+|x_tables|xt_\w+|nf_\w+|nft_\w+|nfnetlink\w*|ip_set\w*|ip_vs\w*|"
     r"br_netfilter)\Z")
-# Words of a script that may write settings of modprobe.d or sysctl.d that matter here.
-_SETTINGS = ((b"modprobe.d", (b"blacklist", b"install")),
-             (b"sysctl.", (b"ip_forward", b"forwarding", b"bridge-nf-call")))
+# Words of a script that may write settings of modprobe.d, sysctl.d or the kernel that matter here, and a command that
+# applies a file of them.
+_SYSCTLS = (b"ip_forward", b"forwarding", b"bridge-nf-call")
+_SETTINGS = ((b"modprobe.d", (b"blacklist", b"install")), (b"sysctl", _SYSCTLS), (b"/proc/sys/net", _SYSCTLS),
+             (b"SYSCTL{", _SYSCTLS))
+_APPLIES = re.compile(rb"\bsysctl[ \t]+(?:-\w+[ \t]+){0,4}(?:-\w*p\b|--load\b)")
 # The command that starts the programs of a directory, and the whole command if the directory is literal text.
 _STARTER = b"run-parts"
 _STARTED = rb"run-parts(?:[ \t]+--?[\w-]*(?:=[^\s;|&()`]*)?)*[ \t]+(/[\w.+@/-]+)(?=[\s;|&)\"'`]|\Z)"
@@ -48,7 +51,7 @@ def mentions_settings(data):
     for place, words in _SETTINGS:  # A loop, as in mentions().
         if place in data and any(word in data for word in words):
             return True
-    return False
+    return b"sysctl" in data and _APPLIES.search(data) is not None
 
 
 def folders_started(data):

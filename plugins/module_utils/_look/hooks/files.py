@@ -9,6 +9,7 @@ from ..._script.effect import CONFIDENCES
 from ..._script.remedy import remedy, remedy_of_written, shown
 from ..._script.rule_files import COPY, DROP, loader_of
 from ..._script.sequence import PROGRAMS
+from ..._script.sysctls import RUNNING
 from .rows import REQUESTED, BOOT, BY_HAND, ITSELF, SETTINGS, TEARDOWN, ordered, summary
 from .units import KUBELETS
 
@@ -99,6 +100,8 @@ def written(rows, units, replays):
 def _loaded(row, units, replays):
     """(row, a sentence on when the file takes effect and what it does then). A file that nothing loads is harmless."""
     loader = loader_of(row["file"])
+    if row["file"] == RUNNING:
+        return row, "the running kernel then has %s, whatever sysctl.d says" % ", ".join(row["tables"])
     if loader is None:
         return row, "the next boot applies %s" % row["file"]
     does = (["old rules of Kubernetes come back"] if COPY in row["tables"] else []) + (

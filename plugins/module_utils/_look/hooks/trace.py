@@ -11,6 +11,7 @@ from ..._host.host import OK
 from ..._script import nft_script, services
 from ..._script.effect import CERTAIN, CONFIDENCES, EVERY, IPV4, IPV6, Effect
 from ..._script.rule_files import harmful_rules
+from ..._script.sysctls import RUNNING, harmful
 from ..._script.script import STATEMENTS_LIMIT, read_script
 from .rows import LIBRARY, SETTINGS, TEARDOWN
 from .scripts import OTHER, folders_in
@@ -93,8 +94,10 @@ class Tracer:
         if source and source not in self._copies and len(self._copies) >= COPIES_LIMIT:
             self.cut = True
         elif source and source not in self._copies:
-            self._copies[source] = harmful_rules((self.read(source) or "")[:COPY_LIMIT])
-        return effect._replace(sort=SETTINGS, tables=self._copies.get(source, ()))
+            judge = harmful if effect.file == RUNNING else harmful_rules
+            self._copies[source] = judge((self.read(source) or "")[:COPY_LIMIT])
+        tables = tuple(line for line in self._copies.get(source, ()) if line not in effect.chains)
+        return effect._replace(sort=SETTINGS, tables=tables, chains=())
 
     def _after(self, run, reading, folders):
         """The events of a script after the program that it runs; for a library that it sources, the events after calls
@@ -226,7 +229,7 @@ class Tracer:
     def _take(self, origin, path, line, effect):
         if effect.sort == "restore" and effect.file is None and path in services.DATA:
             effect = effect._replace(file=services.DATA[path])
-        if effect.sort == SETTINGS and not effect.tables:
+        if effect.sort == SETTINGS and (not effect.tables or effect.file == RUNNING and _is_set_again(origin)):
             return
         if effect.sort == "service":
             self._services.append((origin, path, line, effect))
@@ -281,6 +284,12 @@ class Tracer:
         """Rows for commands that start, stop or reload services, once all units are known."""
         from .serve import serve
         serve(self._services, self._units, self._rows, self.read)
+
+
+def _is_set_again(origin):
+    """k3s and RKE2 turn these switches on themselves (pkg/agent/syssetup), after what their units start before them."""
+    return (origin.directive in ("ExecCondition", "ExecStartPre")
+            and (origin.unit or "").startswith(("k3s", "rke2")))
 
 
 def _verb(arguments):

@@ -10,6 +10,7 @@ from .embedded import BOOT, EVENT, TIMER, command, shell_words
 
 # Programs that udev's rules start.
 # Sample: `ACTION=="add", SUBSYSTEM=="net", RUN+="/bin/sh -c '/sbin/iptables -F'"`.
+# `SYSCTL{net/ipv4/ip_forward}="0"` writes a sysctl, which reads as that command here.
 # Grammar: systemd src/udev/udev-rules.c parse_line(), man udev. There is no shell: udev splits the value into words at
 # blanks outside of quotes. A program without a directory is one of udev's own. `%%` and `$$` stand for `%` and `$`.
 
@@ -25,6 +26,9 @@ def parse_udev_rules(text):
     found = []
     for number, line in _joined(text):
         for key, attribute, operator, escaped, value in _TOKEN.findall(line):
+            if key == "SYSCTL" and operator in ("=", ":="):
+                found.append(command(number, shell_words(["sysctl", "-w", "%s=%s" % (attribute, value)]), EVENT,
+                                     exact=False))
             if key in _STARTS and (attribute or None) in _STARTS[key] and operator != "-=":
                 value = _unescaped(value) if escaped else value.replace('\\"', '"')
                 words = [_word(word) for word in _WORD.findall(value)]
