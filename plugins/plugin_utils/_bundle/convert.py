@@ -336,6 +336,7 @@ def pod_networks(text):
 FILES = {
     "pod_networks": pod_networks,
     "values": kernel_values.of_paths, "enabled": kernel_values.enabled_units,
+    "tuned": kernel_values.tuned_profile,
     "ufw_status": kernel_values.ufw_settings, "addresses": addresses,
     "routes": routes.routes,
     "lsmod": lambda text: {"/proc/modules": proc_modules(text)},

@@ -28,14 +28,14 @@ _TIMED_LINES, _SHORT = 2, 3
 # Files that keep their path, wherever the tree begins.
 _SYSTEM = re.compile(
     r"(?:.*/)?((?:etc/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd|cron|init\.d|rc\d?\.d|rc\.local|network|"
-    r"NetworkManager|networkd-dispatcher|iptables|sysconfig|nftables|ufw|firewalld|cloud|cni/net\.d|alternatives|"
+    r"NetworkManager|networkd-dispatcher|iptables|sysconfig|nftables|ufw|firewalld|cloud|cni/net\.d|alternatives|tuned|"
     r"conf\.d|udev|logrotate|apt|dnf|dpkg|local\.d|runlevels|if-|dhcp/dhclient-)"
     r"[^\0]*|etc/(?:sysctl\.conf|modules|os-release|debian_version|default/ufw|rc\.local|(?:ana)?crontab"
     r"|nftables\.conf|ethertypes)"
     r"|proc/(?:modules|cmdline|meminfo|stat|uptime|version|config\.gz|sys/.+|net/.+)|sys/(?:module|kernel/slab/nf_"
     r"conntrack)/.+"
     r"|run/flannel/subnet\.env|boot/(?:config-.+|loader/.+|grub2?/.+)|(?:usr/)?lib/modules/.+"
-    r"|(?:usr/|usr/local/)?lib/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd/system|os-release).*"
+    r"|(?:usr/|usr/local/)?lib/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd/system|os-release|tuned/).*"
     r"|run/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd)/.+|usr/local/s?bin/.+|(?:usr/)?s?bin/(?:ip6?tables|"
     r"xtables|arptables|ebtables)[^/]*|(?:usr/)?sbin/if(?:up|down)-(?:pre-)?local"
     r"|var/lib/(?:dpkg/alternatives|alternatives|cloud)/.+|var/spool/cron/.+|etc/(?:shorewall|firehol|ferm|wireguard)/"
@@ -81,6 +81,7 @@ _SHAPES = {
                             r"|\A(?:\S{1,200}:)?(?:# )?CONFIG_[A-Z0-9_]+(?:=[ymn\"0-9]| is not set$)"),
     "values": _shape(("/proc/sys/", "/sys/"),
                      r"^(?:==> )?/(?:proc/sys|sys/class/net|sys/module)/[\w./@-]{1,200}(?::[\w-]| <==$)"),
+    "tuned": _shape(("Current active profile: ",), r"^Current active profile: [\w.@ -]{1,200}$"),
     "ufw_status": _shape((" (routed)",), r"^Default: \w+ \(incoming\), .{0,40}, (?:deny|reject|allow) \(routed\)"),
     "enabled": _shape(("Loaded: loaded",), r"^[ \t]{0,20}Loaded: loaded \(/\S{1,200}\.service; enabled"),
     "grepped": _shape(("sysctl", "mod"), r"\A(?:/\S+/(?:sysctl\.conf|(?:sysctl|modprobe|modules-load)\.d/[\w.@-]+):)"),
@@ -141,6 +142,9 @@ _ANSWERS = ("kube_proxy", "kube_proxy_metrics", "kube_proxy_healthz", "kube_prox
 _MODE_NAME = re.compile(r"proxy[-_]?mode\b", re.IGNORECASE)
 # Files in which a comment may look like a prompt.
 _WHOLE_KINDS = ("system", "script", "unit", "tasks")
+_READINGS = ("sysctl", "values", "applied")
+_OF_OTHERS = re.compile(r"\b(?:p?ssh|ansible|pdsh|clush)\b")
+_SETS = re.compile(r"\bsysctl\b[^|;&]{0,200} (?:-\w*w\b|[\w./-]{1,100} ?=)")
 _ASKS_KERNEL = re.compile(r"\bsysctl(?![\w./-])")
 # Programs, manuals and configurations of a copied node may quote errors.
 _NO_PASTE = re.compile(r"(?:^|/)(?:usr|s?bin|lib(?:32|64)?|boot|etc|opt|proc|sys|sos_commands)/")
@@ -223,6 +227,8 @@ def taken(item):
             path = file_of(command)
         if kind and not (part_is_log and kind in _ANSWERS) and not (kind == "sysctl" and _is_of_a_file(command)):
             found.append((part, kind, path))
+    if parts is not None and plain.is_of_one_node(item):
+        found = _latest_first(found, parts)
     rules = _rules_of(_without_files(item, found + of_pods), logged) if has_rules else None
     found += [(rules, "rules", None)] if rules else []
     # Values of the kernel and configurations that a session shows are no code.
@@ -230,6 +236,17 @@ def taken(item):
     if not logged and (not rules and kinds <= {"kernel_log", "rules"} if parts is None else kinds.isdisjoint(_CODE)):
         logged = _may_be_log(item) and not _NO_PASTE.search(item.path) and _has_cause(log.data)
     return found, log if logged else None
+
+
+def _latest_first(found, parts):
+    """The readings of sysctls in a session from the last one on: of several values of a key the last one is that of the
+    kernel. What a command printed that set a value stays behind those; another node may be asked by ssh."""
+    commands = {id(part): command for command, part in parts}
+    readings = [row for row in found if row[1] in _READINGS or (row[2] or "").startswith("/proc/sys/")]
+    if len(readings) < 2 or any(_OF_OTHERS.search(commands[id(row[0])]) for row in readings):
+        return found
+    readings.sort(key=lambda row: (bool(_SETS.search(commands[id(row[0])])), -found.index(row)))
+    return [row for row in found if row not in readings] + readings
 
 
 def _kind_of_answer(head):

@@ -38,6 +38,7 @@ _ENABLED = re.compile(r"^[ \t]{0,20}Loaded: loaded \(/\S{1,200}/([\w@.:-]{1,100}
 _RELEASE = re.compile(r"config-(\d+\.\d+[\w.+-]*?)(?:\.txt)?\Z")
 _HEADED = re.compile(r"^# Linux/\S+ (\d\S*) Kernel Configuration", re.MULTILINE)
 
+_PROFILE = re.compile(r"^Current active profile: (.*)$", re.MULTILINE)
 _UFW = re.compile(r"^Status: active$.{0,300}?^Default: .{0,100}, (deny|reject|allow) \(routed\)",
                   re.MULTILINE | re.DOTALL)
 _UFW_ROUTE = re.compile(r"^\S.*[ \t](?:ALLOW|LIMIT) FWD[ \t]", re.MULTILINE)
@@ -94,6 +95,12 @@ def units_at(path):
 def enabled_units(text):
     """{link: target} of units that are enabled."""
     return {WANTED + unit: "/etc/systemd/system/" + unit for each in _ENABLED.findall(text) for unit in each if unit}
+
+
+def tuned_profile(text):
+    """{path: content} of what `tuned-adm active` shows; it answers only where tuned runs."""
+    return {"/etc/tuned/active_profile": _PROFILE.search(text).group(1).strip() + "\n",
+            WANTED + "tuned.service": "/usr/lib/systemd/system/tuned.service"}
 
 
 def of_paths(text):

@@ -44,6 +44,7 @@ _HEREDOC = re.compile(r"<<-? ?[\"']?(\w{1,40})")
 _SOME_MODULES = re.compile(r"(?:sudo )?(?:\S{0,40}/)?lsmod ?\|")
 _UNIT_PATH = re.compile(r"^# (/(?:etc|run|usr/lib|lib|usr/local/lib)/systemd/\S{1,200})$", re.MULTILINE)
 _IS_ENABLED = re.compile(r"(?:sudo )?systemctl is-enabled ([\w@.:-]{1,100})\Z")
+_HOST = re.compile(r"@[\w.-]+")
 _BETWEEN = re.compile(r"[\s,\x1e]*")
 
 
@@ -127,6 +128,12 @@ def parts(item):
     return [(command, dataclasses.replace(item, path="%s.%d%s" % (item.path, number, file_of(command)),
                                           data=_bytes(text + "\n")))
             for number, (command, text) in enumerate([row for row in outputs if row[1]][:_PARTS_LIMIT], 1)]
+
+
+def is_of_one_node(item):
+    """Whether all prompts of a session name the same host."""
+    prompts = {prompt_of(line) for line in _text(item.data).split("\n") if is_border(line)} - {""}
+    return len({(_HOST.findall(prompt) or [prompt])[0] for prompt in prompts}) <= 1
 
 
 def _of_units(command, text):

@@ -79,3 +79,20 @@ def kinds(*lines):
 ))
 def test_only_what_belongs_to_the_node_is_taken(lines, found):
     assert [(kind, None if kind == "rules" else text) for kind, text in kinds(*lines)] == found
+
+
+def first(*lines):
+    return kinds(*lines)[0][1]
+
+
+@pytest.mark.parametrize("lines, current", (
+    # The last of several values is the current one.
+    (("[root@n1 ~]# sysctl net.ipv4.ip_forward", ON, "[root@n1 etc]# sysctl net.ipv4.ip_forward", OFF), OFF),
+    (("$ sysctl net.ipv4.ip_forward", OFF, "$ sysctl net.ipv4.ip_forward", ON), ON),
+    # What a command printed that set it, and values of other nodes, leave the first one in its place.
+    (("$ sysctl net.ipv4.ip_forward", OFF, "$ sudo sysctl -w net.ipv4.ip_forward=1", ON), OFF),
+    (("$ sysctl net.ipv4.ip_forward", OFF, "$ ssh n2 sysctl net.ipv4.ip_forward", ON), OFF),
+    (("root@n1:~# sysctl net.ipv4.ip_forward", OFF, "root@n2:~# sysctl net.ipv4.ip_forward", ON), OFF),
+))
+def test_the_last_value_of_a_session_is_the_current_one(lines, current):
+    assert first(*lines) == current
