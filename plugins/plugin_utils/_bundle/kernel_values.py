@@ -38,6 +38,7 @@ _ENABLED = re.compile(r"^[ \t]{0,20}Loaded: loaded \(/\S{1,200}/([\w@.:-]{1,100}
 _RELEASE = re.compile(r"config-(\d+\.\d+[\w.+-]*?)(?:\.txt)?\Z")
 _HEADED = re.compile(r"^# Linux/\S+ (\d\S*) Kernel Configuration", re.MULTILINE)
 
+_TUNED_PATH = "/usr/lib/systemd/system/tuned.service"
 _PROFILE = re.compile(r"^Current active profile: (.*)$", re.MULTILINE)
 _UFW = re.compile(r"^Status: active$.{0,300}?^Default: .{0,100}, (deny|reject|allow) \(routed\)",
                   re.MULTILINE | re.DOTALL)
@@ -100,7 +101,8 @@ def enabled_units(text):
 def tuned_profile(text):
     """{path: content} of what `tuned-adm active` shows; it answers only where tuned runs."""
     return {"/etc/tuned/active_profile": _PROFILE.search(text).group(1).strip() + "\n",
-            WANTED + "tuned.service": "/usr/lib/systemd/system/tuned.service"}
+            _TUNED_PATH: "[Service]\nType=dbus\nExecStart=/usr/sbin/tuned -l -P\n",
+            WANTED + "tuned.service": _TUNED_PATH}
 
 
 def of_paths(text):

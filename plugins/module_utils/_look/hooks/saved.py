@@ -4,6 +4,7 @@
 """Saved rule sets of a node: their content, and the programs that load and write them. PRIVATE to the collection."""
 
 from ..._host.host import OK
+from ..._script.rule_files import LOADERS
 from ..._script.saved_rules import IPTABLES, SIZE_LIMIT, family_of, read_saved
 from ..._script.service_settings import savers
 from ..._script.services import OPENRC
@@ -20,6 +21,8 @@ _FILES = (
     "/etc/iptables/rules-save", "/etc/iptables/rules6-save",
     "/etc/nftables.conf", "/etc/sysconfig/nftables.conf", "/etc/nftables.nft",
 )
+# The link that `systemctl enable` creates.
+_WANTED = "/etc/systemd/system/multi-user.target.wants/"
 # Flatcar and Gentoo (net-firewall/iptables): unit -> the file it writes when the node goes down.
 _STORES = (("iptables-store.service", "/var/lib/iptables/rules-save"),
            ("ip6tables-store.service", "/var/lib/ip6tables/rules-save"))
@@ -63,9 +66,20 @@ class SavedSets:
             # A configuration file of nft looks like a dump; it counts as a dump only if it contains chains of
             # Kubernetes.
             if path in writers or (saved and (saved.format == IPTABLES or saved.kubernetes)):
-                found.append(self._row(path, replays.get(path, ()), sorted(set(writers.get(path, ())))))
+                row = self._row(path, replays.get(path, ()), sorted(set(writers.get(path, ()))))
+                found.append(self._with_loader(row, units))
         found.sort(key=lambda row: (-min(row["kubernetes"], 1), not row["replayed_by"], row["path"]))
         return found[:ROWS_LIMIT], len(found[ROWS_LIMIT:])
+
+    def _with_loader(self, row, units):
+        """The row with the service that loads such a file, of which a bundle may show that it is enabled without its
+        unit; without both, whether the file is loaded at boot is not known."""
+        loader = LOADERS.get(row["path"])
+        if not units.in_bundle or not loader or row["replayed_by"] or units.known(loader):
+            return row
+        if self._host.read_link(_WANTED + loader) is not None:
+            return dict(row, replayed_by=[loader], at_boot=True)
+        return dict(row, at_boot=None)
 
     def _row(self, path, replays, writers):
         saved = self.of(path)
