@@ -13,7 +13,7 @@ from ..._script.effect import CERTAIN, CONFIDENCES, EVERY, IPV4, IPV6, Effect
 from ..._script.rule_files import harmful_rules
 from ..._script.sysctls import RUNNING, harmful
 from ..._script.script import STATEMENTS_LIMIT, read_script
-from .rows import LIBRARY, SETTINGS, TEARDOWN
+from .rows import LIBRARY, RESTART, SETTINGS, STOP, TEARDOWN
 from .scripts import OTHER, folders_in
 
 # Limits for scripts that start scripts: the depth, and the number of scripts in one look.
@@ -287,9 +287,11 @@ class Tracer:
 
 
 def _is_set_again(origin):
-    """k3s and RKE2 turn these switches on themselves (pkg/agent/syssetup), after what their units start before them."""
-    return (origin.directive in ("ExecCondition", "ExecStartPre")
-            and (origin.unit or "").startswith(("k3s", "rke2")))
+    """Whether the start behind a command turns sysctls on again: the start of a service that turns them off at its
+    stop, as network of initscripts does; k3s and RKE2, which turn these switches on themselves
+    (pkg/agent/syssetup), after what their units start before them."""
+    return set(origin.triggers).issubset((STOP, RESTART)) or (
+        origin.directive in ("ExecCondition", "ExecStartPre") and (origin.unit or "").startswith(("k3s", "rke2")))
 
 
 def _verb(arguments):
