@@ -46,7 +46,8 @@ class Sysctls:
             if _SAME.get(key, key) not in self._others:
                 effect(None, "settings", tables=(shown(key),), file=RUNNING, span=span)
         for span, path in self._loads:
-            effect(None, "copy", tables=(path,), chains=tuple(sorted(map(shown, self._others))), file=RUNNING, span=span)
+            kept = tuple(sorted(map(shown, self._others)))
+            effect(None, "copy", tables=(path,), chains=kept, file=RUNNING, span=span)
 
 
 def run_sysctl(walker, node, arguments):

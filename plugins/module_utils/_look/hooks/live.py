@@ -131,8 +131,8 @@ def ifup_local(look, path, mode, _when):
         return False, "it is not executable, so ifup and ifdown skip it"
     if not look.host.exists(_IFUP_POST):
         if look.node["place"] == BUNDLE:
-            return None, "ifup of initscripts runs it for interfaces that NetworkManager does not manage, and whether " \
-                "network.service brings interfaces up is not known"
+            return None, ("ifup of initscripts runs it for interfaces that NetworkManager does not manage, and whether "
+                          "network.service brings any up is not known")
         return False, "initscripts (network-scripts) is not installed, and nothing else runs %s" % _name(path)
     if any(look.units.runs(unit)[0] for unit in _units(look, "NetworkManager")):
         return None, "ifup runs it only for interfaces that NetworkManager does not manage (NM_CONTROLLED=no)"
