@@ -128,8 +128,7 @@ migration:
       returned: always
       sample: nft
     before:
-      description: The section RV(kubenode.netfilter.iptables_backend_facts#module:ansible_facts.node_iptables_backend)
-        from before the reboot.
+      description: The section C(node_iptables_backend) of M(kubenode.netfilter.node_facts) from before the reboot.
       type: dict
       returned: always
       sample: {backend: legacy}

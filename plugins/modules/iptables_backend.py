@@ -60,7 +60,6 @@ notes:
   - The next upgrade of a package may put back the plain links that it owns.
   - C(arptables) and C(ebtables) stay as they are where the system has them of one backend only.
 seealso:
-  - module: kubenode.netfilter.iptables_leftovers
   - module: kubenode.netfilter.node_facts
   - module: kubenode.netfilter.iptables_chain_audit
 """

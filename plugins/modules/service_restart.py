@@ -52,8 +52,7 @@ attributes:
 notes:
   - Only root may restart these programs.
 seealso:
-  - module: kubenode.netfilter.kubelet_facts
-  - module: kubenode.netfilter.kube_proxy_facts
+  - module: kubenode.netfilter.node_facts
 """
 
 EXAMPLES = r"""
