@@ -1236,6 +1236,14 @@ ansible_facts:
               elements: str
               returned: always
               sample: []
+            held_servers:
+              description: At most five addresses of real servers that are on this interface and on no other one of this
+                node, so that packets for these machines do not leave the node; null where the addresses or the virtual
+                servers could not be read.
+              type: list
+              elements: str
+              returned: always
+              sample: []
         ipsets:
           description: Sets of kube-proxy by name. Empty where the node has no program C(ipset) of its own.
           type: list

@@ -139,6 +139,9 @@ def addresses(text):
             "1: %s    %s %s/%s\n" % ((_DUMMY,) + row) for row in dummy)
     if dummy is not None or "lo" in devices:
         found["/proc/net/dev"] = "".join("%s: 0\n" % name for name in devices)
+    if "lo" in devices and dummy:
+        found[_names.BUNDLE_COMMANDS + "/ip -o addr show"] = "".join(
+            "1: %s    %s %s/%s\n" % ((name,) + row) for name, held in devices.items() for row in held)
     if "lo" in devices:
         rows = [(name,) + row for name, held in devices.items() for row in held]
         found["/proc/net/fib_trie"] = "Local:\n" + "".join(

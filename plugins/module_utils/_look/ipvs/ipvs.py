@@ -23,6 +23,7 @@ DUMMY = "kube-ipvs0"
 _KUBE_SETS = re.compile(r"KUBE-(6-)?(LOOP-BACK|CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER|NODE-PORT|HEALTH-CHECK-NODE-PORT|"
                         r"IPVS-IPS)")
 _ADDRESS = re.compile(r"^\d+: +\S+ +inet6? ([0-9a-f.:]+)/", re.MULTILINE)
+_OF_DEVICE = re.compile(r"^\d+: +([^\s@]+)\S* +inet6? ([0-9a-f.:]+)/", re.MULTILINE)
 OUTPUT_LIMIT = 8 * 1024 * 1024
 # Limits of the list of sets, 200 bytes each, and of one set.
 SETS_OUTPUT_LIMIT, SETS_SECONDS = 32 * 1024 * 1024, 5.0
@@ -39,7 +40,8 @@ def collect_ipvs(host, node, kube_proxy=None):
         "virtual_servers": None, "real_servers": None, "without_real_servers": [], "without_real_servers_count": None,
         "without_real_servers_percent": None,
         "schedulers": [], "configured_scheduler": _configured(kube_proxy),
-        "dummy_interface": {"present": None, "addresses": None, "missing_addresses": None, "missing_examples": []},
+        "dummy_interface": {"present": None, "addresses": None, "missing_addresses": None, "missing_examples": [],
+                            "held_servers": None},
         "ipsets": [],
         "service_sets": None, "leftover": None, "leftover_because": "only a live node runs a kernel",
     }
@@ -124,7 +126,20 @@ def _addresses(host, servers, section):
             section["collected"]["addresses"] = section["collected"]["addresses"] if missing is None else OK
         dummy["missing_addresses"] = None if missing is None else len(missing)
         dummy["missing_examples"] = sorted(missing or [])[:EXAMPLES]
+        held = None if own is None else _held(host, servers, own)
+        dummy["held_servers"] = None if held is None else held[:EXAMPLES]
     return own
+
+
+def _held(host, servers, own):
+    """The addresses of real servers that are on kube-ipvs0 and on no other interface, None where that is unknown: the
+    kernel delivers packets for them to this node (net/ipv4/route.c), and the machine that has the address gets none."""
+    held = own & {real.address for server in servers for real in server.real_servers}
+    answer = host.run(["ip", "-o", "addr", "show"], limit=OUTPUT_LIMIT) if held else None
+    if answer and not answer.ok:
+        return None
+    elsewhere = {address for device, address in _OF_DEVICE.findall(answer.out) if device != DUMMY} if answer else set()
+    return sorted(held - elsewhere)
 
 
 def _missing_on_dummy(servers, own):
