@@ -22,6 +22,8 @@ BUNDLE_SOME_ADDRESSES = BUNDLE_FOLDER + "/addresses"
 BUNDLE_POD_NETWORKS = BUNDLE_FOLDER + "/pod-networks"
 # Names of interfaces that the node does not have.
 BUNDLE_ABSENT_DEVICES = BUNDLE_FOLDER + "/absent-devices"
+# Files as in /proc/net with routes of the node, of which there may be more.
+BUNDLE_SOME_ROUTES = BUNDLE_FOLDER + "/routes"
 # The responses of kube-proxy at its HTTP paths.
 BUNDLE_ANSWERS = BUNDLE_FOLDER + "/kube-proxy"
 # Logs below their paths in the bundle, and a list of these.

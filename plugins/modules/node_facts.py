@@ -2025,9 +2025,9 @@ ansible_facts:
               sample: 0
             reason: {description: Reason of a null value., type: str, returned: always, sample: null}
         mtu:
-          description: MTU of pods and of the uplink; null outside of a live node, without a pod or a setting of the
-            MTU, and for plugins other than bridge, C(ptp), C(flannel), Calico, C(aws-cni), Antrea,
-            OVN-Kubernetes and the fast datapath of Weave.
+          description: MTU of pods and of the uplink; null outside of a live node and of a bundle that shows both, without
+            a pod or a setting of the MTU, and for plugins other than bridge, C(ptp), C(flannel), Calico, C(aws-cni),
+            Antrea, OVN-Kubernetes and the fast datapath of Weave.
           type: dict
           returned: always
           contains:
@@ -2051,8 +2051,8 @@ ansible_facts:
             reason: {description: Reason why it is not certain., type: str, returned: always, sample: null}
         node_networks:
           description:
-            - Directly connected networks of the interfaces that default routes use, at most eight. Only a live node has
-              any, and bridges and tunnels of pods are not among them.
+            - Directly connected networks of the interfaces that default routes use, at most eight. Only a live node and a
+              bundle with routes have any, and bridges and tunnels of pods are not among them.
           type: list
           elements: dict
           returned: always

@@ -8,7 +8,7 @@ import json
 import re
 
 from ...module_utils import _names
-from . import kernel_values, routes
+from . import interfaces, kernel_values, routes
 
 _LSMOD = re.compile(r"^(\S+)[ \t]+(\d+)[ \t]+(-?\d+)(?:[ \t]+(\S*))?[ \t]*$", re.MULTILINE)
 # Numbers have as many digits as 64 bits have.
@@ -26,15 +26,7 @@ _SERVER_LINE = re.compile(r"(?:\s*(->)\s+(?!RemoteAddress)|(TCP|UDP|SCTP|FWM)\s+
 _IN_FILE = re.compile(r"(?:[0-9A-F]{8}|\[[0-9a-f:]{39}\]):[0-9A-F]{4}\Z")
 # kubernetes pkg/proxy/ipvs/ipset.go
 _OF_SERVICES = re.compile(r"KUBE-(6-)?(CLUSTER-IP|EXTERNAL-IP|EXTERNAL-IP-LOCAL|LOAD-BALANCER|NODE-PORT-(TCP|UDP))\Z")
-# What ip prints where NodeLocal DNSCache has no interface.
-_ABSENT_DEVICE = re.compile(r'^Device "(nodelocaldns)" does not exist', re.MULTILINE)
-_DEVICE = re.compile(r"\d+: ([\w.-]{1,15})(?:@[\w.-]+)?(?::| ) ")
-_DEVICE_ADDRESS = re.compile(r"\s(inet6?) ([0-9a-f.:]{2,45})/(\d{1,3})\b")
-# ip -br addr: the state of the interface, and its addresses.
-_BRIEF = re.compile(r"([\w.-]{1,15})(?:@[\w.-]+)?[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT)(?: |\Z)(.*)")
-_BRIEF_ADDRESS = re.compile(r"(?<!\S)([0-9a-f.:]{2,45})/(\d{1,3})(?!\S)")
 _CHOICE = re.compile(r"^(/\S+) - (?:family \S+ )?priority (\d{1,8})\b.*$", re.MULTILINE)
-_DUMMY, _OF_LINK, _OF_POD = "kube-ipvs0", " mode ", re.compile(r"^\d+: eth0@if\d", re.MULTILINE)
 _SET = re.compile(r"^create (\S+) (\S+)(?: (.*))?$", re.MULTILINE)
 _ENTRY = re.compile(r"^add (\S+) ", re.MULTILINE)
 _KERNEL_LINE = re.compile(r"(?:(?:<\d+>)?\[[^\]]{5,40}\] .*|.{0,300}? kernel: (.*)|nf_conntrack: .*)\Z")
@@ -111,53 +103,6 @@ def _of_listing(line):
 def _scheduler(rest):
     """The scheduler; the time of `persistent` has no number of jiffies here."""
     return rest.split()[0] if rest.split() else "-"
-
-
-def addresses(text):
-    """{path: content} from the output of ip addr: all addresses of the node where it lists the loopback interface,
-    too; of kube-ipvs0 its own. ip link prints no addresses, and a pod has other ones."""
-    devices, name = {}, None
-    for line in text.splitlines():
-        brief = _BRIEF.match(line)
-        if brief:
-            devices[brief.group(1)] = [("inet6" if ":" in address else "inet", address, length)
-                                       for address, length in _BRIEF_ADDRESS.findall(brief.group(2))]
-            continue
-        begun, address = _DEVICE.match(line), _DEVICE_ADDRESS.search(line)
-        name = (None if _OF_LINK in line else begun.group(1)) if begun else name
-        if name:
-            devices.setdefault(name, []).extend([address.groups()] if address else [])
-    found, dummy, absent = {}, devices.get(_DUMMY), _ABSENT_DEVICE.findall(text)
-    if dummy is None and _OF_POD.search(text) or not devices.get("lo", True):
-        return {}
-    if absent:
-        found[_names.BUNDLE_ABSENT_DEVICES] = "".join("%s\n" % each for each in absent)
-    if "lo" not in devices and any(devices.values()):
-        found[_names.BUNDLE_SOME_ADDRESSES] = "".join("%s\n" % row[1] for held in devices.values() for row in held)
-    if dummy is not None:
-        found[_names.BUNDLE_COMMANDS + "/ip -o addr show dev " + _DUMMY] = "".join(
-            "1: %s    %s %s/%s\n" % ((_DUMMY,) + row) for row in dummy)
-    if dummy is not None or "lo" in devices:
-        found["/proc/net/dev"] = "".join("%s: 0\n" % name for name in devices)
-    if "lo" in devices and dummy:
-        found[_names.BUNDLE_COMMANDS + "/ip -o addr show"] = "".join(
-            "1: %s    %s %s/%s\n" % ((name,) + row) for name, held in devices.items() for row in held)
-    if "lo" in devices:
-        rows = [(name,) + row for name, held in devices.items() for row in held]
-        found["/proc/net/fib_trie"] = "Local:\n" + "".join(
-            "  |-- %s\n     /32 host LOCAL\n" % address for _name, kind, address, _length in rows if kind == "inet")
-        found["/proc/net/if_inet6"] = "".join(
-            "%s 01 %02x 00 80 %s\n" % (_exploded(address).replace(":", ""), int(length), name)
-            for name, kind, address, length in rows if kind == "inet6" and _exploded(address))
-    return found
-
-
-def _exploded(address):
-    """All digits of an IPv6 address, or an empty text for any other."""
-    try:
-        return ipaddress.IPv6Address(address).exploded
-    except ValueError:
-        return ""
 
 
 def _place(text):
@@ -340,8 +285,12 @@ FILES = {
     "pod_networks": pod_networks,
     "values": kernel_values.of_paths, "enabled": kernel_values.enabled_units,
     "tuned": kernel_values.tuned_profile,
-    "ufw_status": kernel_values.ufw_settings, "addresses": addresses,
-    "routes": routes.routes,
+    "ufw_status": kernel_values.ufw_settings,
+    # Of a listing that is cut, or may be, nothing follows from what it lacks.
+    "addresses": lambda text: dict(interfaces.of_text(text, True), **routes.of_text(text, False)),
+    "some_addresses": lambda text: dict(interfaces.of_text(text, False), **routes.of_text(text, False)),
+    "routes": lambda text: dict(interfaces.of_text(text, False), **routes.of_text(text, True)),
+    "some_routes": lambda text: dict(interfaces.of_text(text, False), **routes.of_text(text, False)),
     "lsmod": lambda text: {"/proc/modules": proc_modules(text)},
     "conntrack": lambda text: {"/proc/net/stat/nf_conntrack": nf_conntrack_stat(text)},
     "conntrack_count": lambda text: {"/proc/sys/net/netfilter/nf_conntrack_count": text.strip() + "\n"},

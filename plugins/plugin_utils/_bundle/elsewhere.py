@@ -15,8 +15,8 @@ Samples:
 import re
 
 # What belongs to a network namespace, by the kinds of file_kinds.
-OF_NETWORK = ("sysctl", "values", "rules", "addresses", "conntrack", "conntrack_count", "ipvs", "ipset", "applied",
-              "ufw_status", "system")
+OF_NETWORK = ("sysctl", "values", "rules", "addresses", "some_addresses", "routes", "some_routes", "conntrack",
+              "conntrack_count", "ipvs", "ipset", "applied", "ufw_status", "system")
 _EXEC = re.compile(r"\b(?:kubectl|oc|kubecolor|k|crictl|ctr|(docker|podman|nerdctl))\b[^|;&]{0,200}?"
                    r"[ \t](?:exec|rsh)[ \t]+(.*)")
 _NAMESPACE = re.compile(r"(?:^|[ \t])(?:-n[ \t=]?|--namespace[ \t=])\S+")

@@ -17,7 +17,7 @@ from ...module_utils._parse.logs.line import parse_line
 from ...module_utils._parse.logs.newest import Newest
 from ...module_utils._parse.prompts import file_of, is_border
 from .._logs import diagnosis
-from . import by_name, elsewhere, plain
+from . import by_name, elsewhere, interfaces, plain, routes
 from .proxy_config import HEAD, LINE, beginning, kube_proxy_config
 
 PATH_LIMIT = 4096
@@ -97,8 +97,6 @@ _SHAPES = {
                         r"^\d+: [\w.@-]{1,40}: <[A-Z0-9_,-]*> mtu \d|^\d+: [\w.-]{1,15} +inet6? [0-9a-f.:]+/\d"
                         r"|^[\w.@-]{1,40} +(?:UP|DOWN|UNKNOWN) +[0-9a-f.:]{2,45}/\d"
                         r'|^Device "nodelocaldns" does not exist'),
-    "routes": _shape(("default via ", "default dev ", "Genmask"),
-                     r"^default (?:via \S+ )?dev |^Destination +Gateway +Genmask +Flags"),
     "checked_config": _shape(("- CONFIG_",), r"^[ \t]{0,8}- CONFIG_[A-Z0-9_]{1,80}: (?:enabled|missing)\b"),
     "uname": _shape(("Linux ",), r"\A\s*Linux \S+ \d+\.\d+\S* .*\S\s*\Z"),
 }
@@ -149,6 +147,7 @@ _ASKS_KERNEL = re.compile(r"\bsysctl(?![\w./-])")
 # Programs, manuals and configurations of a copied node may quote errors.
 _NO_PASTE = re.compile(r"(?:^|/)(?:usr|s?bin|lib(?:32|64)?|boot|etc|opt|proc|sys|sos_commands)/")
 _OF_PODS = re.compile(r"(?:^|/)(?:pods|containers)/")
+_OF_NETWORK, _NO_CODE = ("addresses", "routes"), {"kernel_log", "rules", "some_routes", "some_addresses"}
 # A script or a unit may have such a line in a comment.
 _NO_LOG = (".sh", ".py", ".conf", ".service", ".timer", ".yaml", ".yml", ".json", ".html", ".key", ".pem")
 
@@ -208,6 +207,8 @@ def taken(item):
     found, logged, has_rules, of_pods = [], False, False, []
     for command, part in [("", item)] if parts is None else parts:
         kind, path = (kind, path) if part is item else kind_of(part)
+        if kind in _OF_NETWORK:
+            kind = _whole_or_some(kind, command, part is item and item.data)
         if kind is None and _PORT_OF_METRICS in command:
             kind = _kind_of_answer(beginning(part.data))
         if kind is None and _COUNTS.search(command) and part.data.strip().isdigit():
@@ -233,7 +234,7 @@ def taken(item):
     found += [(rules, "rules", None)] if rules else []
     # Values of the kernel and configurations that a session shows are no code.
     kinds = {kind for _part, kind, path in found if not (path or "").startswith(("/proc/", "/etc/"))}
-    if not logged and (not rules and kinds <= {"kernel_log", "rules"} if parts is None else kinds.isdisjoint(_CODE)):
+    if not logged and (not rules and kinds <= _NO_CODE if parts is None else kinds.isdisjoint(_CODE)):
         logged = _may_be_log(item) and not _NO_PASTE.search(item.path) and _has_cause(log.data)
     return found, log if logged else None
 
@@ -247,6 +248,14 @@ def _latest_first(found, parts):
         return found
     readings.sort(key=lambda row: (bool(_SETS.search(commands[id(row[0])])), -found.index(row)))
     return [row for row in found if row not in readings] + readings
+
+
+def _whole_or_some(kind, command, data):
+    """The kind of a listing of interfaces or routes; without its command, or a file of its own with this `data`, nobody
+    knows whether routes are cut."""
+    is_whole = "|" not in command if kind == "addresses" else routes.WHOLE.match(command) or (
+        data and routes.is_alone(beginning(data)))
+    return kind if is_whole else "some_" + kind
 
 
 def _kind_of_answer(head):
@@ -299,9 +308,9 @@ def _has_cause(data):
 def kind_of(item):
     """(kind, path of the tree it keeps or None): one of `system` (a file that keeps its path), `rules`, `lsmod`,
     `kernel_config`, `sysctl` (running values), `sysctl_conf`, `modprobe_conf`, `modules_load`, `kernel_log`,
-    `conntrack`, `alternatives`, `ipset`, `ipvs`, `addresses`, `routes`, `kube_proxy`, `kube_proxy_metrics`,
-    `kube_proxy_healthz`, `kube_proxy_configz`, `kube_proxy_mode`, `node_metrics`, `checked_config`, `uname`, `unit`,
-    `script`, or None for an unknown file."""
+    `conntrack`, `alternatives`, `ipset`, `ipvs`, `addresses`, `routes` (or what ifconfig prints), `kube_proxy`,
+    `kube_proxy_metrics`, `kube_proxy_healthz`, `kube_proxy_configz`, `kube_proxy_mode`, `node_metrics`,
+    `checked_config`, `uname`, `unit`, `script`, or None for an unknown file."""
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > PATH_LIMIT or is_secret(item.path):
         return None, None
@@ -326,7 +335,9 @@ def kind_of(item):
     kind = kind or _is_script(head, name) or ("kube_proxy" if kube_proxy_config(item.data) else "tasks"
                                               if by_name.is_tasks(name, head) else None)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
-                                                if _KERNEL_LINE.search(head) else None), None
+                                                if _KERNEL_LINE.search(head) else "routes"
+                                                if routes.ROUTES.search(head) or interfaces.IFCONFIG.search(head)
+                                                else None), None
 
 
 def _is_script(head, name):

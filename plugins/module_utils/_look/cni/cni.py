@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_cni: which network plugin this node uses, and which networks it is in. PRIVATE to the collection."""
 
+import re
 import stat
 import time
 
 from ..._host.host import ABSENT, OK, UNPARSED
-from ..._names import UNCOLLECTED
+from ..._names import BUNDLE_SOME_ROUTES, UNCOLLECTED
 from ..._parse.assignments import parse_assignments
 from ..._parse.proc.network_files import parse_proc_net_ipv6_route, parse_proc_net_route
 from ..agents import of_this_network
@@ -24,6 +25,9 @@ NETWORKS_LIMIT, RANGES_LIMIT, FLANNEL_FILE = 8, 4, "/run/flannel/subnet.env"
 # About 30,000 routes, as on a node that learns the routes of all other nodes.
 ROUTES_LIMIT = 4 * 1024 * 1024
 ROUTES = "/proc/net/route"
+# Interfaces of nodes whose pods have a range of their own.
+_OF_NODES = re.compile(r"(?:cni0|cbr0|kube-bridge|weave|tunl0|cali[0-9a-f]{4,11}|flannel[.-][\w-]+|(?:vxlan|wireguard)\."
+                       r"(?:cali|calico))\Z")
 # Link-local and multicast, which are behind every interface.
 _EVERYWHERE = ("169.254.", "224.", "fe80:", "ff00:")
 # Program that is or contains the API server -> its flag.
@@ -43,10 +47,12 @@ def collect_cni(host, node):
         "service_ranges_source": None, "runtime": None, "files": [], "files_left_out": 0, "programs": [], "agent": None,
         "host_local": [], "mtu": None, "attached": None, "pod_networks": pod_networks(host),
     }
-    # Without routes a bundle does not show the networks of the node.
-    if node["place"] == "live" or node["place"] == "bundle" and host.read_text(ROUTES, ROUTES_LIMIT).ok:
-        section["collected"]["routes"], section["node_networks"] = node_networks(host)
+    if node["place"] == "bundle":
+        from .mtu import mtu_of
+        section["mtu"] = mtu_of(host, files, used, False)
+        section["collected"]["routes"], section["node_networks"] = _networks_of_bundle(host)
     if node["place"] == "live":
+        section["collected"]["routes"], section["node_networks"] = node_networks(host)
         found = service_ranges(host)
         section["collected"]["service_ranges"], section["service_ranges"], section["service_ranges_source"] = found
     # If the runtime uses none of the files, the first file is the reason.
@@ -132,11 +138,25 @@ def node_networks(host):
         text = host.read_text(path, ROUTES_LIMIT)
         # A kernel without IPv6 has no such file, and a bundle may have the first one alone.
         statuses += [text.status] if text.status not in (ABSENT, UNCOLLECTED) or family == "ipv4" else []
+        if text.status == UNCOLLECTED:
+            text = host.read_text(BUNDLE_SOME_ROUTES + path[len("/proc/net"):], ROUTES_LIMIT)
         routes = parse(text.text) if text.ok else []
         uplinks = {route.interface for route in routes if route.network is None}
         found += [{"family": family, "network": route.network, "interface": route.interface} for route in routes
                   if route.network and route.interface in uplinks and not route.network.startswith(_EVERYWHERE)]
     return next((status for status in statuses if status != OK), OK), found[:NETWORKS_LIMIT]
+
+
+def _networks_of_bundle(host):
+    """The same, where the bundle shows an interface of pods that have a range of their own: other pods have addresses
+    of the nodes' network on purpose, and a pod has a default route, too."""
+    from .mtu import routes_of
+    texts = routes_of(host)
+    names = {route.interface for path, parse in ((ROUTES, parse_proc_net_route),
+                                                 ("/proc/net/ipv6_route", parse_proc_net_ipv6_route))
+             for route in parse(texts[path], gateways=True)} | set(host.list_dir("/sys/class/net")[1])
+    status, networks = node_networks(host) if any(map(_OF_NODES.match, names)) else (ABSENT, [])
+    return (status, networks) if networks else (ABSENT, [])
 
 
 def pod_networks(host):

@@ -5,6 +5,7 @@
 
 import collections
 
+from ..._names import BUNDLE_SOME_ROUTES
 from ..._parse.assignments import parse_assignments
 from ..._parse.proc.network_files import parse_proc_net_ipv6_route, parse_proc_net_route
 from .files import in_use
@@ -39,27 +40,76 @@ _DEVICES = {"calico": "cali", "aws-cni": "eni", "bridge": None, "flannel": None,
 _Mtu = collections.namedtuple("_Mtu", "bytes source")
 
 
-def mtu_of(host, files, used):
+# Devices that show the plugin of a bundle without its configuration, by the beginning of their names.
+_PLUGINS = (("flannel", "flannel"), ("vxlan.calico", "calico"), ("vxlan-v6.calico", "calico"),
+            ("wireguard.cali", "calico"), ("wg-v6.cali", "calico"), ("cali", "calico"), ("antrea-gw", "antrea"),
+            ("ovn-k8s-mp", "ovn-k8s-cni-overlay"), ("vethwepl", "weave-net"))
+
+
+def mtu_of(host, files, used, is_live=True):
     """The evidence dict; None where there is neither a pod device nor a setting of a known plugin."""
     entries = [entry for row in files if in_use(row, used) and row.config for entry in row.config.entries]
     entry = next((entry for entry in entries if entry["type"] in _DEVICES), None)
+    if not is_live:
+        return _mtu_in_bundle(host, entry, entries)
     pods = _pods_mtu(host, entry, entries) if entry else None
     if pods is None:
         return None
-    routes = {path: host.read_text(path, ROUTES_LIMIT).text for path in ("/proc/net/route", "/proc/net/ipv6_route")}
-    defaults = sorted({route.interface for route in parse_proc_net_route(routes["/proc/net/route"])
-                       + parse_proc_net_ipv6_route(routes["/proc/net/ipv6_route"]) if route.network is None} - {"lo"})
+    routes = routes_of(host)
+    defaults = _defaults(routes)
     of_defaults = [_mtu(host, name) for name in defaults]
     # The lowest and the highest possible limit for packets of pods: they may use another device than the default route.
     carried = (_known(of_defaults, min), _known(of_defaults + [_mtu(host, name) for name in _hardware(host)], max))
     tunnels = _OVERLAYS.get(entry["type"], _TUNNELS)
     limits = [_limit(host, name, tunnels[name][1], carried) for name in tunnels
               if _is_in_use(host, name, tunnels[name][0], routes)]
+    return _judged(host, entry, pods, defaults, carried, limits, tunnels)
+
+
+def routes_of(host):
+    """{path: text} of the routes; of a bundle maybe only some of them."""
+    found = {}
+    for name in ("route", "ipv6_route"):
+        text = host.read_text("/proc/net/" + name, ROUTES_LIMIT)
+        found["/proc/net/" + name] = text.text if text.ok or host.root == "/" else host.read_text(
+            "%s/%s" % (BUNDLE_SOME_ROUTES, name), ROUTES_LIMIT).text
+    return found
+
+
+def _mtu_in_bundle(host, entry, entries):
+    """The same of the interfaces that a bundle shows; None where these leave a doubt, since it may lack some."""
+    names = host.list_dir(_NET)[1][:DEVICES_LIMIT]
+    seen = next((kind for name in names for begin, kind in _PLUGINS if name.startswith(begin)), None)
+    entry = entry or ({"type": seen} if seen else None)
+    if entry is None:
+        return None
+    tunnels = _OVERLAYS.get(entry["type"], _TUNNELS)
+    there = [name for name in tunnels if _is_up(host, name)]
+    pods = _pods_mtu(host, entry, entries)
+    # New pods get the MTU of the tunnel where no other one is set.
+    pods = pods or (_Mtu(_mtu(host, there[0]), there[0]) if there and entry["type"] in ("flannel", "calico") else None)
+    # A tunnel that is not used any more, or not yet, has another MTU than the pods.
+    known = [name for name in there if pods and (tunnels is not _TUNNELS or _mtu(host, name) == pods.bytes)]
+    defaults = _defaults(routes_of(host))
+    # Without the loopback interface the list may lack other devices that carry packets.
+    cards = _hardware(host) if "lo" in names else []
+    uplinks = defaults if all(_mtu(host, name) for name in defaults) and defaults else cards
+    carried = (_known([_mtu(host, name) for name in uplinks], min) if cards else None,
+               _known([_mtu(host, name) for name in uplinks + cards], max) if cards else None)
+    limits = [_limit(host, name, tunnels[name][1], carried) for name in known]
+    lower = [link[len("lower_"):] for name in known for link in host.list_dir(_NET + name)[1]
+             if link.startswith("lower_")]
+    row = pods and _judged(host, entry, pods, lower[:1] or uplinks, carried, limits, tunnels)
+    return row if row and (row["too_large"] or row["too_large"] is False and known == there) else None
+
+
+def _judged(host, entry, pods, defaults, carried, limits, tunnels):
+    """The evidence dict; `defaults` are the uplinks, of which the first is named."""
     if entry["type"] == "weave-net" and not limits:
         # Without its tunnel Weave's router fragments packets itself, and pods have 65535 (net/bridge.go, sleeve.go).
         return None
     row = {"pods_mtu": pods.bytes, "pods_source": pods.source,
-           "uplink": defaults[0] if defaults else None, "uplink_mtu": of_defaults[0] if defaults else None,
+           "uplink": defaults[0] if defaults else None, "uplink_mtu": _mtu(host, defaults[0]) if defaults else None,
            "tunnel": None, "tunnel_mtu": None, "encapsulation": None, "overhead_bytes": 0, "carried_bytes": None,
            "too_large": None, "reason": None}
     lowest, highest = carried
@@ -74,6 +124,12 @@ def mtu_of(host, files, used):
         return dict(row, reason="the devices of this node have several MTUs, and the one of the traffic of pods is not "
                     "known")
     return dict(row, carried_bytes=highest, too_large=pods.bytes > highest)
+
+
+def _defaults(routes):
+    """The devices of the default routes."""
+    return sorted({route.interface for route in parse_proc_net_route(routes["/proc/net/route"])
+                   + parse_proc_net_ipv6_route(routes["/proc/net/ipv6_route"]) if route.network is None} - {"lo"})
 
 
 def _pods_mtu(host, entry, entries):
@@ -130,10 +186,7 @@ def _limit(host, name, overhead, carried):
 
 def _is_in_use(host, name, encapsulation, routes):
     """Whether the tunnel is up, and routes to other nodes use it: tunl0 exists as soon as its module is loaded."""
-    try:
-        if not int(host.read_text(_NET + name + "/flags", 64).text, 16) & _UP:
-            return False
-    except ValueError:
+    if not _is_up(host, name):
         return False
     # WireGuard's routes are in another routing table, and Open vSwitch uses flows instead of routes; their devices
     # exist only where they are used.
@@ -142,6 +195,13 @@ def _is_in_use(host, name, encapsulation, routes):
     rows = [line.split() for text in routes.values() for line in text.splitlines() if name in line]
     return any(len(row) > 9 and name in (row[0], row[9]) and _is_through_gateway(row[3] if row[0] == name else row[8])
                for row in rows)
+
+
+def _is_up(host, name):
+    try:
+        return bool(int(host.read_text(_NET + name + "/flags", 64).text, 16) & _UP)
+    except ValueError:
+        return False
 
 
 def _is_through_gateway(flags):

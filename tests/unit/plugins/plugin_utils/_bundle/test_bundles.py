@@ -271,7 +271,8 @@ def test_what_a_bundle_is_not_judged_with(arguments, transport, message):
 @pytest.mark.parametrize("convert", [_bundle_texts.proc_modules, _bundle_texts.nf_conntrack_stat, _bundle_texts.sysctls,
                                      _bundle_texts.ip_vs, _bundle_texts.ipset_list, _bundle_texts.kernel_log,
                                      _bundle_texts.alternatives, _bundle_texts.alternatives_state,
-                                     _bundle_texts.addresses, _bundle_texts.metrics, _bundle_texts.healthz,
+                                     _bundle_texts.FILES["addresses"], _bundle_texts.FILES["routes"],
+                                     _bundle_texts.metrics, _bundle_texts.healthz,
                                      _bundle_texts.checked_config, proxy_config.config_of_flags,
                                      proxy_config.config_of_configz, _bundle_texts.conntrack_of_metrics])
 def test_texts_that_say_nothing(convert, text):
