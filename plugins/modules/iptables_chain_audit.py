@@ -364,6 +364,17 @@ ansible_facts:
                        sample: 'kube-system/kube-dns:dns'}
             endpoints_left_out: {description: Networks that are not among the rows., type: int, returned: always,
                                  sample: 0}
+            shared:
+              description: Networks of this node's interfaces in which both the Service C(default/kubernetes) and an API
+                server have an address, at most four.
+              type: list
+              elements: dict
+              returned: always
+              contains:
+                network: {description: The network., type: str, returned: always, sample: 10.32.0.0/24}
+                interface: {description: The interface., type: str, returned: always, sample: eth1}
+                address: {description: The address of the Service., type: str, returned: always, sample: 10.32.0.1}
+                server: {description: The address of the API server., type: str, returned: always, sample: 10.32.0.10}
         digest:
           description:
             - A digest of the Services in kube-proxy's chains, to compare the nodes of a cluster. It is independent of

@@ -44,7 +44,7 @@ def ranges_of(evidence, values, facts):
     return {
         "pods_and_services": _with_seen(pods, services, [] if together else seen or [], evidence),
         "pods_and_nodes": _not_judged() if together else _compared(pods, nodes),
-        "services_and_nodes": _compared(services, nodes),
+        "services_and_nodes": _with_shared(_compared(services, nodes), evidence),
         "cluster_cidr": _cluster_cidr(evidence, values, facts, nodes),
     }
 
@@ -143,6 +143,17 @@ def _with_seen(pods, services, seen, evidence):
     doubts = answer["doubts"] or ([] if seen or not _unread(evidence) else [
         {"subject": "the addresses of Services", "evidence": _unread(evidence)}])
     return {"judged": bool(seen or doubts), "offenders": offenders, "doubts": doubts}
+
+
+def _with_shared(answer, evidence):
+    """The same; networks of the node's interfaces in which kube-proxy serves Services do not need the ranges."""
+    rows = ((evidence.get("node_iptables_chains") or {}).get("networks") or {}).get("shared") or []
+    if answer["offenders"] or not rows:
+        return answer
+    offenders = [{"subject": "Services with %s and nodes %s" % (row["address"], row["network"]),
+                  "range": row["network"], "because": "the network of %s; default/kubernetes is %s, and its API server %s"
+                  % (row["interface"], row["address"], row["server"])} for row in rows]
+    return {"judged": True, "offenders": offenders, "doubts": answer["doubts"]}
 
 
 def _shown(row):

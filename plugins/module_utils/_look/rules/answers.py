@@ -22,6 +22,7 @@ from ..._rules.services.networks import networks_of
 from ..._rules.services.services import digest, list_services, rules_per_service
 from .nft_confirm import confirmed
 from .nft_native import native_rows
+from .shared_networks import shared_networks
 
 _TABLES = ("filter", "mangle", "nat", "raw", "security")
 TABLE, CHAIN = "cni_hostport", "hostports"
@@ -62,7 +63,9 @@ def answer(host, rules, situation, options):
         left_out[place[0]] = left_out.get(place[0], 0) + count
     owners = [row for found in rules.rule_sets for row in count_owners(found)]
     services = elsewhere if situation.mode == "nftables" else _listed(rules, situation)
-    return dict(_services(rules, situation, options, services), observations=examples, observed=observed,
+    found = _services(rules, situation, options, services)
+    found["networks"]["shared"] = shared_networks(host, services, rules.rule_sets) if rules.source else []
+    return dict(found, observations=examples, observed=observed,
                 left_out=left_out, owners=owners)
 
 

@@ -22,7 +22,8 @@ _OF_FIRST_SYNC = ("chains_missing", "anchor_missing", "canary_missing", "emptied
 _NOTHING = {
     "observations": [], "observed": {}, "left_out": {}, "owners": [], "services": None, "rules_per_service": None,
     "service_rows": [], "service_rows_left_out": 0,
-    "networks": {"services": None, "services_left_out": 0, "endpoints": None, "endpoints_left_out": 0},
+    "networks": {"services": None, "services_left_out": 0, "endpoints": None, "endpoints_left_out": 0,
+                 "shared": []},
     "digest": {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None},
 }
 # iptables-save -c; the rules of KUBE-* chains and the jumps to them.

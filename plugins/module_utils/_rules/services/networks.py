@@ -14,7 +14,7 @@ NETWORKS_LIMIT = 8
 _LENGTHS = {4: (24, 16), 6: (64, 48)}
 # The endpoints of this Service are API servers, which have addresses of nodes (kubernetes
 # pkg/controlplane/reconcilers).
-_API_SERVER = "default/kubernetes:"
+API_SERVER = "default/kubernetes:"
 
 
 def networks_of(services):
@@ -25,7 +25,7 @@ def networks_of(services):
     if services is not None:
         virtual = _rows((service.address, service.name) for service in services if service.address != NODE_PORT)
     if services is not None and all(service.endpoints is not None for service in services):
-        endpoints = _rows((address, service.name) for service in services if not service.name.startswith(_API_SERVER)
+        endpoints = _rows((address, service.name) for service in services if not service.name.startswith(API_SERVER)
                           for address, _port, _protocol in service.endpoints)
     return {"services": virtual[0], "services_left_out": virtual[1], "endpoints": endpoints[0],
             "endpoints_left_out": endpoints[1]}
