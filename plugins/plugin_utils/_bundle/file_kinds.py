@@ -251,8 +251,8 @@ def _latest_first(found, parts):
 
 
 def _whole_or_some(kind, command, data):
-    """The kind of a listing of interfaces or routes; without its command, or a file of its own with this `data`, nobody
-    knows whether routes are cut."""
+    """The kind of a listing of interfaces or routes; without its command, or a file of its own with this `data`, it is
+    not known whether routes are cut."""
     is_whole = "|" not in command if kind == "addresses" else routes.WHOLE.match(command) or (
         data and routes.is_alone(beginning(data)))
     return kind if is_whole else "some_" + kind

@@ -25,14 +25,14 @@ _FOUR = re.compile(r"(default|\d[\d.]{6,14}) +(\*|[\w.-]{1,99}) +(\d[\d.]{6,14})
                    r"([\w.-]{1,15})\s*\Z")
 _SIX = re.compile(r"([0-9a-f:]{2,39}/\d{1,3}|\[::\]/0) +([0-9a-f:.\[\]]{2,41}) +(U[A-Za-z]{0,8})(?: +\d+){3} +"
                   r"([\w.-]{1,15})\s*\Z")
-# Rows of other tables, and those that ip neigh and ip route get print.
+# Rows of other tables, of ip neigh and of ip route get.
 _NO_ROUTE = re.compile(r" (?:table (?!main)|lladdr |uid \d|(?:FAILED|INCOMPLETE|NOARP|PERMANENT|STALE|REACHABLE)\Z)")
 _CACHED = re.compile(r"^ {4}cache\b", re.MULTILINE)
 ROUTES = re.compile(
     r"^(?:default|\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?|[0-9a-f:]{2,39}/\d{1,3}) (?:via (?:inet6 )?[0-9a-f.:]+ )?"
     r"dev [\w.-]{1,15}(?!\S)|^Destination +Gateway +Genmask +Flags |^Destination +Next Hop +Flags? ", re.MULTILINE)
-_LINE = re.compile("|".join((_IP.pattern, _NEXT_HOP.pattern, _FOUR.pattern, _SIX.pattern))
-                   + r"|Kernel IP(?:v6)? routing|Destination +(?:Gateway|Next Hop) |(?:blackhole|unreachable|prohibit|throw|multicast) |\d\S+ +- ")
+_LINE = re.compile("|".join(each.pattern for each in (_IP, _NEXT_HOP, _FOUR, _SIX)) + r"|Kernel IP(?:v6)? routing|"
+                   r"Destination +(?:Gateway|Next Hop) |(?:blackhole|unreachable|prohibit|throw|multicast) |\d\S+ +- ")
 # Routes of the main table as a whole.
 WHOLE = re.compile(r"(?:sudo )?(?:\S{0,40}/)?(?:ip (?:-(?:4|6|d|s|c|N|details|color=\w+) )*r(?:o(?:u(?:te?)?)?)?"
                    r"(?: (?:s|sh|show|l|ls|list)(?: table main)?)?|(?:route|netstat) -(?:n|rn|nr|r)(?: -n)?)\s*\Z")
@@ -59,7 +59,7 @@ def of_text(text, is_whole):
 
 
 def is_alone(text):
-    """Whether a text has routes and nothing else, as a file does that a command was redirected to."""
+    """Whether a text has only routes, as a file to which a command was redirected."""
     return all(map(_LINE.match, filter(str.strip, text.splitlines())))
 
 

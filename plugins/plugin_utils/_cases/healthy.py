@@ -110,8 +110,7 @@ SECTIONS = {
                 {"family": "ipv4", "network": "10.244.0.0/16", "addresses": 97, "name": "kube-system/kube-dns:dns"},
                 {"family": "ipv6", "network": "fd00:10:244:1::/64", "addresses": 8, "name": "shop/web:http"},
                 {"family": "ipv4", "network": "192.0.2.0/24", "addresses": 3,
-                 "name": "monitoring/node-exporter:https"}], "endpoints_left_out": 0,
-            "shared": []},
+                 "name": "monitoring/node-exporter:https"}], "endpoints_left_out": 0, "shared": []},
     },
     "node_ipvs": {
         "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent"}, "in_kernel": False,
@@ -119,8 +118,7 @@ SECTIONS = {
         "without_real_servers_percent": 0, "service_sets": None,
         "schedulers": [], "configured_scheduler": None,
         "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0, "missing_examples": [],
-                            "held_servers": []},
-        "ipsets": [], "leftover": False,
+                            "held_servers": []}, "ipsets": [], "leftover": False,
         "leftover_because": "no interface, virtual server or ipset of IPVS exists",
     },
     "node_kubelet": {

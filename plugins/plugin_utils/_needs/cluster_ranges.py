@@ -151,7 +151,8 @@ def _with_shared(answer, evidence):
     if answer["offenders"] or not rows:
         return answer
     offenders = [{"subject": "Services with %s and nodes %s" % (row["address"], row["network"]),
-                  "range": row["network"], "because": "the network of %s; default/kubernetes is %s, and its API server %s"
+                  "range": row["network"], "because":
+                  "the network of %s; default/kubernetes is %s, and its API server %s"
                   % (row["interface"], row["address"], row["server"])} for row in rows]
     return {"judged": True, "offenders": offenders, "doubts": answer["doubts"]}
 

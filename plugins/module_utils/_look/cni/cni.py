@@ -26,8 +26,8 @@ NETWORKS_LIMIT, RANGES_LIMIT, FLANNEL_FILE = 8, 4, "/run/flannel/subnet.env"
 ROUTES_LIMIT = 4 * 1024 * 1024
 ROUTES = "/proc/net/route"
 # Interfaces of nodes whose pods have a range of their own.
-_OF_NODES = re.compile(r"(?:cni0|cbr0|kube-bridge|weave|tunl0|cali[0-9a-f]{4,11}|flannel[.-][\w-]+|(?:vxlan|wireguard)\."
-                       r"(?:cali|calico))\Z")
+_OF_NODES = re.compile(r"(?:cni0|cbr0|kube-bridge|weave|tunl0|cali[0-9a-f]{4,11}|flannel[.-][\w-]+|(?:vxlan|wireguard)"
+                       r"\.(?:cali|calico))\Z")
 # Link-local and multicast, which are behind every interface.
 _EVERYWHERE = ("169.254.", "224.", "fe80:", "ff00:")
 # Program that is or contains the API server -> its flag.

@@ -13,7 +13,7 @@ LO = "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN mode D
 CARD = "%d: %s: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu %d qdisc fq_codel state UP mode DEFAULT group default qlen 1000\n"
 TUNNEL = CARD % (5, "flannel.1", 1450)
 DETAILS = "    vxlan id 1 local 192.168.12.22 dev %s srcport 0 0 dstport 8472 nolearning ttl auto ageing 300\n"
-VETH = "9: veth3e2d1c0b@if2: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu %d qdisc noqueue master cni0 state UP group default\n"
+VETH = "9: veth3e2d1c0b@if2: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu %d qdisc noqueue master cni0 state UP group 0\n"
 OLD = ("ens3      Link encap:Ethernet  HWaddr fa:16:3e:41:c2:07\n"
        "          inet addr:192.168.12.22  Bcast:192.168.12.255  Mask:255.255.255.0\n"
        "          UP BROADCAST RUNNING MULTICAST  MTU:1450  Metric:1\n\n"

@@ -68,7 +68,8 @@ def test_what_is_no_route_of_the_node(text):
 
 
 def test_a_default_route_over_several_gateways():
-    text = "default proto static metric 20\n\tnexthop via 10.1.1.1 dev ens9 weight 1\n\tnexthop via 10.1.2.1 dev ens10 weight 1\n"
+    text = ("default proto static metric 20\n\tnexthop via 10.1.1.1 dev ens9 weight 1\n"
+            "\tnexthop via 10.1.2.1 dev ens10 weight 1\n")
     content = routes.of_text(text, True)["/proc/net/route"]
     assert [route.interface for route in parse_proc_net_route(content) if not route.network] == ["ens9", "ens10"]
 
