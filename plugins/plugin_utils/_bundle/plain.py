@@ -124,8 +124,7 @@ def parts(item):
             found.append((command, []))
         else:
             found[-1][1].append(line)
-    outputs = [row for command, lines in found for row in _of_units(command, _output(command, lines))
-               if row[1] or _moves(row[0])]
+    outputs = [row for command, lines in found for row in _of_units(command, _output(command, lines))]
     return [(command, dataclasses.replace(item, path="%s.%d%s" % (item.path, number, file_of(command)),
                                           data=_bytes(text + "\n")))
             for number, (command, text) in enumerate([row for row in outputs if row[1]][:_PARTS_LIMIT], 1)]
