@@ -531,8 +531,8 @@ ansible_facts:
           chain that it could not set up then stays broken until kubelet is restarted.
         - Searched are units of systemd with their drop-ins, the scripts that they run and that these scripts run, cron,
           cloud-init, the dispatchers of NetworkManager and systemd-networkd, ifupdown, rc.local, init scripts, udev,
-          logrotate, hooks of apt and dnf, the firewall services of distributions with their settings, saved rule sets,
-          and O(hook_directories).
+          keepalived, monit and other daemons that run commands when a state changes, logrotate, hooks of apt and dnf,
+          the firewall services of distributions with their settings, saved rule sets, and O(hook_directories).
         - Comments, printed texts, here-documents that are only written, functions that are never called and flushes of
           a program's own chains are no hooks. Scripts in languages other than shells and nft are not read; the ones
           with a word of the firewall are named.
@@ -548,7 +548,7 @@ ansible_facts:
           type: dict
           returned: always
           sample:
-            {cloud_init: absent, cron: ok, directories: ok, ifupdown: absent, init: ok, logrotate: ok,
+            {cloud_init: absent, cron: ok, daemons: absent, directories: ok, ifupdown: absent, init: ok, logrotate: ok,
              network_manager: absent, networkd_dispatcher: absent, package_hooks: ok, rc_local: absent,
              saved_rules: absent, systemd: ok, udev: ok}
         hooks:

@@ -29,7 +29,8 @@ _TIMED_LINES, _SHORT = 2, 3
 _SYSTEM = re.compile(
     r"(?:.*/)?((?:etc/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd|cron|init\.d|rc\d?\.d|rc\.local|network|"
     r"NetworkManager|networkd-dispatcher|iptables|sysconfig|nftables|ufw|firewalld|cloud|cni/net\.d|alternatives|tuned|"
-    r"conf\.d|udev|logrotate|apt|dnf|dpkg|local\.d|runlevels|if-|dhcp/dhclient-)"
+    r"conf\.d|udev|logrotate|apt|dnf|dpkg|local\.d|runlevels|if-|dhcp/dhclient-|keepalived|monit|supervisor|"
+    r"openvpn/[\w./-]+\.conf|incron\.d|acpi/events|ppp/ip|libvirt/hooks|ha\.d|ucarp|ifplugd)"
     r"[^\0]*|etc/(?:sysctl\.conf|modules|os-release|debian_version|default/ufw|rc\.local|(?:ana)?crontab"
     r"|nftables\.conf|ethertypes)"
     r"|proc/(?:modules|cmdline|meminfo|stat|uptime|version|config\.gz|sys/.+|net/.+)|sys/(?:module|kernel/slab/nf_"

@@ -226,7 +226,7 @@ SECTIONS = {
     "node_flush_hooks": {
         "schema": 1, "collected": dict(dict.fromkeys(("systemd", "cron", "udev", "logrotate", "directories", "init",
                                                       "package_hooks"), "ok"),
-                                       **dict.fromkeys(("cloud_init", "ifupdown", "network_manager",
+                                       **dict.fromkeys(("cloud_init", "daemons", "ifupdown", "network_manager",
                                                         "networkd_dispatcher", "rc_local", "saved_rules"), "absent")),
         "hooks": [], "hook_count": 0, "hooks_left_out": 0, "files": [], "file_count": 0, "saved_rule_sets": [],
         "saved_left_out": 0, "unordered": [], "waiting": [], "written": [], "firewalld": None, "ufw": None,

@@ -45,9 +45,31 @@ def crontab(look, path, _mode, _when):
 
 
 def _cron(look):
-    """Nearly every node with a table of cron runs cron, and people collect the table without the daemon."""
-    found = _daemon(look, "cron")
-    return (True, "it is a table of cron") if found[0] is None and look.node["place"] == BUNDLE else found
+    """Nearly every node with a table of cron runs cron."""
+    return _collected(look, "cron", "it is a table of cron")
+
+
+def _collected(look, names, why):
+    """People collect what a daemon reads without the daemon: `why` where nothing shows whether it is installed."""
+    found = _daemon(look, names)
+    return (True, why) if found[0] is None and look.node["place"] == BUNDLE else found
+
+
+def of_daemon(name, *programs):
+    """The function for the configuration of a daemon, whose programs and units have these names."""
+    _NAMES[name] = (name,) + programs
+    return lambda look, _path, _mode, _when: _collected(look, name, "%s reads it" % name)
+
+
+def script_of_daemon(name, *programs):
+    """The function for scripts that a daemon runs."""
+    runs = of_daemon(name, *programs)
+
+    def answer(look, path, mode, when):
+        if not mode & _EXECUTABLE:
+            return False, "it is not executable, so %s skips it" % name
+        return runs(look, path, mode, when)
+    return answer
 
 
 def anacron_table(look, _path, _mode, _when):
@@ -104,11 +126,11 @@ def _first_boot(look):
 def network_manager(look, path, mode, _when):
     if _NOT_DISPATCHED.match(_name(path)) or not mode & _EXECUTABLE or mode & 0o022:
         return False, "NetworkManager runs only executable scripts that only their owner can write"
-    return _daemon(look, "NetworkManager")
+    return _collected(look, "NetworkManager", "it is a script of NetworkManager's dispatcher")
 
 
 def networkd_dispatcher(look, _path, mode, _when):
-    return (_daemon(look, "networkd-dispatcher")
+    return (_collected(look, "networkd-dispatcher", "it is a script of networkd-dispatcher")
             if mode & _EXECUTABLE else (False, "it is not executable, so networkd-dispatcher skips it"))
 
 

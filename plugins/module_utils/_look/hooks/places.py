@@ -110,6 +110,8 @@ def _parsers(module):
         from ..._parse.commands import package_hooks as found
     elif module == "dnf_actions":
         from ..._parse.commands import package_hooks as found
+    elif module == "daemons":
+        from ..._parse.commands import daemon_hooks as found
     else:
         from ..._parse.commands import event_hooks as found
     return found
@@ -117,6 +119,18 @@ def _parsers(module):
 
 def _each(pattern, *values):
     return tuple(pattern % value for value in values)
+
+
+def _of_daemon(name, function, files, folders, *programs):
+    """The place of a daemon that runs commands of its configuration."""
+    return Place("daemons", "dispatcher", files, folders, 0, _of_text("daemons", function),
+                 live.of_daemon(name, *programs))
+
+
+def _scripts_of(name, files, folders, *programs):
+    """The place of scripts that a daemon runs when a state changes."""
+    return Place("daemons", "dispatcher", files, folders, 0, _script(embedded.EVENT),
+                 live.script_of_daemon(name, *programs))
 
 
 _PERIODS = ("hourly", "daily", "weekly", "monthly")
@@ -164,6 +178,23 @@ PLACES = (
     Place("ifupdown", "dispatcher", (), _each("/etc/dhcp/dhclient-%s-hooks.d", "enter", "exit"), 0,
           _script(embedded.EVENT), live.dhclient_script),
     Place("ifupdown", "ifupdown", (), ("/etc/wireguard",), 0, _of_text("wg_conf", "parse_wg_conf"), live.wg_quick),
+    _of_daemon("keepalived", "parse_keepalived_conf", ("/etc/keepalived/keepalived.conf",),
+               _each("/etc/keepalived/%s", "conf.d", "keepalived.d", "instances")),
+    _of_daemon("monit", "parse_monit_conf", ("/etc/monitrc", "/etc/monit/monitrc"),
+               ("/etc/monit.d",) + _each("/etc/monit/%s", "conf.d", "conf-enabled", "monitrc.d")),
+    _of_daemon("supervisord", "parse_supervisor_conf", _each("/etc/%s.conf", "supervisord", "supervisor/supervisord"),
+               ("/etc/supervisor/conf.d", "/etc/supervisord.d"), "supervisor"),
+    _of_daemon("openvpn", "parse_openvpn_conf", (), _each("/etc/openvpn%s", "", "/server", "/client")),
+    _of_daemon("incrond", "parse_incron_table", (), ("/etc/incron.d", "/var/spool/incron"), "incron"),
+    _of_daemon("acpid", "parse_acpi_events", (), ("/etc/acpi/events",)),
+    _scripts_of("pppd", _each("/etc/ppp/ip-%s", "up", "down", "up.local", "down.local", "pre-up"),
+                _each("/etc/ppp/%s.d", "ip-up", "ip-down", "ipv6-up", "ipv6-down")),
+    _scripts_of("libvirtd", (), ("/etc/libvirt/hooks",) + _each("/etc/libvirt/hooks/%s.d", "qemu", "network", "lxc",
+                                                                "daemon"), "virtqemud", "virtnetworkd"),
+    _scripts_of("heartbeat", (), ("/etc/ha.d/resource.d",), "pacemaker"),
+    _scripts_of("ucarp", _each("/usr/share/ucarp/vip-%s", "up", "down"), ("/etc/ucarp",)),
+    _scripts_of("ifplugd", (), ("/etc/ifplugd/action.d",)),
+    _scripts_of("systemd-sleep", (), _each("%s/systemd/system-sleep", "/etc", "/usr/lib", "/lib"), "systemd"),
     Place("rc_local", "rc_local", ("/etc/rc.local", "/etc/rc.d/rc.local"), (), 0, _script(embedded.BOOT),
           live.rc_local),
     Place("init", "init", (), ("/etc/local.d",), 0, _script(embedded.BOOT), live.openrc_local),

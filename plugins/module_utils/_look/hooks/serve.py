@@ -4,7 +4,7 @@
 """The effects of a command that starts, stops or reloads a service: those of the commands of its unit. PRIVATE to the
 collection."""
 
-from ..._script.effect import CONFIDENCES, EVERY
+from ..._script.effect import CONFIDENCES, EVERY, IPV4, IPV6, LIKELY
 from ..._script.services import acts_of_verb
 from .rows import BY_HAND, RELOAD, START, STOP, summary
 
@@ -21,6 +21,9 @@ _ONLY_IF_IT_RUNS = ("stop", "reload", "try-restart", "condrestart", "reload-or-t
                     "condstop")
 # These flush wherever they are installed.
 _FLUSHING = ("iptables.service", "ip6tables.service", "nftables.service", "netfilter-persistent.service")
+# Verbs with which a running one of them loads its saved rules in place of all others.
+_LOADING = ("restart", "try-restart", "condrestart", "reload", "reload-or-restart", "reload-or-try-restart",
+            "try-reload-or-restart", "force-reload")
 
 
 def serve(calls, units, rows, read):
@@ -37,6 +40,11 @@ def serve(calls, units, rows, read):
 def _serve(units, rows, read, origin, path, line, effect):
     unit = units.name_of(effect.unit)
     if unit in _FLUSHING and not units.known(unit) and not rows.of_unit(unit, (START, STOP)):
+        if units.in_bundle and effect.verb in _LOADING:
+            # A bundle need not hold the unit; a command that runs automatically is there because the unit is.
+            rows.take(origin, path, line, effect._replace(families=(IPV4, IPV6), tables=EVERY, confidence=max(
+                effect.confidence, LIKELY, key=CONFIDENCES.index)), service=unit)
+            return
         # The firewall is not installed; installing it makes this command effective.
         rows.take(origin._replace(live=False, because="%s does not exist" % unit), path, line,
                   effect._replace(tables=EVERY, confidence="possible"), service=unit)

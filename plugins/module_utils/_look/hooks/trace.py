@@ -143,7 +143,7 @@ class Tracer:
         script = self._scripts.of(program)
         if script is not None:
             origin = origin._replace(through=("%s:%d" % (path, line),) + tuple(origin.through))
-            self.script(origin, script, tuple(arguments) if called is None else None, called or ())
+            self.script(origin, script, _given(arguments) if called is None else None, called or ())
 
     def _has_effects(self, program, arguments):
         script = self._scripts.of(program)
@@ -292,6 +292,14 @@ def _is_set_again(origin):
     (pkg/agent/syssetup), after what their units start before them."""
     return set(origin.triggers).issubset((STOP, RESTART)) or (
         origin.directive in ("ExecCondition", "ExecStartPre") and (origin.unit or "").startswith(("k3s", "rke2")))
+
+
+def _given(arguments):
+    """The arguments of a script; `?` stands for one that is not known (known() of launchers.py)."""
+    if "?" not in arguments:
+        return tuple(arguments)
+    from ..._script.values import NOTHING_KNOWN
+    return tuple(NOTHING_KNOWN if word == "?" else word for word in arguments)
 
 
 def _verb(arguments):

@@ -1,0 +1,3 @@
+#!/bin/bash
+logger -t keepalived-notify "now BACKUP, removing redirect"
+iptables -t nat -F
