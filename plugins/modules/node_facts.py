@@ -787,6 +787,24 @@ ansible_facts:
                       sample: ['/etc/crontab:8']}
             live: {description: As of a hook., type: bool, returned: always, sample: true}
             live_because: {description: Why., type: str, returned: always, sample: cron.service is active}
+        connections:
+          description: Commands that delete all tracked connections by themselves while pods run (C(conntrack -F)), at
+            most twenty.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            subject: {description: The file., type: str, returned: always, sample: /var/spool/cron/root}
+            path: {description: The same., type: str, returned: always, sample: /var/spool/cron/root}
+            line: {description: Its line., type: int, returned: always, sample: 4}
+            command: {description: 'The command, at most 200 characters, without what looks like a secret.', type: str,
+                      returned: always, sample: conntrack -F}
+            triggers: {description: As of a hook., type: list, elements: str, returned: always, sample: [timer]}
+            through: {description: As of a hook., type: list, elements: str, returned: always,
+                      sample: ['/etc/crontab:8']}
+            live: {description: As of a hook., type: bool, returned: always, sample: true}
+            live_because: {description: Why., type: str, returned: always, sample: cron.service is active}
+            confidence: {description: As of a hook., type: str, returned: always, sample: certain}
         saved_left_out: {description: How many more there are., type: int, returned: always, sample: 0}
         unordered:
           description: Units that flush at boot, and that the unit of kubelet does not wait for.
@@ -1022,6 +1040,8 @@ ansible_facts:
             survives: {description: Whether the current value is also the final value., type: bool, returned: always,
                        sample: true}
             assigned: {description: The value in sysctl.d., type: raw, returned: always, sample: 262144}
+            ignored_by: {description: 'The line that would set it, in a file of sysctl.d whose name does not end in
+                           .conf; or null.', type: str, returned: always, sample: null}
             assigned_by: {description: The line that sets it., type: str, returned: always,
                           sample: /etc/sysctl.d/90-kubelet.conf:3}
             overruled: {description: Whether that line has no effect; null where it is not known., type: bool,

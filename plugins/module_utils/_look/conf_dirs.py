@@ -14,6 +14,8 @@ import posixpath
 from .._host.host import ABSENT, DENIED, LINKS_LIMIT, OK
 from .._names import UNCOLLECTED
 
+_PASSED_OVER_LIMIT = 20
+_LEFT = (".rpmsave", ".rpmorig", ".rpmnew", "~", ".swp")
 # Highest precedence first.
 DIRECTORIES = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
 
@@ -34,6 +36,16 @@ def effective_files(host, name, endings=(".conf",)):
             if base.endswith(endings) and not base.startswith(".") and not host.is_dir(folder + "/" + base):
                 chosen.setdefault(base, folder + "/" + base)
     return status, [chosen[base] for base in sorted(chosen) if not is_masked(host, chosen[base])]
+
+
+def passed_over(host, name, endings=(".conf",)):
+    """(path, its text) of files of `name` whose names do not end so: people write them, and no program reads them. What
+    packages leave beside the files is left out."""
+    paths = [parent + "/" + name + "/" + base for parent in DIRECTORIES[:3]
+             for base in host.list_dir(parent + "/" + name)[1]
+             if not base.endswith(tuple(endings) + _LEFT) and not base.startswith((".", "README"))]
+    found = [(path, host.read_text(path)) for path in sorted(paths)[:_PASSED_OVER_LIMIT] if not host.is_dir(path)]
+    return [(path, text.text) for path, text in found if text.ok]
 
 
 def is_masked(host, path):

@@ -22,7 +22,7 @@ _QUIET = frozenset(
     "printf ps pwd readlink rm rmdir rsync scp sed seq sleep sort ssh stat sync tail tar tee test touch tr true "
     "umount uname uniq unshare wc wget which whoami yes crictl ctr pgrep pkill killall cd [ [[ : alias bg bind "
     "complete disown fg getopts hash help history jobs let mapfile readarray popd pushd dirs shopt times type ulimit "
-    "umask unalias wait declare export local readonly typeset conntrack ansible vagrant".split())
+    "umask unalias wait declare export local readonly typeset ansible vagrant".split())
 _COPIES = ("cp", "mv", "install", "ln")
 _COPIES_WITH_VALUE = ("-m", "-o", "-g", "-S", "--mode", "--owner", "--group", "--suffix")
 # The arguments of a script may name one of its functions.

@@ -11,6 +11,7 @@ place the text is still a script. `command` is its source, not masked. `sort`:
     apply                   `nft -f` of `file`, whose statements decide what happens
     service                 `unit` gets `verb`
     sets, ipvs, module      ipset, ipvsadm, modprobe -r and rmmod
+    connections             conntrack -F
     settings                lines that are written into `file` of modprobe.d or sysctl.d, or what the rules do that are
                             written into a `file` that a service loads; `tables` holds them, `verb` is enable where the
                             script enables that service
@@ -33,6 +34,7 @@ are names of functions that the text defines and never calls.
 import collections
 
 EVERY = ("*",)
+CONNECTIONS = "connections"
 IPV4, IPV6 = "ipv4", "ipv6"
 CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
 

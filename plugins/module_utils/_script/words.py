@@ -13,7 +13,7 @@ import re
 # `tables` is in iptables, ip6tables, ip{,6}tables, nftables, ebtables and their -restore; names of variables often
 # begin with IPT.
 WORDS = (b"tables", b"IPT", b"nft", b"firewall", b"ufw", b"ipset", b"ipvsadm", b"netfilter", b"rmmod", b"modprobe",
-         b"--cleanup")
+         b"--cleanup", b"conntrack")
 # Stricter patterns for words that everyday text contains too: tables, executables and tablespaces, SCRIPT and
 # DESCRIPTION, a modprobe that loads a module and does not remove one, udevadm info --cleanup-db. Before `tables` stands
 # the rest of the name, or syntax of a shell.
@@ -22,6 +22,7 @@ _MEANT = {
     b"IPT": rb"(?<!SCR)IPT",
     b"modprobe": rb"(?:(?<![\w-])|(?<=\\[nt]))-(?:[a-z]*r|-remove)",
     b"--cleanup": rb"--cleanup(?!-db)",
+    b"conntrack": rb"\bconntrack[ \t]+(?:-[a-zA-Z46]*F\b|--flush\b|-f[ \t]+ipv[46][ \t]+(?:-F\b|--flush\b))",
 }
 # Modules of netfilter.
 MODULE = re.compile(

@@ -96,11 +96,18 @@ def not_forwarding(evidence):
     those."""
     table, needs = section(evidence, "node_conntrack"), _needs(evidence)
     settings = (needs.get("conntrack") or {}).get("settings") or []
-    rows = [{"subject": row["key"], "because": row["because"], "by": "; %s sets 0 at each boot" % row["assigned_by"]
-             if row["assigned"] == 0 else "", "without_role": False, "manual": None}
+    rows = [{"subject": row["key"], "because": row["because"], "by": _set_by(row), "without_role": False, "manual": None}
             for row in settings if row["module"] is None and row["now"] == 0]
     closed = (table.get("interfaces") or {}).get("not_forwarding") or []
     return rows + [_not_forwarding(name, dotted("net/ipv4/conf/%s/forwarding" % name)) for name in closed]
+
+
+def _set_by(row):
+    if row["assigned"] == 0:
+        return "; %s sets 0 at each boot" % row["assigned_by"]
+    ignored = row.get("ignored_by")
+    return ("; %s sets it, but no program reads that file, because its name does not end in .conf: rename it to %s.conf"
+            % (ignored, ignored.rpartition(":")[0]) if ignored else "")
 
 
 def _not_forwarding(name, key):

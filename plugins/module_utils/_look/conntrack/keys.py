@@ -9,7 +9,7 @@ from ..._conntrack.keys import BRIDGE, BRIDGE_6, BUCKETS, FORWARD, FORWARD_6, KE
 from ..._host.host import ABSENT
 from ..unread import status_of_notes, reason_of
 from .now import read_key
-from .sysctl_boot import SysctlBoot, UNIT
+from .sysctl_boot import SysctlBoot, UNIT, passed_over_lines
 from .sysctl_rivals import DAEMON_JSON, rival_writes
 
 # `at_boot` of a module -> whether it is in the kernel when sysctl.d is applied.
@@ -61,6 +61,7 @@ class Keys:
         self._files_unread = self._first_unread(of_files)
         self._docker_unread = self._first_unread(path for path in of_rivals if path == DAEMON_JSON)
         self._rivals_unread = self._first_unread(path for path in of_rivals if path != DAEMON_JSON)
+        self._passed_over = passed_over_lines(host)
         self.rows, self.missing = [], []
         self.fresh_limit = self._default(KEYS[0], None).value
         for key in KEYS:
@@ -91,7 +92,10 @@ class Keys:
         assignment = self._boot.assignment(*names_of(key.key))
         boot, unread = self._predicted(key, early, assignment, now)
         final = self._final(key, boot)
+        ignored = assignment is None and next((self._passed_over[name] for name in names_of(key.key)
+                                               if name in self._passed_over), None)
         row = {
+            "ignored_by": ignored.where if ignored else None,
             "key": dotted(key.key), "module": key.module, "now": now, "at_boot": boot.value, "at_boot_by": boot.by,
             "after_kube_proxy": final.value, "owner": final.by, "survives": predict.survives(now, final),
             "assigned": predict.number(assignment.value) if assignment else None, "assigned_by": assignment.where
@@ -171,4 +175,7 @@ class Keys:
             return "whether %s is loaded before sysctl.d is read is not known" % key.module
         if final.by != boot.by:
             return "%s overrides it" % final.by
+        ignored = None if assignment else self._passed_over.get(key.key)
+        if ignored and not boot.by:
+            return "%s sets it, but the name of the file does not end in .conf, so it is not read" % ignored.where
         return "set by %s" % boot.by if boot.by else "the default of the kernel"

@@ -16,7 +16,7 @@ from ..._conntrack.predict import Assignment
 from ..._host.host import ABSENT, UNPARSED
 from ..._names import UNCOLLECTED
 from ..._parse.sysctl_conf import fits, is_pattern, parse_sysctl_conf
-from ..conf_dirs import effective_files, is_masked
+from ..conf_dirs import effective_files, is_masked, passed_over
 
 UNIT = "systemd-sysctl.service"
 UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
@@ -92,6 +92,12 @@ class SysctlBoot:
                                and any(fits(written, name) for name in unnamed)):
                 found = each
         return found
+
+
+def passed_over_lines(host):
+    """{key: `Assignment`} of files that are not read, because their names do not end in .conf."""
+    return {row.key: Assignment(row.value, "%s:%d" % (path, row.line)) for path, text in passed_over(host, "sysctl.d")
+            for row in parse_sysctl_conf(text) if row.value}
 
 
 def _seen(host, *parents):

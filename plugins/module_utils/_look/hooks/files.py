@@ -5,7 +5,7 @@
 collection."""
 
 from ..._script import aftermath
-from ..._script.effect import CONFIDENCES
+from ..._script.effect import CONFIDENCES, CONNECTIONS
 from ..._script.remedy import remedy, remedy_of_written, shown
 from ..._script.rule_files import COPY, DROP, loader_of
 from ..._script.sequence import PROGRAMS
@@ -95,6 +95,14 @@ def written(rows, units, replays):
                  setting_count=len(row["tables"]), by_hand=BY_HAND in row["triggers"], subject=row["path"],
                  remedy=remedy_of_written(row))
             for row, applied in found[:WRITTEN_LIMIT]]
+
+
+def connections(rows):
+    """[row] for commands that delete all tracked connections while pods run."""
+    keys = ("path", "line", "command", "triggers", "through", "live", "live_because", "confidence")
+    return [dict({key: row[key] for key in keys}, subject=row["path"]) for row in rows
+            if row["sort"] == CONNECTIONS and set(ITSELF).difference((BOOT,)).intersection(row["triggers"])
+            ][:WRITTEN_LIMIT]
 
 
 def _loaded(row, units, replays):

@@ -22,7 +22,7 @@ from .live import has_unit, unit_of_script
 from .owner import Owners
 from .places import PLACES, SOURCES, unread_part
 from .rows import (
-    BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, Rows, SETTINGS, START, STOP, TIMER, UNREPORTED, Origin)
+    APART, BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, Rows, START, STOP, TIMER, UNREPORTED, Origin)
 from .saved import SavedSets
 from .scripts import OTHER, Scripts, language_of
 from .units import HookUnits, distinct
@@ -234,7 +234,7 @@ class _Look:
 
     def section(self):
         every = self._rows.all()
-        rows = [row for row in every if row["sort"] != SETTINGS]
+        rows = [row for row in every if row["sort"] not in APART]
         replays = self._tracer.replays if self._tracer else {}
         with self._reading("saved_rules"):
             saved, saved_left_out = self._saved.rows(replays, self.units)
@@ -258,6 +258,7 @@ class _Look:
         return {
             "schema": 1, "collected": self._collected, "hooks": hooks, "hook_count": len(rows), "hooks_left_out": 0,
             "files": files, "file_count": len(files), "saved_rule_sets": saved, "written": written,
+            "connections": hooks_files.connections(every),
             "saved_left_out": saved_left_out, "unordered": unordered, "waiting": waiting, "firewalld": firewalld,
             "ufw": ufw, "scanned": {
                 "files": sum(walk.files for walk in walks), "bytes": sum(walk.bytes for walk in walks),

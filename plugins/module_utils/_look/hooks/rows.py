@@ -6,7 +6,7 @@
 import collections
 
 from ..._parse.shell.command_text import masked_text
-from ..._script.effect import CONFIDENCES, EVERY
+from ..._script.effect import CONFIDENCES, CONNECTIONS, EVERY
 from ..._script.sequence import summary_of
 from .owner import ADMINISTRATOR, PACKAGE
 
@@ -34,8 +34,9 @@ Origin = collections.namedtuple("Origin", "kind triggers live because unit throu
 Origin.__new__.__defaults__ = (None, (), None)
 # TEARDOWN: it removes Kubernetes and its rules from the node. LIBRARY: it defines a function that nothing calls.
 TEARDOWN, LIBRARY = "teardown", "library"
-# What a script writes into files; they change no rule, so these have rows of their own.
+# What a script writes into files, and connections that it deletes: they change no rule, so these are told apart.
 SETTINGS = "settings"
+APART = (SETTINGS, CONNECTIONS)
 # Keys of a row that stay on the node: the name of a file may hold the value of a variable, which may be a secret.
 UNREPORTED = ("directive", "file")
 
@@ -103,11 +104,11 @@ class Rows:
     def of_unit(self, unit, phases):
         """The rows of the commands that run when a unit starts, stops or reloads."""
         return [row for row in self._rows.values()
-                if row["unit"] == unit and row["sort"] != SETTINGS and set(phases).intersection(row["triggers"])]
+                if row["unit"] == unit and row["sort"] not in APART and set(phases).intersection(row["triggers"])]
 
     def units(self):
         """Names of the units that run any of these commands."""
-        return {row["unit"] for row in self._rows.values() if row["unit"] and row["sort"] != SETTINGS}
+        return {row["unit"] for row in self._rows.values() if row["unit"] and row["sort"] not in APART}
 
     def all(self):
         """The rows in order: rows that run, then rows for which that is not known, then the rest; in each of these

@@ -9,7 +9,7 @@ from ..._names import UNCOLLECTED, UNKNOWN_RELEASE
 from ..._parse.kernel.boot_files import parse_kernel_cmdline
 from ..._parse.kernel.module_files import parse_modules_load, parse_proc_modules
 from ..bounds import cut
-from ..conf_dirs import effective_files
+from ..conf_dirs import effective_files, passed_over
 from ..host.kernels import Kernel, chosen_releases, configured_releases, installed_releases
 from ..host.next_boot import next_boot_kernel
 from ..host.place import BUNDLE, WITH_KERNEL
@@ -59,6 +59,7 @@ class Look:
         self.boot = BootList(host, boot_loader_of(host, node["init"] if self.live else None), cmdline)
         self.collected["modules_load"] = self.boot.status
         self.boot_closures = {}
+        self._ignored = None
 
     def see_what_is_loaded(self):
         """Read the state of the running kernel; again after modules were loaded."""
@@ -167,7 +168,15 @@ class Look:
         if listed is None:
             return "unknown", "the lists of modules to load at boot %s" % (
                 "were not collected" if self.collected["modules_load"] == UNCOLLECTED else "could not be read")
-        return "on_demand", "not listed in modules-load.d"
+        return "on_demand", "not listed in modules-load.d%s" % self._passed_over(after.module)
+
+    def _passed_over(self, module):
+        """The file whose name does not end in .conf and that lists the module, in words."""
+        if self._ignored is None:
+            self._ignored = [(path, {each for _line, each in parse_modules_load(text, False)[0]})
+                             for path, text in passed_over(self.host, "modules-load.d")]
+        return next((": %s lists it, but its name does not end in .conf, so it is not read" % path
+                     for path, names in self._ignored if module in names), "")
 
     def _pulled_by(self, kernel, module):
         """A module that is listed for the boot and hard-depends on `module`, or None."""

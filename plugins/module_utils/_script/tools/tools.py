@@ -8,7 +8,7 @@ A variable that is not set in the text is taken for the tool that it is named af
 
 import re
 
-from ..effect import CERTAIN, EVERY, IPV4, IPV6, LIKELY, POSSIBLE
+from ..effect import CERTAIN, CONNECTIONS, EVERY, IPV4, IPV6, LIKELY, POSSIBLE
 from ..nft_script import ALL_FAMILIES, taken_away
 from ..values import MARK, RULES, SETS
 from ..words import MODULE
@@ -24,6 +24,7 @@ _OTHERS = {
     "rmmod": "module", "systemctl": "service", "service": "service", "rc-service": "service", "invoke-rc.d": "service",
     "netfilter-persistent": "service", "iptables-persistent": "service", "iptables.init": "service",
     "ip6tables.init": "service", "ufw": "service", "firewall-cmd": "service", "kube-proxy": "cleanup",
+    "conntrack": "connections",
 }
 _INIT_SCRIPT = re.compile(r"/etc/(?:rc\.d/)?(?:init\.d|rc[0-6S]\.d)/(?:[SK]\d\d)?([\w.-]+)\Z")
 # Sets of kube-proxy, kube-router, Calico, Weave, Cilium and Azure NPM.
@@ -114,8 +115,17 @@ def run_kernel(walker, node, kind, name, arguments):
         if modules and not asks and (name == "rmmod"
                                      or any(re.match(r"-[a-z]*r|--remove", word) for word in arguments)):
             walker.effect(node, "module", tables=tuple(modules))
+    elif kind == "connections":
+        _connections(walker, node, arguments, plain)
     elif kind == "cleanup" and any(word in ("--cleanup", "--cleanup=true", "--cleanup-iptables") for word in arguments):
         walker.effect(node, "delete", families=(IPV4, IPV6), tables=("nat", "filter", "mangle"), chains=("KUBE-*",))
+
+
+def _connections(walker, node, arguments, plain):
+    """conntrack -F of the table of connections (conntrack-tools src/conntrack.c: the table may follow); -D deletes
+    those that match."""
+    if any(re.match(r"-[a-zA-Z]*F\Z|--flush\Z", word) for word in arguments) and not {"expect", "dying"} & set(plain):
+        walker.effect(node, CONNECTIONS, families=(IPV4, IPV6), tables=(CONNECTIONS,))
 
 
 def _sets(walker, node, arguments):
