@@ -1192,7 +1192,7 @@ ansible_facts:
           description: For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
           type: dict
           returned: always
-          sample: {ip_vs: ok, addresses: ok, ipsets: ok}
+          sample: {ip_vs: ok, addresses: ok, ipsets: ok, sysctls: ok}
         in_kernel:
           description: Whether the running kernel has IPVS loaded or built in; null where it is not known.
           type: bool
@@ -1302,6 +1302,18 @@ ansible_facts:
           type: bool
           returned: always
           sample: false
+        sysctls:
+          description: The sysctls that kube-proxy sets to 1 in ipvs mode.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            key: {description: Its name., type: str, returned: always, sample: net.ipv4.vs.conntrack}
+            now: {description: The current value; null where it could not be read., type: int, returned: always,
+                  sample: 0}
+            want: {description: The value that kube-proxy sets., type: int, returned: always, sample: 1}
+            by: {description: The line of sysctl.d that sets the current value; or null., type: str, returned: always,
+                 sample: '/etc/sysctl.d/90-lvs.conf:2'}
         leftover_because: {description: The evidence., type: str, returned: always,
                            sample: kube-proxy runs in ipvs mode}
     node_kubelet:

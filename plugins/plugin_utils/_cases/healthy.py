@@ -114,12 +114,13 @@ SECTIONS = {
                  "name": "monitoring/node-exporter:https"}], "endpoints_left_out": 0, "shared": []},
     },
     "node_ipvs": {
-        "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent"}, "in_kernel": False,
+        "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent",
+                                     "sysctls": "absent"}, "in_kernel": False,
         "virtual_servers": 0, "real_servers": 0, "without_real_servers": [], "without_real_servers_count": 0,
         "without_real_servers_percent": 0, "service_sets": None,
         "schedulers": [], "configured_scheduler": None,
         "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0, "missing_examples": [],
-                            "held_servers": []}, "ipsets": [], "leftover": False,
+                            "held_servers": []}, "ipsets": [], "sysctls": [], "leftover": False,
         "leftover_because": "no interface, virtual server or ipset of IPVS exists",
     },
     "node_kubelet": {

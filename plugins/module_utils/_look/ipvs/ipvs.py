@@ -12,8 +12,13 @@ nothing. Most nodes do not use IPVS, so its parsers are imported only where ther
 import collections
 import re
 
+from ..._conntrack.keys import dotted
+from ..._conntrack.predict import number
 from ..._host.host import ABSENT, OK, UNPARSED
-from ..host.place import WITH_KERNEL
+from ..._names import UNCOLLECTED
+from ..conntrack.now import read_key
+from ..conntrack.sysctl_boot import SysctlBoot
+from ..host.place import BUNDLE, WITH_KERNEL
 from .servers import PROC_LIMIT, read_servers
 
 # kubernetes pkg/proxy/ipvs/proxier.go: every Service address is on it, so that packets for it are delivered to this
@@ -28,6 +33,9 @@ OUTPUT_LIMIT = 8 * 1024 * 1024
 # Limits of the list of sets, 200 bytes each, and of one set.
 SETS_OUTPUT_LIMIT, SETS_SECONDS = 32 * 1024 * 1024, 5.0
 _SET_LIMIT = 64 * 1024
+# What kube-proxy sets at its start (kubernetes pkg/proxy/ipvs/proxier.go); conn_reuse_mode depends on the kernel.
+_OF_IPVS = "net/ipv4/vs/"
+_SYSCTLS = (("conntrack", 1), ("expire_nodest_conn", 1), ("expire_quiescent_template", 1))
 # The default of kube-apiserver --service-node-port-range begins with this port.
 _NODE_PORTS = 30000
 EXAMPLES, SETS_LIMIT, SCHEDULERS_LIMIT = 5, 40, 10
@@ -36,13 +44,14 @@ EXAMPLES, SETS_LIMIT, SCHEDULERS_LIMIT = 5, 40, 10
 def collect_ipvs(host, node, kube_proxy=None):
     """The evidence dict; `kube_proxy` is the section node_kube_proxy. Only places with a running kernel have values."""
     section = {
-        "schema": 1, "collected": {"ip_vs": ABSENT, "addresses": ABSENT, "ipsets": ABSENT}, "in_kernel": None,
+        "schema": 1, "collected": {"ip_vs": ABSENT, "addresses": ABSENT, "ipsets": ABSENT, "sysctls": ABSENT},
+        "in_kernel": None,
         "virtual_servers": None, "real_servers": None, "without_real_servers": [], "without_real_servers_count": None,
         "without_real_servers_percent": None,
         "schedulers": [], "configured_scheduler": _configured(kube_proxy),
         "dummy_interface": {"present": None, "addresses": None, "missing_addresses": None, "missing_examples": [],
                             "held_servers": None},
-        "ipsets": [],
+        "ipsets": [], "sysctls": [],
         "service_sets": None, "leftover": None, "leftover_because": "only a live node runs a kernel",
     }
     if node["place"] in WITH_KERNEL:
@@ -52,8 +61,28 @@ def collect_ipvs(host, node, kube_proxy=None):
         if (kube_proxy or {}).get("mode") == "ipvs":
             section["service_sets"] = _service_sets(host, servers, own, sets, kube_proxy)
         section["ipsets"] = (sets or [])[:SETS_LIMIT]
+        section["sysctls"] = _sysctls(host)
+        section["collected"]["sysctls"] = (OK if any(row["now"] is not None for row in section["sysctls"])
+                                           else UNCOLLECTED if node["place"] == BUNDLE else ABSENT)
         section["leftover"], section["leftover_because"] = _leftover((kube_proxy or {}).get("mode"), sets, section)
     return section
+
+
+def _sysctls(host):
+    """The sysctls that kube-proxy sets in ipvs mode, with the line of sysctl.d that sets another value."""
+    rows = []
+    for name, want in _SYSCTLS:
+        now = read_key(host, _OF_IPVS + name)[1]
+        rows.append({"key": dotted(_OF_IPVS + name), "now": now if isinstance(now, int) else None, "want": want,
+                     "by": None})
+    if any(row["now"] not in (None, row["want"]) for row in rows):
+        with host.noting():
+            boot = SysctlBoot(host, "systemd")
+        for row, (name, want) in zip(rows, _SYSCTLS):
+            line = boot.assignment(_OF_IPVS + name)
+            if row["now"] not in (None, want) and line and number(line.value) == row["now"]:
+                row["by"] = line.where
+    return rows
 
 
 def _service_sets(host, servers, own, sets, kube_proxy):
