@@ -37,9 +37,8 @@ def _sysctl(key):
     now = fields.get("now", key.default)
     row = {"key": dotted(key.key), "module": key.module, "now": now, "at_boot": now, "at_boot_by": None,
            "after_kube_proxy": now, "owner": None, "survives": True, "assigned": None, "assigned_by": None,
-           "ignored_by": None,
-           "overruled": False, "late": False, "kube_proxy_decides": False, "missing": False,
-           "reason": "the default of the kernel"}
+           "ignored_by": None, "overruled": False, "late": False, "kube_proxy_decides": False,
+           "missing": False, "reason": "the default of the kernel"}
     return dict(row, **fields)
 
 
@@ -231,7 +230,8 @@ SECTIONS = {
                                        **dict.fromkeys(("cloud_init", "daemons", "ifupdown", "network_manager",
                                                         "networkd_dispatcher", "rc_local", "saved_rules"), "absent")),
         "hooks": [], "hook_count": 0, "hooks_left_out": 0, "files": [], "file_count": 0, "saved_rule_sets": [],
-        "saved_left_out": 0, "unordered": [], "waiting": [], "written": [], "connections": [], "firewalld": None, "ufw": None,
+        "saved_left_out": 0, "unordered": [], "waiting": [], "written": [], "connections": [],
+        "firewalld": None, "ufw": None,
         "scanned": {"files": 412, "bytes": 391234, "skipped": [], "skipped_count": 0, "other_languages": []},
     },
     "node_xtables_lock": {

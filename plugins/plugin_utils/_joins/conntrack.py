@@ -96,7 +96,8 @@ def not_forwarding(evidence):
     those."""
     table, needs = section(evidence, "node_conntrack"), _needs(evidence)
     settings = (needs.get("conntrack") or {}).get("settings") or []
-    rows = [{"subject": row["key"], "because": row["because"], "by": _set_by(row), "without_role": False, "manual": None}
+    rows = [{"subject": row["key"], "because": row["because"], "by": _set_by(row), "without_role": False,
+             "manual": None}
             for row in settings if row["module"] is None and row["now"] == 0]
     closed = (table.get("interfaces") or {}).get("not_forwarding") or []
     return rows + [_not_forwarding(name, dotted("net/ipv4/conf/%s/forwarding" % name)) for name in closed]
