@@ -23,7 +23,7 @@ _LOADS = re.compile(r"-[A-Za-z]*[pf]\Z|--load\Z")
 
 
 class Sysctls:
-    """What a script writes. A key counts where the script sets it to 0 and nowhere to anything else: a firewall script
+    """What a script writes. A key counts where the script sets it to 0 and nowhere to another value: a firewall script
     turns forwarding off while it loads its rules, and an init script at its stop."""
 
     def __init__(self):

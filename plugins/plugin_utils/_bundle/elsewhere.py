@@ -59,5 +59,5 @@ def opens_shell(command):
 
 
 def is_of_pod(command, kind, data):
-    """Whether what a command prints, of this kind, says nothing about the network of the node."""
+    """Whether what a command prints, of this kind, is no evidence on the network of the node."""
     return kind in OF_NETWORK and is_elsewhere(command) and not (kind == "rules" and _RULES_OF_NODE.search(data))

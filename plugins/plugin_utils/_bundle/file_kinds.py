@@ -244,7 +244,7 @@ def _latest_first(found, parts):
     """The readings of sysctls in a session from the last one on: of several values of a key the last one is that of the
     kernel. What a command printed that set a value stays behind those; another node may be asked by ssh."""
     commands = {id(part): command for command, part in parts}
-    readings = [row for row in found if row[1] in _READINGS or (row[2] or "").startswith("/proc/sys/")]
+    readings = [row for row in found if row[1] in _READINGS or (row[2] or "").startswith("/proc/sys/net/")]
     if len(readings) < 2 or any(_OF_OTHERS.search(commands[id(row[0])]) for row in readings):
         return found
     readings.sort(key=lambda row: (bool(_SETS.search(commands[id(row[0])])), -found.index(row)))

@@ -109,7 +109,7 @@ def _loaded(row, units, replays):
     """(row, a sentence on when the file takes effect and what it does then). A file that nothing loads is harmless."""
     loader = loader_of(row["file"])
     if row["file"] == RUNNING:
-        return row, "the running kernel then has %s, whatever sysctl.d says" % ", ".join(row["tables"])
+        return row, "the running kernel then has %s, whatever sysctl.d sets" % ", ".join(row["tables"])
     if loader is None:
         return row, "the next boot applies %s" % row["file"]
     does = (["old rules of Kubernetes come back"] if COPY in row["tables"] else []) + (

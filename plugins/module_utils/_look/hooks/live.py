@@ -155,7 +155,7 @@ def ifup_local(look, path, mode, _when):
         if look.node["place"] == BUNDLE:
             return None, ("ifup of initscripts runs it for interfaces that NetworkManager does not manage, and whether "
                           "network.service brings any up is not known")
-        return False, "initscripts (network-scripts) is not installed, and nothing else runs %s" % _name(path)
+        return False, "initscripts (network-scripts) is not installed, and no other program runs %s" % _name(path)
     if any(look.units.runs(unit)[0] for unit in _units(look, "NetworkManager")):
         return None, "ifup runs it only for interfaces that NetworkManager does not manage (NM_CONTROLLED=no)"
     return True, "ifup and ifdown of initscripts run it for each interface"

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands of a session that ran in the network namespace of a pod, and those that ran in that of the node."""
+"""Commands of a session that ran in the network namespace of a pod, and others in that of the node."""
 
 import pytest
 
