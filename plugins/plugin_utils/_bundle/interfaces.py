@@ -34,7 +34,7 @@ IN_PODS = re.compile(r"(?:lo|eth0|net\d|tunl0|sit0|gre0|gretap0|erspan0|ip6tnl0|
 
 
 def of_text(text, is_whole):
-    """{path: content}; `is_whole` says that a listing with the loopback interface has all other ones, too."""
+    """{path: content}; `is_whole`: a listing with the loopback interface has all other ones, too."""
     return dict(_addresses(text) or _of_ifconfig(text), **_links(text, is_whole))
 
 
