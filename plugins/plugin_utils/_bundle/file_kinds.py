@@ -17,7 +17,7 @@ from ...module_utils._parse.logs.line import parse_line
 from ...module_utils._parse.logs.newest import Newest
 from ...module_utils._parse.prompts import file_of, is_border
 from .._logs import diagnosis
-from . import by_name, elsewhere, interfaces, plain, routes
+from . import by_name, elsewhere, interfaces, kernel_values, plain, routes
 from .proxy_config import HEAD, LINE, beginning, kube_proxy_config
 
 PATH_LIMIT = 4096
@@ -141,9 +141,6 @@ _ANSWERS = ("kube_proxy", "kube_proxy_metrics", "kube_proxy_healthz", "kube_prox
 _MODE_NAME = re.compile(r"proxy[-_]?mode\b", re.IGNORECASE)
 # Files in which a comment may look like a prompt.
 _WHOLE_KINDS = ("system", "script", "unit", "tasks")
-_READINGS = ("sysctl", "values", "applied")
-_OF_OTHERS = re.compile(r"\b(?:p?ssh|ansible|pdsh|clush)\b")
-_SETS = re.compile(r"\bsysctl\b[^|;&]{0,200} (?:-\w*w\b|[\w./-]{1,100} ?=)")
 _ASKS_KERNEL = re.compile(r"\bsysctl(?![\w./-])")
 # Programs, manuals and configurations of a copied node may quote errors.
 _NO_PASTE = re.compile(r"(?:^|/)(?:usr|s?bin|lib(?:32|64)?|boot|etc|opt|proc|sys|sos_commands)/")
@@ -230,7 +227,7 @@ def taken(item):
         if kind and not (part_is_log and kind in _ANSWERS) and not (kind == "sysctl" and _is_of_a_file(command)):
             found.append((part, kind, path))
     if parts is not None and plain.is_of_one_node(item):
-        found = _latest_first(found, parts)
+        found = kernel_values.latest_first(found, parts)
     rules = _rules_of(_without_files(item, found + of_pods), logged) if has_rules else None
     found += [(rules, "rules", None)] if rules else []
     # Values of the kernel and configurations that a session shows are no code.
@@ -238,17 +235,6 @@ def taken(item):
     if not logged and (not rules and kinds <= _NO_CODE if parts is None else kinds.isdisjoint(_CODE)):
         logged = _may_be_log(item) and not _NO_PASTE.search(item.path) and _has_cause(log.data)
     return found, log if logged else None
-
-
-def _latest_first(found, parts):
-    """The readings of sysctls in a session from the last one on: of several values of a key the last one is that of the
-    kernel. What a command printed that set a value stays behind those; another node may be asked by ssh."""
-    commands = {id(part): command for command, part in parts}
-    readings = [row for row in found if row[1] in _READINGS or (row[2] or "").startswith("/proc/sys/net/")]
-    if len(readings) < 2 or any(_OF_OTHERS.search(commands[id(row[0])]) for row in readings):
-        return found
-    readings.sort(key=lambda row: (bool(_SETS.search(commands[id(row[0])])), -found.index(row)))
-    return [row for row in found if row not in readings] + readings
 
 
 def _whole_or_some(kind, command, data):

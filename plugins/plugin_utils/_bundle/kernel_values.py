@@ -18,6 +18,10 @@ _PATH = r"/(?:proc/sys|sys/class/net|sys/module)/[\w./@-]{1,200}"
 _AFTER_PATH = re.compile(r"^(%s):([^\n]{0,200})$" % _PATH, re.MULTILINE)
 _BELOW_PATH = re.compile(r"^==> (%s) <==\n([^\n]{0,200})$" % _PATH, re.MULTILINE)
 _APPLYING = re.compile(r"^\* Applying (/\S{1,200}) \.\.\.$", re.MULTILINE)
+# Kinds of running values (file_kinds.py), commands that ask other machines, commands that set a value.
+_READINGS = ("sysctl", "values", "applied")
+_OF_OTHERS = re.compile(r"\b(?:p?ssh|ansible|pdsh|clush)\b")
+_SETS = re.compile(r"\bsysctl\b[^|;&]{0,200} (?:-\w*w\b|[\w./-]{1,100} ?=)")
 # Links to the units that a boot starts.
 WANTED = "/etc/systemd/system/multi-user.target.wants/"
 _UFW_PATH = "/usr/lib/systemd/system/ufw.service"
@@ -138,3 +142,14 @@ def configuration(texts):
     """The options of a kernel in texts that hold some of them."""
     options = [option for text in texts for option in _OPTION.findall(text.replace("\r\n", "\n"))]
     return "\n".join(options + [""])
+
+
+def latest_first(found, parts):
+    """The readings of sysctls in a session from the last one on: of several values of a key the last one is that of the
+    kernel. What a command printed that set a value stays behind those; another node may be asked by ssh."""
+    commands = {id(part): command for command, part in parts}
+    readings = [row for row in found if row[1] in _READINGS or (row[2] or "").startswith("/proc/sys/net/")]
+    if len(readings) < 2 or any(_OF_OTHERS.search(commands[id(row[0])]) for row in readings):
+        return found
+    readings.sort(key=lambda row: (bool(_SETS.search(commands[id(row[0])])), -found.index(row)))
+    return [row for row in found if row not in readings] + readings

@@ -100,9 +100,9 @@ SECTIONS = {
                 ("pod_host_ports", "portmap", "pods", "nat", 2, None),
                 ("agent", "ip-masq-agent", None, "nat", 1, "ip-masq-agent in pod kube-system/ip-masq-agent-x7k2p"))],
         "rule_sets": [], "left_out": {}, "owners": [], "services": 31, "rules_per_service": 12.4,
-        "service_rows": [], "service_rows_left_out": 31,
-        "digest": {"services": "4f0f6c1a", "endpoints": "9a1c2b3d", "service_count": 31, "endpoint_count": 97,
-                   "read_at": "2026-11-21T10:00:00Z"}, "counters": None,
+        "service_rows": [], "service_rows_left_out": 31, "digest": {
+            "services": "4f0f6c1a", "endpoints": "9a1c2b3d", "service_count": 31, "endpoint_count": 97,
+            "read_at": "2026-11-21T10:00:00Z"}, "counters": None,
         "footprint": {"own_peak_bytes": 41000000, "helpers_peak_bytes": 23000000, "seconds": 0.4}, "networks": {
             "services": [{"family": "ipv4", "network": "10.96.0.0/24", "addresses": 31, "name": "shop/web:http"},
                          {"family": "ipv6", "network": "fd00:10:96::/64", "addresses": 8, "name": "shop/web:http"}],
@@ -113,13 +113,12 @@ SECTIONS = {
                  "name": "monitoring/node-exporter:https"}], "endpoints_left_out": 0, "shared": []},
     },
     "node_ipvs": {
-        "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent",
-                                     "sysctls": "absent"}, "in_kernel": False,
-        "virtual_servers": 0, "real_servers": 0, "without_real_servers": [], "without_real_servers_count": 0,
-        "without_real_servers_percent": 0, "service_sets": None,
-        "schedulers": [], "configured_scheduler": None,
-        "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0, "missing_examples": [],
-                            "held_servers": []}, "ipsets": [], "sysctls": [], "leftover": False,
+        "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent", "sysctls": "absent"},
+        "in_kernel": False, "virtual_servers": 0, "real_servers": 0, "without_real_servers": [],
+        "without_real_servers_count": 0, "without_real_servers_percent": 0, "service_sets": None, "schedulers": [],
+        "configured_scheduler": None, "leftover": False,
+        "ipsets": [], "sysctls": [], "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0,
+                                                         "missing_examples": [], "held_servers": []},
         "leftover_because": "no interface, virtual server or ipset of IPVS exists",
     },
     "node_kubelet": {
