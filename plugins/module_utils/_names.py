@@ -24,6 +24,12 @@ BUNDLE_POD_NETWORKS = BUNDLE_FOLDER + "/pod-networks"
 BUNDLE_ABSENT_DEVICES = BUNDLE_FOLDER + "/absent-devices"
 # Files as in /proc/net with routes of the node, of which there may be more.
 BUNDLE_SOME_ROUTES = BUNDLE_FOLDER + "/routes"
+# Bridges of pods and their networks, one a line.
+BUNDLE_POD_BRIDGES = BUNDLE_FOLDER + "/pod-bridges"
+# Marks that tunnels put on their encrypted packets, one a line: the mark, the name.
+BUNDLE_TUNNEL_MARKS = BUNDLE_FOLDER + "/tunnel-marks"
+# Endpoints of the API server: files with lines of a namespace, a name and ADDRESS:PORT,...
+BUNDLE_API_ENDPOINTS = BUNDLE_FOLDER + "/api-endpoints"
 # The responses of kube-proxy at its HTTP paths.
 BUNDLE_ANSWERS = BUNDLE_FOLDER + "/kube-proxy"
 # Logs below their paths in the bundle, and a list of these.

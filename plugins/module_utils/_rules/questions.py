@@ -13,9 +13,11 @@ from .kube_proxy.lost_match import ask_lost_match
 from .kube_proxy.marks import ask_marks
 from .kube_proxy.proxy import PORTALS, SERVICE_CHAIN
 from .kube_proxy.repaired import ask_repaired
+from .kube_proxy.tunnel_marks import ask_tunnel_marks
 from .loops import ask_loops
 from .observation import Tally, place_of
 from .others.drops import ask_drops, ask_policy
+from .others.exempt_ranges import ask_exempt_ranges
 from .others.foreign import ask_foreign, ask_masquerade, ask_other_cni
 from .others.host_input import ask_input
 from .others.hostport_pods import ask_hostport_pods
@@ -27,12 +29,15 @@ from .others.redirections import ask_redirections
 from .others.sets import ask_sets
 from .services.affinity import ask_affinity
 from .services.chain_names import ask_chain_names
+from .services.cleared_marks import ask_cleared_marks
 from .services.services import ask_services
+from .services.stale_endpoints import ask_stale_endpoints
 from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
            ask_hostports, ask_before_services, ask_node_ports, ask_redirections, ask_hostport_pods, ask_sets,
-           ask_masquerade, ask_foreign, ask_policy, ask_node_packets, ask_path_rules)
+           ask_masquerade, ask_foreign, ask_policy, ask_node_packets, ask_path_rules,
+           ask_cleared_marks, ask_exempt_ranges, ask_tunnel_marks, ask_stale_endpoints)
 # Missing rules are only reported for the backend kube-proxy works in, not for its leftovers in the other one.
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # Consequences of a flush of nat.

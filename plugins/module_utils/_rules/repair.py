@@ -55,6 +55,9 @@ def _repair(row, programs):
         return "%s -w 5 -I INPUT -p udp --dport %s -s NETWORK_OF_NODES -j ACCEPT" % (program, tunnel.group(1))
     if (row["detail"] or "").startswith("refuses ICMPv6"):
         return "%s -w 5 -I INPUT -p ipv6-icmp -j ACCEPT" % program
+    if kind == "mark_cleared" and chain.startswith("KUBE-POD-FW-"):
+        return ("update kube-router, which writes this rule again: from 1.1.0 on its rule has a mask and keeps the "
+                "marks of others")
     port = _OF_API_SERVER.search(row["detail"] or "")
     if port and chain == "INPUT":
         # A firewall of the host stays one.

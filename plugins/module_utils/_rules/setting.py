@@ -12,14 +12,17 @@ import collections
 # where kubernetes is kube-proxy's own version. kubelet_version: (1, 30), where kubelet reports a version of its own.
 # ipv6: whether the kernel has IPv6. liberal: whether nf_conntrack_tcp_be_liberal is set. Both are None where they are
 # not known. addresses(): the addresses of the node, empty where they are not known.
+# pod_networks(): (interface, network) of the bridges that the pods of the node are behind, as far as they are known.
+# tunnel_marks(): (name, mark that it puts on its encrypted packets) of tunnels, as far as they are known.
+# api_endpoints(): {(namespace or None, name of a Service): {(address, port)}} of the API server, whole lists alone.
 # members(name): the addresses and networks in an ipset, None where they are not known.
 # lacks(address): whether no interface of the node has an address of the DNS cache, False where that is not known.
 # tunnel(): (interface, kind, UDP port) of the network plugin's tunnel between nodes, None where it is not known.
 Setting = collections.namedtuple("Setting", (
     "family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest", "kubelet_version", "ipv6", "liberal",
-    "addresses", "members", "tunnel", "lacks"))
+    "addresses", "members", "tunnel", "lacks", "pod_networks", "tunnel_marks", "api_endpoints"))
 Setting.__new__.__defaults__ = (None, None, None, None, frozenset, lambda name: None, lambda: None,
-                                lambda address: False)
+                                lambda address: False, tuple, tuple, dict)
 
 
 def proxy_since(setting, version):

@@ -8,7 +8,7 @@ import json
 import re
 
 from ...module_utils import _names
-from . import interfaces, kernel_values, routes
+from . import beside, interfaces, kernel_values, routes
 
 _LSMOD = re.compile(r"^(\S+)[ \t]+(\d+)[ \t]+(-?\d+)(?:[ \t]+(\S*))?[ \t]*$", re.MULTILINE)
 # Numbers have as many digits as 64 bits have.
@@ -294,7 +294,7 @@ FILES = {
     "lsmod": lambda text: {"/proc/modules": proc_modules(text)},
     "conntrack": lambda text: {"/proc/net/stat/nf_conntrack": nf_conntrack_stat(text)},
     "conntrack_count": lambda text: {"/proc/sys/net/netfilter/nf_conntrack_count": text.strip() + "\n"},
-    "node_metrics": conntrack_of_metrics,
+    "node_metrics": conntrack_of_metrics, **beside.FILES,
     "ipvs": lambda text: {"/proc/net/ip_vs": ip_vs(text)},
     "kube_proxy_metrics": lambda text: {_names.BUNDLE_ANSWERS + "/metrics": metrics(text)},
 }

@@ -8,6 +8,7 @@ import ipaddress
 import re
 
 from ...module_utils import _names
+from . import beside
 
 _DEVICE = re.compile(r"\d+: ([\w.-]{1,15})(?:@([\w.-]+))?(?::| ) ")
 _DEVICE_ADDRESS = re.compile(r"\s(inet6?) ([0-9a-f.:]{2,45})/(\d{1,3})\b")
@@ -52,7 +53,7 @@ def _addresses(text):
         name = (None if _OF_LINK in line else begun.group(1)) if begun else name
         if name:
             devices.setdefault(name, []).extend([address.groups()] if address else [])
-    found, dummy, absent = {}, devices.get(_DUMMY), _ABSENT_DEVICE.findall(text)
+    found, dummy, absent = beside.pod_bridges(devices), devices.get(_DUMMY), _ABSENT_DEVICE.findall(text)
     if dummy is None and _OF_POD.search(text) or not devices.get("lo", True):
         return {}
     if absent:

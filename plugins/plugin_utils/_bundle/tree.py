@@ -18,7 +18,7 @@ import re
 from ...module_utils import _names
 from ...module_utils._errors import BadInput
 from ...module_utils._parse import bundle_parts
-from . import by_name, convert, file_kinds, kernel_values, links, proxy_config, source
+from . import beside, by_name, convert, file_kinds, kernel_values, links, proxy_config, source
 from .unread import Unread
 
 RULES_LIMIT = 40
@@ -55,6 +55,7 @@ def lay_out(bundle, folder, declared=None):
             tree.unread.add(item)
             continue
         kinds, log = file_kinds.taken(item)
+        kinds += beside.found_beside(item, log)
         if not kinds and log is None:
             recognised += file_kinds.is_session(item)
             tree.unread.pass_over(item)

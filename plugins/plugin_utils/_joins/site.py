@@ -20,6 +20,15 @@ _REPAIR = {
     "with iptables -t TABLE -D CHAIN NUMBER"}
 _STALE_CHAIN = ("kubectl get pods -A -o wide shows which of the two addresses a pod still has. The chain that the rule "
                 "leads to can then be deleted, too.")
+_TUNNEL = ("Give the tunnel a mark without the bits 0x8000 and 0x4000, such as 0x1820: FwMark = 0x1820 in [Interface] "
+           "of its file, then wg-quick down and up. Where no line of ip rule names the old mark, this is enough: wg "
+           "set INTERFACE fwmark 0x1820. kubelet writes its rule again; from 1.28 on it has none.")
+_RANGES = ("Give the program that writes this rule the range of the pods: kubelet with kubenet --non-masquerade-cidr, "
+           "ip-masq-agent the list nonMasqueradeCIDRs in its ConfigMap in kube-system. Then restart it, and delete the "
+           "old rule if it stays.")
+_STALE = ("List the endpoints again, in case they changed meanwhile. Then read the log of the kube-proxy of this node: "
+          "does it reach the API server, and do its syncs fail? Then restart it: kubectl -n kube-system delete pod, "
+          "with its pod of this node.")
 _NEVER_WRITTEN = (
     "kube-proxy has written no rules. Read its log (kubectl -n kube-system logs of its pod on this node, or "
     "journalctl): does it reach the API server, and does iptables-restore fail? curl -s "
@@ -71,6 +80,12 @@ def _advice(row):
                 "delete the pod, which writes its rules anew.")
     if row["kind"] == "hostport_stale":
         return "%s. %s" % (row["repair"] or _REPAIR["hostport_stale"], _STALE_CHAIN)
+    if row["kind"] == "mark_mismatch" and row["chain"] == "KUBE-FIREWALL":
+        return _TUNNEL
+    if row["kind"] == "masquerade_missing" and row["text"]:
+        return _RANGES
+    if row["kind"] == "unsound_endpoint" and "kubectl" in (row["detail"] or ""):
+        return _STALE
     if row["kind"] == "duplicate_rule":
         return next((advice for words, advice in _COPIES if words in (row["detail"] or "")), None)
     return _NATIVE.get(row["kind"]) if (row["table"] or "").endswith(" kube-proxy") else None

@@ -8,7 +8,7 @@ import functools
 import ipaddress
 import re
 
-from ... import _errors, _versions
+from ... import _errors, _names, _versions
 from ..._host.host import ABSENT
 from ..._names import BUNDLE_ABSENT_DEVICES
 from ..._parse.proc.network_files import parse_proc_net_fib_trie, parse_proc_net_if_inet6
@@ -37,6 +37,8 @@ _DNS_CACHE = "nodelocaldns"
 _SETS, _SET_LIMIT, _SET_SECONDS = 16, 4 << 20, 3.0
 _SET_NAME = re.compile(r"[\w.:-]{1,31}\Z")
 _ADDED = re.compile(r"^add \S+ ([0-9a-f.:]+(?:/\d+)?)(?=[ \n]|\Z)", re.MULTILINE)
+# The bridges of pods; Podman's has another name.
+_BRIDGES = re.compile(r"(?:cbr|cni)\d+\Z|kube-bridge\Z|weave\Z")
 # The source of a value that is not known.
 UNTOLD = "no source is known"
 # kube-proxy may be at most this many minor versions older than kubelet (Kubernetes version skew policy).
@@ -48,12 +50,13 @@ _OLDEST = (1, 10)
 class Situation:
     """`mode` and `kubernetes` ((1, 30)) with their sources, or None and why; `kubelet`: whether it runs and has had the
     time to create its chains, False where it creates none; `kubelet_version`, `ports`, `ipv6` and `liberal` as in
-    Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold its rules; `addresses()` and
-    `members(name)`, `tunnel()` and `lacks(address)` as in Setting."""
+    Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold its rules; `addresses()`,
+    `members(name)`, `tunnel()`, `lacks(address)`, `pod_networks()`, `tunnel_marks()` and `api_endpoints()` as in
+    Setting."""
 
     def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None,
-                 addresses=frozenset, members=lambda name: None, tunnel=lambda: None,
-                 lacks=lambda address: False):
+                 addresses=frozenset, members=lambda name: None, tunnel=lambda: None, lacks=lambda address: False,
+                 pod_networks=tuple, tunnel_marks=tuple, api_endpoints=dict):
         self.mode, self.mode_source = mode
         self.kubernetes, self.kubernetes_source = kubernetes[:2]
         self.oldest = kubernetes[2] if len(kubernetes) > 2 else None
@@ -66,12 +69,14 @@ class Situation:
         self.members = members
         self.tunnel = tunnel
         self.lacks = lacks
+        self.pod_networks, self.tunnel_marks, self.api_endpoints = pod_networks, tunnel_marks, api_endpoints
 
     def of(self, rule_set):
         """`Setting` for one rule set."""
         return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports,
                        self.oldest, self.kubelet_version, self.ipv6, self.liberal, self.addresses,
-                       self.members, self.tunnel, self.lacks)
+                       self.members, self.tunnel, self.lacks, self.pod_networks,
+                       self.tunnel_marks, self.api_endpoints)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
@@ -93,7 +98,10 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
                      _used(host, rules, kube_proxy), functools.lru_cache(maxsize=1)(lambda: _addresses(host, rules)),
                      functools.lru_cache(maxsize=_SETS)(lambda name: _members(host, rules, name)),
                      functools.lru_cache(maxsize=1)(lambda: _tunnel(host, rules)),
-                     functools.lru_cache(maxsize=_SETS)(lambda address: _lacks(host, rules, address)))
+                     functools.lru_cache(maxsize=_SETS)(lambda address: _lacks(host, rules, address)),
+                     functools.lru_cache(maxsize=1)(lambda: _pod_networks(host, rules)),
+                     lambda: _tunnel_marks(host, rules),
+                     functools.lru_cache(maxsize=1)(lambda: _api_endpoints(host, rules)))
 
 
 def _addresses(host, rules):
@@ -130,6 +138,41 @@ def _lacks(host, rules, address):
         found, networks = parse_proc_net_fib_trie(text.text)
     local = any(ipaddress.ip_address(address) in network for network in networks if network.prefixlen)
     return own in found and address not in found and not local
+
+
+def _pod_networks(host, rules):
+    """Only rules that exempt ranges from masquerading ask for them."""
+    if rules.source != "live" and not rules.of_tree:
+        return ()
+    from ..._parse.proc.network_files import parse_proc_net_route
+    shown = host.read_text(_names.BUNDLE_POD_BRIDGES).text if host.root != "/" else ""
+    return tuple(tuple(line.split(" ", 1)) for line in shown.splitlines()) or tuple(
+        (route.interface, route.network) for route in parse_proc_net_route(host.read_text("/proc/net/route").text)
+        if route.network and _BRIDGES.match(route.interface))
+
+
+def _tunnel_marks(host, rules):
+    if not rules.of_tree:
+        return ()
+    rows = (line.partition(" ") for line in host.read_text(_names.BUNDLE_TUNNEL_MARKS).text.splitlines())
+    return tuple((name, int(mark)) for mark, _blank, name in rows)
+
+
+def _api_endpoints(host, rules):
+    """A Service with two lists that differ is left out: it changed meanwhile."""
+    folder, found, differing = _names.BUNDLE_API_ENDPOINTS, {}, set()
+    for name in host.list_dir(folder)[1] if rules.of_tree else ():
+        for line in host.read_text("%s/%s" % (folder, name)).text.splitlines():
+            space, service, ends = line.split(" ")
+            pairs = {(address.strip("[]"), int(port)) for address, _colon, port in
+                     (end.rpartition(":") for end in ends.split(","))}
+            key = None if space == "-" else space, service
+            if found.setdefault(key, pairs) != pairs:
+                differing.add(service)
+    # Where one list shows no namespace, it may be of the same Service.
+    differing.update(name for space, name in found if space is None
+                     and any(key[1] == name and pairs != found[space, name] for key, pairs in found.items()))
+    return {key: pairs for key, pairs in found.items() if key[1] not in differing}
 
 
 def _members(host, rules, name):

@@ -34,10 +34,10 @@ def service_mark(rule_set):
     """The mark of packets that kube-proxy masquerades; None where it is not known, or where no rule sets it, which is
     reported as mark_mismatch."""
     nat = chains_of(rule_set, "nat")
-    return _marked(nat["KUBE-MARK-MASQ"].rules) if nat and "KUBE-MARK-MASQ" in nat else None
+    return mark_of(nat["KUBE-MARK-MASQ"].rules) if nat and "KUBE-MARK-MASQ" in nat else None
 
 
-def _marked(rules):
+def mark_of(rules):
     """The mark of an unmarked packet after these rules; None where it cannot be computed, or where no rule sets a
     mark."""
     mark = 0 if any(rule.target == "MARK" for rule in rules) else None

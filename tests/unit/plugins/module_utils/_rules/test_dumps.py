@@ -31,6 +31,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_pro
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.lost_match import ask_lost_match
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.marks import ask_marks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.repaired import ask_repaired
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.tunnel_marks import ask_tunnel_marks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.loops import ask_loops
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.drops import ask_drops
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.host_input import ask_input
@@ -41,9 +42,13 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.h
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.redirections import ask_redirections
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.leftovers import (ask_backends,
                                                                                                  ask_other_mode)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.exempt_ranges import ask_exempt_ranges
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.foreign import ask_masquerade
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.path_rules import ask_path_rules
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.node_packets import ask_node_packets
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.cleared_marks import ask_cleared_marks
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.stale_endpoints import (
+    ask_stale_endpoints)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.structure import ask_structure
 
 RULES = pathlib.Path(__file__).resolve().parents[4] / "rules"
@@ -53,7 +58,9 @@ ONE = {"anchors": ask_anchors, "duplicates": ask_duplicates, "emptied": ask_empt
        "drops": ask_drops, "host_input": ask_input, "hostports": ask_hostports, "leftovers": ask_other_mode,
        "masquerade": ask_masquerade, "structure": ask_structure, "hostport_pods": ask_hostport_pods,
        "node_packets": ask_node_packets, "before_services": ask_before_services, "node_ports": ask_node_ports,
-       "path_rules": ask_path_rules, "redirections": ask_redirections}
+       "path_rules": ask_path_rules, "redirections": ask_redirections,
+       "cleared_marks": ask_cleared_marks, "exempt_ranges": ask_exempt_ranges, "tunnel_marks": ask_tunnel_marks,
+       "stale_endpoints": ask_stale_endpoints}
 ALL = {"all": lambda sets, setting_by: questions.ask(sets, setting_by)[0], "hint": ask_hint,
        "backends": lambda sets, _setting_by: ask_backends(sets)}
 NODES = ["ipv4 nft", "ipv4 legacy", "ipv6 nft", "ipv6 legacy"]

@@ -1,0 +1,44 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Endpoints in what kubectl prints."""
+
+import pytest
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle.api_endpoints import listed_endpoints
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle.source import Item
+
+DESCRIBED = "Name:     web\nNamespace:  shop\nType:     ClusterIP\nEndpoints:  %s\nEvents:  <none>\n"
+SLICES = "NAME   ADDRESSTYPE  PORTS  ENDPOINTS   AGE\n"
+
+
+def lines(text):
+    return "".join(item.data.decode() for item, _kind, _path in listed_endpoints(Item("node.txt", text.encode())))
+
+
+@pytest.mark.parametrize("text, wanted", [
+    ("$ kubectl get endpoints kubernetes\nNAME  ENDPOINTS  AGE\nkubernetes   10.0.0.4:6443,10.0.0.5:6443   7d\n",
+     "- kubernetes 10.0.0.4:6443,10.0.0.5:6443\n"),
+    ("$ kubectl -n shop get ep -o wide\nNAME  ENDPOINTS  AGE\nweb   10.2.0.4:80   7d3h\napi   [fd00::1]:80   7s\n",
+     "shop web 10.2.0.4:80\nshop api [fd00::1]:80\n"),
+    ("$ kubectl get ep -A\nNAMESPACE  NAME  ENDPOINTS  AGE\nshop  web   10.2.0.4:80   7d\n", "shop web 10.2.0.4:80\n"),
+    ("$ kubectl get endpointslices -n shop\n" + SLICES + "web-ab1cd  IPv4  80,443  10.2.0.4  7d\n"
+     "web-ef2gh  IPv4  80  10.2.0.5  7d\n", "shop web 10.2.0.4:443,10.2.0.4:80,10.2.0.5:80\n"),
+    (DESCRIBED % "10.2.0.4:80,10.2.0.5:80", "shop web 10.2.0.4:80,10.2.0.5:80\n"),
+    (DESCRIBED % "10.2.0.4:80\nEndpoints:  10.2.0.4:443", "shop web 10.2.0.4:443,10.2.0.4:80\n")])
+def test_a_whole_list(text, wanted):
+    assert lines(text) == wanted
+
+
+@pytest.mark.parametrize("text", [
+    "$ kubectl get ep\nNAME  ENDPOINTS  AGE\nweb  10.2.0.4:80,10.2.0.5:80,10.2.0.6:80 + 3 more...   7d\n",
+    "$ kubectl get ep\nNAME  ENDPOINTS  AGE\nweb   <none>   7d\n",
+    "$ kubectl get ep | cut -c1-30\nNAME  ENDPOINTS\nweb  10.2.0.4:80,10.2.0.5:8\n",
+    "$ kubectl get ep | cut -c1-30\nNAME  ENDPOINTS  AGE\nweb  10.2.0.4:80,10.2.0.5:8\n",
+    "$ kubectl get endpointslice web-ab1cd\n" + SLICES + "web-ab1cd  IPv4  80  10.2.0.4  7d\n",
+    "$ kubectl get endpointslices\n" + SLICES + "web-ab1cd  IPv4  80  10.2.0.4  7d\n"
+    "web-ef2gh  IPv4  80  10.2.0.5 + 9 more...  7d\n",
+    DESCRIBED % "10.2.0.4:80 + 1 more...", DESCRIBED % "<none>", DESCRIBED % "10.2.0.4:80\nEndpoints:  <none>",
+    "web  10.2.0.4:80  7d\nENDPOINTS\n"])
+def test_a_list_that_is_not_whole(text):
+    assert lines(text) == ""
