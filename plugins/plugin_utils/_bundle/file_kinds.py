@@ -17,7 +17,7 @@ from ...module_utils._parse.logs.line import parse_line
 from ...module_utils._parse.logs.newest import Newest
 from ...module_utils._parse.prompts import file_of, is_border
 from .._logs import diagnosis
-from . import by_name, elsewhere, interfaces, kernel_values, plain, routes
+from . import by_name, elsewhere, interfaces, kernel_values, node_paths, plain, routes
 from .proxy_config import HEAD, LINE, beginning, kube_proxy_config
 
 PATH_LIMIT = 4096
@@ -25,22 +25,6 @@ PATH_LIMIT = 4096
 _LOG_HEAD, _LOG_LINES = 16 * 1024, 20
 # Lines with a time of another form make a text a log if there are so many of them, or if they are all that there is.
 _TIMED_LINES, _SHORT = 2, 3
-# Files that keep their path, wherever the tree begins.
-_SYSTEM = re.compile(
-    r"(?:.*/)?((?:etc/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd|cron|init\.d|rc\d?\.d|rc\.local|network|"
-    r"NetworkManager|networkd-dispatcher|iptables|sysconfig|nftables|ufw|firewalld|cloud|cni/net\.d|alternatives|tuned|"
-    r"conf\.d|udev|logrotate|apt|dnf|dpkg|local\.d|runlevels|if-|dhcp/dhclient-|keepalived|monit|supervisor|"
-    r"openvpn/[\w./-]+\.conf|incron\.d|acpi/events|ppp/ip|libvirt/hooks|ha\.d|ucarp|ifplugd)"
-    r"[^\0]*|etc/(?:sysctl\.conf|modules|os-release|debian_version|default/ufw|rc\.local|(?:ana)?crontab"
-    r"|nftables\.conf|ethertypes)"
-    r"|proc/(?:modules|cmdline|meminfo|stat|uptime|version|config\.gz|sys/.+|net/.+)|sys/(?:module|kernel/slab/nf_"
-    r"conntrack)/.+"
-    r"|run/flannel/subnet\.env|boot/(?:config-.+|loader/.+|grub2?/.+)|(?:usr/)?lib/modules/.+"
-    r"|(?:usr/|usr/local/)?lib/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd/system|os-release|tuned/).*"
-    r"|run/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd)/.+|usr/local/s?bin/.+|(?:usr/)?s?bin/(?:ip6?tables|"
-    r"xtables|arptables|ebtables)[^/]*|(?:usr/)?sbin/if(?:up|down)-(?:pre-)?local"
-    r"|var/lib/(?:dpkg/alternatives|alternatives|cloud)/.+|var/spool/cron/.+|etc/(?:shorewall|firehol|ferm|wireguard)/"
-    r"[\w.-]+))\Z")
 _SECRET = re.compile(r"(?:^|/)(?:shadow|gshadow|ssh|pki|ssl|private)(?:[-/]|\Z)|\.(?:key|pem)\Z")
 
 
@@ -301,7 +285,7 @@ def kind_of(item):
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > PATH_LIMIT or is_secret(item.path):
         return None, None
-    system = None if "sos_commands/" in item.path else _SYSTEM.match(item.path)
+    system = None if "sos_commands/" in item.path else node_paths.SYSTEM.match(item.path)
     if system:
         return "system", "/" + system.group(1)
     if item.link is not None:

@@ -114,12 +114,11 @@ SECTIONS = {
     },
     "node_ipvs": {
         "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent", "sysctls": "absent"},
-        "in_kernel": False, "virtual_servers": 0, "real_servers": 0, "without_real_servers": [],
-        "without_real_servers_count": 0, "without_real_servers_percent": 0, "service_sets": None, "schedulers": [],
-        "configured_scheduler": None, "leftover": False,
-        "ipsets": [], "sysctls": [], "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0,
-                                                         "missing_examples": [], "held_servers": []},
-        "leftover_because": "no interface, virtual server or ipset of IPVS exists",
+        "in_kernel": False, "virtual_servers": 0, "real_servers": 0, "without_real_servers": [], "schedulers": [],
+        "without_real_servers_count": 0, "without_real_servers_percent": 0, "service_sets": None,
+        "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0, "missing_examples": [],
+                            "held_servers": []}, "ipsets": [], "sysctls": [], "configured_scheduler": None,
+        "leftover": False, "leftover_because": "no interface, virtual server or ipset of IPVS exists",
     },
     "node_kubelet": {
         "schema": 1, "collected": dict.fromkeys(("config", "journal", "processes", "rules", "unit", "version"), "ok"),

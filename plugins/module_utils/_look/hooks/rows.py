@@ -34,7 +34,7 @@ Origin = collections.namedtuple("Origin", "kind triggers live because unit throu
 Origin.__new__.__defaults__ = (None, (), None)
 # TEARDOWN: it removes Kubernetes and its rules from the node. LIBRARY: it defines a function that nothing calls.
 TEARDOWN, LIBRARY = "teardown", "library"
-# What a script writes into files, and connections that it deletes: they change no rule, so they are no hooks.
+# What a script writes into files, and connections that it deletes: no rule is changed.
 SETTINGS = "settings"
 APART = (SETTINGS, CONNECTIONS)
 # Keys of a row that stay on the node: the name of a file may hold the value of a variable, which may be a secret.
