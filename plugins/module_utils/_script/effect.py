@@ -33,6 +33,8 @@ are names of functions that the text defines and never calls.
 
 import collections
 
+# Around what a text does not know, such as the value of a variable.
+MARK = "\0"
 EVERY = ("*",)
 CONNECTIONS = "connections"
 IPV4, IPV6 = "ipv4", "ipv6"

@@ -11,7 +11,7 @@ Samples:
 
 import re
 
-from .values import MARK
+from .effect import MARK
 
 RUNNING, OLD_FILE = "/proc/sys", "/etc/sysctl.conf"
 # Without these a pod's packets do not leave its node, or bridged packets bypass the rules.

@@ -12,8 +12,8 @@ import itertools
 import re
 
 from .._parse.shell.tree import Substitution, Variable
+from .effect import MARK
 
-MARK = "\0"
 MARKS = re.compile("\0([^\0]*)\0")
 RULES, FEWER_RULES, OWN_RULES, TABLES, NOTHING_KNOWN = "\0=rules\0", "\0=fewer\0", "\0=own\0", "\0=tables\0", "\0?\0"
 # Rules turned into options that delete them; names of all sets and modules of the kernel.
