@@ -47,7 +47,6 @@ def parse_entries(lines):
             line = "%s: %s" % (described, line.strip())
         if command and is_crash(line):
             line = "%s: %s" % (command, line)
-        command = ""
         found = parse_line(line)
         if found.writer in parts:
             text = (parts.pop(found.writer).text + found.text)[:LONGEST]

@@ -77,6 +77,10 @@ class FromEnd:
         return self._found
 
 
+# Lines such as `free(): double free detected in tcache 2` and the prompt before them.
+_MOST_CRASH = 3
+
+
 class _Search:
     """Finds the messages of a block that have a candidate line.
 
@@ -180,10 +184,17 @@ def _message(data, start):
 
 
 def _prompt_of(data, start):
-    """The line before the one at `start` with its end, if it is a prompt; an empty text otherwise."""
-    before = data.rfind(b"\n", 0, max(start - 1, 0)) + 1
-    line = _line(data, before, start)
-    return line if before < start and is_border(line) else ""
+    """The prompt before the line at `start` with its end, where only what the C library prints of a crash stands between
+    them; an empty text without one."""
+    for _number in range(_MOST_CRASH):
+        before = data.rfind(b"\n", 0, max(start - 1, 0)) + 1
+        if before >= start:
+            break
+        line = _line(data, before, start)
+        if is_border(line):
+            return line
+        start = before
+    return ""
 
 
 def _parsed(data, start):
