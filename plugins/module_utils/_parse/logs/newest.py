@@ -184,7 +184,7 @@ def _message(data, start):
 
 
 def _prompt_of(data, start):
-    """The prompt before the line at `start` with its end, where only what the C library prints of a crash stands between
+    """The prompt before the line at `start` with its end, where only lines of the C library about a crash stand between
     them; an empty text without one."""
     for _number in range(_MOST_CRASH):
         before = data.rfind(b"\n", 0, max(start - 1, 0)) + 1

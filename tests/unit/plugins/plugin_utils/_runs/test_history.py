@@ -209,13 +209,14 @@ def test_many_runs_at_once(tmp_path):
     """Each process writes run after run, and removes all but two."""
     script = """
 import json, sys
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run, _store
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import store
 for number in range(10):
     _run.ID = "20261123T%02d%02d00Z-1" % (int(sys.argv[1]), number)
     fleet = {"run": _run.ID, "totals": {"pending": 0}}
-    with _store.opened(sys.argv[2]) as opened:
-        _store.write_node(opened, "a", json.dumps({"host": "a", "run": _run.ID}))
-        _store.write_fleet(opened, fleet, {"fleet.json": json.dumps(fleet)}, keep=2)
+    with store.opened(sys.argv[2]) as opened:
+        store.write_node(opened, "a", json.dumps({"host": "a", "run": _run.ID}))
+        store.write_fleet(opened, fleet, {"fleet.json": json.dumps(fleet)}, keep=2)
 """
     folder = tmp_path / "report"
     running = [subprocess.Popen([sys.executable, "-c", script, str(number), str(folder)], stderr=subprocess.PIPE,
