@@ -45,8 +45,8 @@ def of_text(text, is_whole):
     if _CACHED.search(text):
         return {}
     rows = list(_rows(text.splitlines()))[:_MOST]
-    # A pod has routes through its eth0 only.
-    if all(IN_PODS.match(device) for _network, _hop, device in rows):
+    # A pod has routes through its eth0 only, a node others through the tunnel of Calico.
+    if all(IN_PODS.match(device) and device != "tunl0" for _network, _hop, device in rows):
         return {}
     found = {}
     four = [_of_four(*row) for row in rows if row[0].version == 4]

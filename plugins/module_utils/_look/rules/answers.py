@@ -42,7 +42,8 @@ def answer(host, rules, situation, options):
         observations = observations + nft_hostports(host, rules, situation.ports)
     observations = observations + list(ask_unrepaired(observations, rules.rule_sets, situation.of))
     if rules.source:
-        observations = merged(observations + native_rows(host, rules, lambda: _routed(host, rules, situation)))
+        observations = merged(observations + native_rows(host, rules, lambda: _routed(host, rules, situation),
+                                                         situation.tunnel))
     if rules.nftables:
         observations = merged(observations + ask_nftables(rules.nftables, situation.of(RuleSet("live", None, "nft"))))
     observed, examples = {}, []

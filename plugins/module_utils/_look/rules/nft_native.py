@@ -22,6 +22,7 @@ from ..._parse.proc.network_files import (
 from ..._rules.addresses import number_of, range_of
 from ..._rules.model.interfaces import is_tunnel
 from ..._rules.observation import observe
+from .tunnels import networks_behind
 
 CALICO = "calico"
 LIST_SECONDS = 20.0
@@ -42,16 +43,18 @@ _OWNED = re.compile(r"(?:kube-proxy|calico|cali-|cilium|kube-router|kubevirt|fla
 
 
 # own(): its addresses, None where they are not known. routed(): its tunnels that routes to endpoints lead over.
+# tunnel(): see Setting.tunnel(). behind(): the networks of pods that it leads to.
 # pods(): the networks of pods of single nodes, which kubectl printed.
-_Node = collections.namedtuple("_Node", "own routed pods")
+_Node = collections.namedtuple("_Node", "own routed tunnel behind pods")
 _Node.__new__.__defaults__ = (tuple,)
 
 
-def native_rows(host, rules, services):
-    """[observation] of these tables; `services()` gives ([Service], whether these are all)."""
+def native_rows(host, rules, services, tunnel=lambda: None):
+    """[observation] of these tables; `services()` gives ([Service], whether these are all), `tunnel()` what
+    Setting.tunnel() does."""
     services = functools.lru_cache(maxsize=1)(services)
     if rules.source == "files":
-        return _of_dumps(host, rules, services) if rules.native else []
+        return _of_dumps(host, rules, services, tunnel) if rules.native else []
     if rules.source != "live" or rules.nf_tables != OK or not host.commands or host.root != "/":
         return []
     from ..._host.netlink import nft_tables
@@ -60,7 +63,8 @@ def native_rows(host, rules, services):
         rules.miss("nftables", None, "the kernel did not list the native nft tables: %s" % status, "native tables")
         return []
     wanted = [name for name in set(names) if may_be_judged(*name)]
-    node = _Node(functools.lru_cache(maxsize=1)(lambda: own_addresses(host)), _routed(host, services))
+    node = _Node(functools.lru_cache(maxsize=1)(lambda: own_addresses(host)), _routed(host, services), tunnel,
+                 lambda: networks_behind(host, tunnel()))
     return _within_bounds(wanted, lambda family, name: _judged(host, family, name, services, node))
 
 
@@ -74,11 +78,12 @@ def _within_bounds(names, judge):
                     for family, name in wanted[TABLES_LIMIT:]]
 
 
-def _of_dumps(host, rules, services):
+def _of_dumps(host, rules, services, tunnel):
     known = rules.nftables.tables.values() if rules.nftables else ()
     own = functools.lru_cache(maxsize=1)(lambda: (own_addresses(host) if rules.of_tree else set()) | _own_of(known)
                                          or None)
-    node = _Node(own, _routed(host, services) if rules.of_tree else tuple,
+    node = _Node(own, _routed(host, services) if rules.of_tree else tuple, tunnel,
+                 lambda: networks_behind(host, tunnel()),
                  lambda: host.read_text(BUNDLE_POD_NETWORKS, ADDRESSES_LIMIT).text.split() if rules.of_tree else ())
     return _within_bounds(rules.native,
                           lambda family, name: _judged_text(family, name, rules.native[family, name], services, node))
@@ -156,6 +161,11 @@ def _rows(table, services, node):
     rows, doubt = judge_table(table, listed, node.own(), node.routed)
     if not all_listed:
         doubt = doubt or "the Services of this node are not known"
+    if node.tunnel() and any(chain.hook == "input" for chain in table.chains.values()):
+        from ..._rules.nft.tunnel_input import judge_tunnel
+        seen = {row[:3] for row in rows}
+        rows += [row for row in judge_tunnel(table, node.tunnel(), node.behind(), node.own() or ())
+                 if row[:3] not in seen]
     return [_observed(table, row) for row in rows] + ([_unjudged(table.family, table.name, doubt)] if doubt else [])
 
 

@@ -18,6 +18,7 @@ from ..._rules.setting import Setting
 from ..agents import of_this_network
 from ..processes import find_processes
 from .nftables import FAMILIES, TABLE
+from .tunnels import tunnel_between_nodes
 
 # Chains that only one mode creates (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go). The canary of
 # iptables mode is not among them, because a change to another mode leaves it behind.
@@ -97,7 +98,7 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
                      _ports(host, rules, kubelet), _kernel(host) if rules.source == "live" else (None, None),
                      _used(host, rules, kube_proxy), functools.lru_cache(maxsize=1)(lambda: _addresses(host, rules)),
                      functools.lru_cache(maxsize=_SETS)(lambda name: _members(host, rules, name)),
-                     functools.lru_cache(maxsize=1)(lambda: _tunnel(host, rules)),
+                     functools.lru_cache(maxsize=1)(lambda: tunnel_between_nodes(host, rules)),
                      functools.lru_cache(maxsize=_SETS)(lambda address: _lacks(host, rules, address)),
                      functools.lru_cache(maxsize=1)(lambda: _pod_networks(host, rules)),
                      lambda: _tunnel_marks(host, rules),
@@ -110,15 +111,6 @@ def _addresses(host, rules):
         return frozenset()
     from .nft_native import own_addresses
     return own_addresses(host)
-
-
-def _tunnel(host, rules):
-    """A firewall that refuses packets to the node asks for it."""
-    if rules.source != "live" and not rules.of_tree:
-        return None
-    from ..._rules.others.node_packets import tunnel_of
-    listed = host.read_text("/proc/net/dev").text
-    return tunnel_of({line.partition(":")[0].strip() for line in listed.splitlines() if ":" in line})
 
 
 def _lacks(host, rules, address):

@@ -12,7 +12,7 @@ import re
 
 # Before the pods: lxc12ab is Cilium's and lxcbr0 is LXC's, cni0 is a bridge of pods and cni-podman0 is Podman's.
 _OTHERS = ("docker", "virbr", "lxcbr", "lxdbr", "incusbr", "podman", "cni-podman", "nerdctl", "vboxnet", "vmnet",
-           "waydroid", "mpqemubr")
+           "waydroid", "mpqemubr", "siderolink")
 # `br-` and the start of the identifier of a Docker network, or a pattern for all of these.
 _DOCKER_NETWORK = re.compile(r"br-(?:[0-9a-f]{12}\Z|[0-9a-f]{0,12}[+*]\Z)")
 _PODS = ("cni", "cbr", "cali", "lxc", "cilium", "flannel", "veth", "eni", "weave", "kube-bridge", "azv", "vxlan",

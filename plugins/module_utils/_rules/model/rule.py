@@ -44,7 +44,7 @@ Rule = collections.namedtuple("Rule", "conditions alike verdict target origin")
 CONTINUE, JUMP, GOTO, RETURN, END = "continue", "jump", "goto", "return", "end"
 UNKNOWN = Condition(("unknown",), False, [(None,)])
 
-PROTOCOLS = {"6": "tcp", "17": "udp", "132": "sctp"}
+PROTOCOLS = {"4": "ipencap", "6": "tcp", "17": "udp", "132": "sctp", "ipv4": "ipencap"}
 # kube-proxy's mark: packets of a pod to a ClusterIP do not get it.
 _MASQUERADE = ("0x4000/0x4000", "0x4000")
 _OWNERS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?\Z")

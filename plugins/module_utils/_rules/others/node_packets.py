@@ -11,6 +11,7 @@ are no replies to each other (Linux drivers/net/vxlan, udp_flow_src_port()): a r
 import collections
 import re
 
+from ..addresses import within
 from ..model.interfaces import carries_pods
 from ..observation import observe
 from ..rules import plain_value
@@ -29,22 +30,40 @@ _TUNNELS = (
 )
 
 
+# IP-in-IP: tunl0 is there on every node whose kernel has the module loaded, so only routes show that Calico uses it.
+# flannel pkg/backend/ipip; kube-router pkg/tunnels, whose other interface is kube-bridge.
+_IPIP = re.compile(r"flannel\.ipip\Z"), re.compile(r"tun-\w{5,11}\Z"), "kube-bridge", "tunl0"
+
 # What IptablesRules reads of a table.
 _Table, _Chain = collections.namedtuple("Table", "name chains"), collections.namedtuple("Chain", "rules")
 _UPLINK = "eth0"
 _OF_TUNNEL = ("refuses packets of the tunnel %s, %s on UDP port %d, with which other nodes send the traffic of their "
               "pods")
+# Conntrack knows such packets by their addresses alone (Linux nf_conntrack_proto_generic.c).
+_OF_IPIP = ("refuses packets of the tunnel %s, IP-in-IP (IP protocol 4), with which other nodes send the traffic of "
+            "their pods, until this node has sent such packets to them")
 # RFC 4861; such packets are untracked (Linux net/netfilter/nf_conntrack_proto_icmpv6.c).
 _OF_NEIGHBOURS = ("refuses ICMPv6, with which machines find each other (neighbour discovery), so no machine finds this "
                   "node in its network")
 
 
-def tunnel_of(interfaces):
-    """(interface, kind, UDP port) of the tunnel of the network plugin among the names of interfaces, or None: with
-    another one beside it, as of a plugin that was replaced, it is not known which is in use."""
+def tunnel_of(interfaces, routed=()):
+    """(interface, kind, UDP port or None) of the tunnel of the network plugin among the names of interfaces, or None:
+    with another one beside it, as of a plugin that was replaced, it is not known which is in use. `routed`: the names
+    of the ones with routes."""
     found = [(name, kind, port) for name in sorted(interfaces) for pattern, kind, port in _TUNNELS
              if pattern.match(name)]
+    flannel, kube_router, bridge, calico = _IPIP
+    found = found or [(name, "IPIP", None) for name in sorted(interfaces) if flannel.match(name)
+                      or kube_router.match(name) and bridge in interfaces or name == calico and name in routed]
     return found[0] if len({row[1:] for row in found}) == 1 else None
+
+
+def packet_of(tunnel):
+    """(protocol, UDP port or None, what refuses it) of the packets of a tunnel."""
+    if tunnel[2] is None:
+        return "ipencap", None, _OF_IPIP % tunnel[0]
+    return "udp", tunnel[2], _OF_TUNNEL % tunnel
 
 
 def ask_node_packets(rule_set, setting):
@@ -58,13 +77,15 @@ def ask_node_packets(rule_set, setting):
     if not (table.committed or chain.policy == "DROP" and chain.packets):
         return
     tunnel = setting.tunnel()
-    asked = [("udp", tunnel[2], "NEW", _OF_TUNNEL % tunnel)] if tunnel else []
+    asked = [packet_of(tunnel)] if tunnel else []
     if rule_set.family == "ipv6" and _has_pods(table):
-        asked.append(("ipv6-icmp", None, "UNTRACKED", _OF_NEIGHBOURS))
-    rules = _from_outside(table) if asked else None
-    for protocol, port, state, why in asked if rules else ():
+        asked.append(("ipv6-icmp", None, _OF_NEIGHBOURS))
+    rules = _from_outside(table, _networks_of_pods(rule_set, table, setting.addresses()) if tunnel
+                          else ()) if asked else None
+    for protocol, port, why in asked if rules else ():
         from ..model.of_iptables import IptablesRules
         from ..model.rule import Packet
+        state = "UNTRACKED" if protocol == "ipv6-icmp" else "NEW"
         packet = Packet(protocol=protocol, port=port, states=frozenset((state,)), destination_type="LOCAL")
         ends, passed = IptablesRules(rules, REFUSALS).walked("INPUT", [packet])
         end = ends.get(packet)
@@ -79,14 +100,34 @@ def _has_pods(table):
                for name, chain in table.chains.items() if owner_of(name, "filter") in CNI for rule in chain.rules)
 
 
-def _from_outside(table):
+def without_nodes(network, own):
+    """Whether nodes have no addresses in a network of pods, where pods need a tunnel: people give nodes addresses of
+    the default network of Calico. `own`: the addresses of this node, as far as they are known."""
+    if any(within(address, network) for address in own):
+        return False
+    return bool(own) or not network.startswith("192.168.")
+
+
+def _networks_of_pods(rule_set, table, own):
+    """The networks that flannel accepts in FORWARD and that kube-proxy does not masquerade."""
+    nat = table_of(rule_set, "nat")
+    found = {plain_value(rule, "-s") for name in ("FORWARD", "FLANNEL-FWD") if name in table.chains
+             for rule in table.chains[name].rules if rule.target == "ACCEPT"
+             and (name == "FLANNEL-FWD" or (rule.comment or "").startswith("flanneld"))}
+    for rule in nat.chains["KUBE-SERVICES"].rules if nat is not None and "KUBE-SERVICES" in nat.chains else ():
+        source, negated = rule.options.get("-s", (None, False))
+        found.update([source] if negated and rule.target == "KUBE-MARK-MASQ" else [])
+    return {network for network in found - {None} if without_nodes(network, own)}
+
+
+def _from_outside(table, pods):
     """The `_Table` of INPUT and the chains behind it, without rules for packets of the loopback interface and of pods
-    of this node; None where a rule leads to a chain of others that was not read."""
+    of this node, whose networks are `pods`; None where a rule leads to a chain of others that was not read."""
     chains, waiting = {}, ["INPUT"]
     while waiting:
         name = waiting.pop()
         rules = [rule for rule in table.chains[name].rules
-                 if carries_pods(plain_value(rule, "-i") or _UPLINK) is None]
+                 if carries_pods(plain_value(rule, "-i") or _UPLINK) is None and plain_value(rule, "-s") not in pods]
         chains[name] = _Chain(rules)
         for target in {rule.target for rule in rules if rule.target and rule.target not in EXTENSIONS}:
             if target in table.chains:
