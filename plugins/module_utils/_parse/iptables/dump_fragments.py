@@ -142,12 +142,19 @@ def _is_ended(line, chains):
             and (words.target in chains or words.target in _VERDICTS))
 
 
+# The last rule of a chain of kube-proxy, and chains that have rules only where a Service has no endpoints or limits its
+# clients (kubernetes pkg/proxy/iptables/proxier.go).
+_LAST_OF_FORWARD = re.compile(r"-A KUBE-FORWARD (?!(?:.* )?-[ds] ).*state RELATED,ESTABLISHED .*-j ACCEPT\Z")
+_OFTEN_EMPTY = frozenset(("KUBE-NODEPORTS", "KUBE-PROXY-FIREWALL", "KUBE-SERVICES"))
+
+
 def _breaks_off(chains, rules):
     """True if rules lead to chains whose own rules would come after the last line: iptables prints rules in the order
     of their chains."""
     words = [found for found in map(read_rule, rules) if found]
     last = chains.index(words[-1].chain) + 1 if words and words[-1].chain in chains else 0
-    return bool(words) and not set(chains[last:]).isdisjoint(found.target for found in words)
+    after = set(chains[last:]) - (_OFTEN_EMPTY if rules[-1:] and _LAST_OF_FORWARD.match(rules[-1]) else set())
+    return bool(words) and not after.isdisjoint(found.target for found in words)
 
 
 def _table_by_rules(built_in, rules):

@@ -103,6 +103,17 @@ def test_a_listing_that_breaks_off_is_not_whole(name, at):
         assert not any(table.complete for table in found)
 
 
+@pytest.mark.parametrize("last, whole", [
+    ("-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", True), ("-m conntrack --ctstate INVALID -j DROP", False),
+    ("-s 10.244.0.0/16 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", False)])
+def test_chains_of_kube_proxy_that_most_nodes_have_no_rules_in(last, whole):
+    """Beyond the last rule of KUBE-FORWARD; any other chain that rules lead to has rules."""
+    text = ("-P INPUT ACCEPT\n-P FORWARD DROP\n-P OUTPUT ACCEPT\n-N KUBE-FORWARD\n-N KUBE-SERVICES\n%s"
+            "-A FORWARD -j KUBE-FORWARD\n-A FORWARD -j KUBE-SERVICES\n%s-A KUBE-FORWARD " + last + "\n")
+    assert [read_forms(text % more, "x.txt").rule_sets[0].tables["filter"].complete for more in (
+        ("", ""), ("-N MINE\n", "-A FORWARD -j MINE\n"))] == [whole, False]
+
+
 def test_interfaces_that_are_not_printed_are_not_guessed():
     """iptables -L prints `-i lo -j ACCEPT` as a rule for all packets."""
     text = ("Chain INPUT (policy DROP)\ntarget     prot opt source               destination\nACCEPT     all  --  "
