@@ -21,7 +21,7 @@ from .others.exempt_ranges import ask_exempt_ranges
 from .others.foreign import ask_foreign, ask_masquerade, ask_other_cni
 from .others.host_input import ask_input
 from .others.hostport_pods import ask_hostport_pods
-from .others.hostports import ask_before_services, ask_hostports, ask_node_ports
+from .others.hostports import ask_before_services, ask_host_ports_of_ipvs, ask_hostports, ask_node_ports
 from .others.leftovers import ask_backends, ask_other_mode, in_use
 from .others.node_packets import ask_node_packets
 from .others.path_rules import ask_path_rules
@@ -35,7 +35,8 @@ from .services.stale_endpoints import ask_stale_endpoints
 from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
-           ask_hostports, ask_before_services, ask_node_ports, ask_redirections, ask_hostport_pods, ask_sets,
+           ask_hostports, ask_before_services, ask_host_ports_of_ipvs, ask_node_ports, ask_redirections,
+           ask_hostport_pods, ask_sets,
            ask_masquerade, ask_foreign, ask_policy, ask_node_packets, ask_path_rules,
            ask_cleared_marks, ask_exempt_ranges, ask_tunnel_marks, ask_stale_endpoints)
 # Missing rules are only reported for the backend kube-proxy works in, not for its leftovers in the other one.

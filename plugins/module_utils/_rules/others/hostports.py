@@ -56,6 +56,27 @@ def ask_before_services(rule_set, setting):
                           "KUBE-SERVICES")
 
 
+def ask_host_ports_of_ipvs(rule_set, setting):
+    """anchor_shadowed: in ipvs mode the addresses of Services are addresses of the node, so a host port that
+    PREROUTING leads to before KUBE-SERVICES takes its port of every Service. default/kubernetes has port 443."""
+    table = table_of(rule_set, "nat")
+    chain = table.chains.get("PREROUTING") if table is not None and setting.mode == "ipvs" else None
+    before = list(itertools.takewhile(lambda rule: rule.target != "KUBE-SERVICES", chain.rules)) if chain else ()
+    for jump in before if chain and len(before) < len(chain.rules) else ():
+        if owner_of(jump.target or "", "nat") != "portmap" or jump.target not in table.chains or not _everywhere(jump):
+            continue
+        inner = [table.chains[rule.target].rules for rule in table.chains[jump.target].rules
+                 if rule.target in table.chains and _everywhere(rule) and not plain_value(rule, "-d")]
+        for rule in itertools.chain.from_iterable(inner):
+            if (rule.target == "DNAT" and set(rule.options) == {"-p"} and port_ranges(rule) == [(_API_SERVICE,) * 2]
+                    and plain_value(rule, "-p") == "tcp" and _everywhere(rule)):
+                yield observe("anchor_shadowed", rule_set, "nat", "PREROUTING", jump.text, 1,
+                              "leads port 443 of every Service, as of default/kubernetes, to the pod with this host "
+                              "port before KUBE-SERVICES (%s), because in ipvs mode addresses of Services are "
+                              "addresses of the node" % rule.value("--to-destination"))
+                return
+
+
 def ask_node_ports(rule_set, _setting):
     """hostport_capture: a translation in a chain that PREROUTING leads to before KUBE-SERVICES takes a NodePort, as a
     port that Docker Swarm publishes."""

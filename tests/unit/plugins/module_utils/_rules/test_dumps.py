@@ -37,6 +37,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.d
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.host_input import ask_input
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostport_pods import ask_hostport_pods
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostports import (ask_before_services,
+                                                                                                 ask_host_ports_of_ipvs,
                                                                                                  ask_hostports,
                                                                                                  ask_node_ports)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.redirections import ask_redirections
@@ -58,6 +59,7 @@ ONE = {"anchors": ask_anchors, "duplicates": ask_duplicates, "emptied": ask_empt
        "drops": ask_drops, "host_input": ask_input, "hostports": ask_hostports, "leftovers": ask_other_mode,
        "masquerade": ask_masquerade, "structure": ask_structure, "hostport_pods": ask_hostport_pods,
        "node_packets": ask_node_packets, "before_services": ask_before_services, "node_ports": ask_node_ports,
+       "host_ports_of_ipvs": ask_host_ports_of_ipvs,
        "path_rules": ask_path_rules, "redirections": ask_redirections,
        "cleared_marks": ask_cleared_marks, "exempt_ranges": ask_exempt_ranges, "tunnel_marks": ask_tunnel_marks,
        "stale_endpoints": ask_stale_endpoints}
