@@ -97,7 +97,8 @@ PROVEN_BY = {
 
 # Module or prefix of names -> module that it depends on (Kconfig of net/netfilter and net/bridge): where that one is a
 # module, this one cannot be built in.
-DEPENDS_ON = {"br_netfilter": "bridge", "nf_nat": "nf_conntrack", "ip_vs": "nf_conntrack", "ip_vs_": "ip_vs"}
+DEPENDS_ON = {"br_netfilter": "bridge", "nf_nat": "nf_conntrack", "ip_vs": "nf_conntrack", "ip_vs_": "ip_vs",
+              "xt_": "x_tables"}
 
 # Old name -> (present name, kernel version that no longer has the old one). nf_conntrack_ipv4/6 are not aliases either:
 # modprobe of them fails from 4.19 on (commit a0ae2562c6c4). nf_nat_* were seen gone in 5.10.

@@ -272,7 +272,7 @@ ansible_facts:
             at_boot:
               description:
                 - The state after the next boot, V(loaded), V(builtin), V(on_demand) (it is loaded only when a rule
-                  needs it), V(blocked), V(absent) or V(unknown).
+                  needs it), V(no_autoload) (the kernel would load it so, but kernel.modprobe is empty), V(blocked), V(absent) or V(unknown).
               type: str
               returned: always
               sample: on_demand

@@ -16,6 +16,7 @@ _FILTER = "node_conntrack.rp_filter_at_boot"
 # {name: (function of the evidence, paths that it reads: their single values stand in the evidence of a finding)}
 JOINS = {
     "agent_memory": (site.agent_memory, ("node_cni.agent",)),
+    "autoload_off": (modules.autoload_off, ("node_kernel_modules.loading.autoload",)),
     "bridge_doubts": (conntrack.bridge_doubts, ("node_cni.collected.net_d",)),
     "families_lacking": (site.families_lacking, ()),
     "growth_doubt": (conntrack.growth_doubt, ("node_host.place", "node_conntrack.growth", "node_conntrack.counters")),

@@ -13,7 +13,8 @@ from .sysctl_boot import SysctlBoot, UNIT, passed_over_lines
 from .sysctl_rivals import DAEMON_JSON, rival_writes
 
 # `at_boot` of a module -> whether it is in the kernel when sysctl.d is applied.
-_EARLY = {"loaded": True, "builtin": True, "on_demand": False, "blocked": False, "absent": False}
+_EARLY = {"loaded": True, "builtin": True, "on_demand": False, "no_autoload": False, "blocked": False,
+          "absent": False}
 # A reason names a path, and is repeated in the row of each key.
 REASON_LIMIT = 300
 # Keys that fail where nothing sets them, or pass by the default of their module.

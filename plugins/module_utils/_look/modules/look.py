@@ -162,6 +162,10 @@ class Look:
                                         by[0]["line"]) if by else "needed by %s, which is listed" % pulled_by
         stopped = [block for block in blocks
                    if "autoload" in block.load_paths and block.effect == BLOCKS and block.by != "modules_disabled"]
+        # An empty kernel.modprobe is no line about this module: another block comes first.
+        stopped.sort(key=lambda block: block.by == "kernel_modprobe")
+        if stopped and stopped[0].by == "kernel_modprobe":
+            return "no_autoload", "not listed in modules-load.d, and kernel.modprobe is empty"
         if stopped:
             return "blocked", "not listed, and not loaded by itself: %s:%d: %s" % (
                 stopped[0].path, stopped[0].line, cut(stopped[0].text, TEXT_LIMIT))
