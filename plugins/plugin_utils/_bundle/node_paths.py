@@ -19,5 +19,6 @@ SYSTEM = re.compile(
     r"|(?:usr/|usr/local/)?lib/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd/system|os-release|tuned/).*"
     r"|run/(?:sysctl\.d|modprobe\.d|modules-load\.d|systemd)/.+|usr/local/s?bin/.+|(?:usr/)?s?bin/(?:ip6?tables|"
     r"xtables|arptables|ebtables)[^/]*|(?:usr/)?sbin/if(?:up|down)-(?:pre-)?local"
+    r"|(?:(?:usr/)?lib/dhcpcd|(?:usr/)?libexec)/dhcpcd-hooks/[\w.~-]+|etc/dhcpcd\.(?:enter|exit)-hook"
     r"|var/lib/(?:dpkg/alternatives|alternatives|cloud)/.+|var/spool/cron/.+|etc/(?:shorewall|firehol|ferm|wireguard)/"
     r"[\w.-]+))\Z")

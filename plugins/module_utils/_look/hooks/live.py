@@ -251,6 +251,13 @@ def dhclient_script(look, path, _mode, _when):
     return _installed(look, "dhclient", (True, "dhclient runs it for each lease"))
 
 
+def dhcpcd_script(look, path, _mode, _when):
+    # dhcpcd-run-hooks sources them, whatever their mode, but no name that ends in ~ (dhcpcd hooks/dhcpcd-run-hooks.in).
+    if path.endswith("~"):
+        return False, "dhcpcd-run-hooks skips a name like %s" % _name(path)
+    return _installed(look, "dhcpcd", (True, "dhcpcd runs it at each event of an interface"))
+
+
 def dnf(look, path, _mode, _when):
     if not path.endswith((".action", ".actions")):
         return False, "dnf reads only files that end in .action or .actions"
