@@ -22,7 +22,7 @@ KINDS = (
     "hostport_capture", "hostport_stale", "masquerade_missing", "chain_loop", "dangling_jump", "unsound_endpoint",
     "wrong_probability", "empty_service_chain", "other_backend", "hint_missing", "canary_missing", "unrepaired",
     "other_mode", "other_cni", "duplicate_rule", "orphan_chain", "idle_leftover", "unsettled_chain",
-    "dropped_by_policy", "unjudged_table", "other_rule",
+    "dropped_by_policy", "unjudged_table", "other_rule", "without_endpoints",
 )
 
 

@@ -32,13 +32,13 @@ from .services.chain_names import ask_chain_names
 from .services.cleared_marks import ask_cleared_marks
 from .services.services import ask_services
 from .services.stale_endpoints import ask_stale_endpoints
+from .services.without_endpoints import ask_without_endpoints
 from .structure import ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
            ask_hostports, ask_before_services, ask_host_ports_of_ipvs, ask_node_ports, ask_redirections,
-           ask_hostport_pods, ask_sets,
-           ask_masquerade, ask_foreign, ask_policy, ask_node_packets, ask_path_rules,
-           ask_cleared_marks, ask_exempt_ranges, ask_tunnel_marks, ask_stale_endpoints)
+           ask_hostport_pods, ask_sets, ask_masquerade, ask_foreign, ask_policy, ask_node_packets, ask_path_rules,
+           ask_cleared_marks, ask_exempt_ranges, ask_tunnel_marks, ask_stale_endpoints, ask_without_endpoints)
 # Missing rules are only reported for the backend kube-proxy works in, not for its leftovers in the other one.
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # Consequences of a flush of nat.

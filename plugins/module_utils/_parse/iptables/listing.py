@@ -95,7 +95,7 @@ def _without_interfaces(rows):
     """(rows, texts of the rules that may be limited to an interface that was not printed)."""
     kept, bare = [], []
     for row in rows:
-        if not row.with_interfaces and row.target in _VERDICTS and not row.matches:
+        if not row.with_interfaces and row.target in _VERDICTS and not row.matches and not row.ends_firewall:
             bare.append("-A %s -j %s: iptables -L without -v does not print interfaces" % (row.chain, row.target))
         else:
             kept.append(row)
@@ -175,6 +175,12 @@ class _Row:
             if found:
                 return found, put(found) if callable(put) else put and found.expand(put)
         return None, None
+
+    @property
+    def ends_firewall(self):
+        """Whether it is the last rule of the firewall of Red Hat's distributions, which names no interface
+        (/etc/sysconfig/iptables of iptables-services, firewalld)."""
+        return self.chain in ("INPUT", "FORWARD") and self.arguments == ["--reject-with icmp-host-prohibited"]
 
     def text(self):
         """The rule as iptables-save prints it."""

@@ -71,15 +71,15 @@ def ask_policy(rule_set, setting):
     otherwise dropped_by_policy: packets that the policy of FORWARD dropped, while a rule for pod traffic may exist."""
     table = table_of(rule_set, "filter")
     forward = table.chains.get("FORWARD") if table is not None else None
-    if forward is None or forward.policy != "DROP" or not forward.packets or chains_of(rule_set, "filter") is not None:
+    if forward is None or forward.policy != "DROP" or chains_of(rule_set, "filter") is not None:
         return
     if _is_whole(table, forward) and not accepts_pods(table, forward.rules):
         yield from _policy(rule_set, table)
     else:
         yield observe("dropped_by_policy", rule_set, "filter", "FORWARD", ":FORWARD DROP", 1,
-                      "policy DROP of FORWARD has dropped %d packet%s; whether a rule accepts pod traffic is not "
-                      "known, because only a part of table filter was read" % (
-                          forward.packets, "" if forward.packets == 1 else "s"))
+                      "policy DROP of FORWARD%s; whether a rule accepts pod traffic is not known, because only a part "
+                      "of table filter was read" % (" has dropped %d packet%s" % (
+                          forward.packets, "" if forward.packets == 1 else "s") if forward.packets else ""))
 
 
 def _is_whole(table, forward):

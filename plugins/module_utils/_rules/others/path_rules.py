@@ -10,7 +10,7 @@ machines), so they are named and not judged. Rules for packets to the node itsel
 from ..kube_proxy.proxy import has_proxy
 from ..model.interfaces import is_foreign
 from ..observation import observe
-from ..rules import plain_value, states, to_local
+from ..rules import plain_value, port_ranges, states, to_local
 from ..tables import table_of
 from ..targets import REFUSALS
 from .owners import OTHER, owner_of
@@ -57,4 +57,5 @@ def _decides(rule, table):
             or limited and set(limited) == {"INVALID"} or (plain_value(rule, "-d") or "").startswith(_PLATFORM)
             or any(value and (is_foreign(value[0]) or value[0] == "weave") for value in given)):
         return False
-    return table != "nat" or rule.target == "SNAT" or not (to_local(rule) or plain_value(rule, "-d"))
+    return table != "nat" or rule.target == "SNAT" or not (
+        to_local(rule) or plain_value(rule, "-d") or rule.target == "REDIRECT" and port_ranges(rule))

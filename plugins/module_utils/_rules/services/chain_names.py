@@ -38,12 +38,13 @@ def ask_chain_names(rule_set, setting):
     disputed = len(set(map(operator.itemgetter(0), named))) < len(named)
     led = _doubtful(table) if len(table.services.endpoints) > _LIMIT else list(_led(table))
     owners = _owners(named) if led or disputed else {}
-    unproven = _unproven(table, owners, led)
+    unproven, proven = _unproven(table, owners, led)
     if unproven or disputed:
         # Compiled only where a name does not match.
         from .wrong_targets import tell_endpoints, tell_jumps
         yield from tell_jumps(rule_set, table)
-        yield from tell_endpoints(rule_set, table, owners, unproven)
+        # People change the addresses of a dump that they show, and then no name belongs to its endpoint.
+        yield from tell_endpoints(rule_set, table, owners, unproven, rule_set.source != "live" and not proven)
 
 
 def _owners(named):
@@ -57,8 +58,8 @@ def _owners(named):
 
 
 def _unproven(table, owners, led):
-    """[(Service chain, KUBE-SEP chain, endpoint)] where the hash in the name of the KUBE-SEP chain does not match the
-    Service and the endpoint in the rules."""
+    """([(Service chain, KUBE-SEP chain, endpoint)] where the hash in the name of the KUBE-SEP chain does not match the
+    Service and the endpoint in the rules, the number of those where it does)."""
     changed = {name: endpoint_of(table, name)[0] for name in table.unfolded() if name.startswith("KUBE-SEP-")}
     known, rows = table.services.endpoints, []
     for chain, endpoints in led:
@@ -68,9 +69,10 @@ def _unproven(table, owners, led):
             if endpoint:
                 rows.append((chain, owner, name, endpoint))
     hashes = chain_hashes([owner[0] + owner[1] + endpoint_text(endpoint) for _chain, owner, _name, endpoint in rows])
-    return [(chain, name, endpoint)
-            for (chain, owner, name, endpoint), start in zip(rows, range(0, len(hashes), HASH_LENGTH))
-            if hashes[start:start + HASH_LENGTH] != name[9:] or endpoint[2] != owner[1]]
+    found = [(chain, name, endpoint)
+             for (chain, owner, name, endpoint), start in zip(rows, range(0, len(hashes), HASH_LENGTH))
+             if hashes[start:start + HASH_LENGTH] != name[9:] or endpoint[2] != owner[1]]
+    return found, len(rows) - len(found)
 
 
 def _led(table):

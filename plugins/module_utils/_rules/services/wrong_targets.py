@@ -55,9 +55,9 @@ def _of_hash(names, ending):
     return [service for service, known in names.items() if known == ending]
 
 
-def tell_endpoints(rule_set, table, owners, unproven):
+def tell_endpoints(rule_set, table, owners, unproven, is_edited=False):
     """unsound_endpoint of the endpoints that chain_names.py could not prove, where the name of the Service's chain is
-    proven."""
+    proven. `is_edited`: addresses may be changed, so none is proven to belong to another endpoint."""
     searches, proven = _SEARCHES, {}
     for index, (chain, name, endpoint) in enumerate(unproven):
         ending = chain[-HASH_LENGTH:]
@@ -83,7 +83,7 @@ def tell_endpoints(rule_set, table, owners, unproven):
             yield observe("unsound_endpoint", rule_set, "nat", name,
                           detail="translates to port %d of %s, but its name belongs to port %d" % (
                               endpoint[1], endpoint[0], port))
-        elif ":" not in endpoint[0] and not endpoint[0].startswith(_OF_DOCUMENTS):
+        elif not is_edited and ":" not in endpoint[0] and not endpoint[0].startswith(_OF_DOCUMENTS):
             # An EndpointSlice may write an IPv6 address in several forms, so its hash does not prove another address.
             yield observe("unsound_endpoint", rule_set, "nat", name,
                           detail="translates to %s, but its name belongs to another endpoint" % text)

@@ -50,6 +50,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.n
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.cleared_marks import ask_cleared_marks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.stale_endpoints import (
     ask_stale_endpoints)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.without_endpoints import (
+    ask_without_endpoints)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.structure import ask_structure
 
 RULES = pathlib.Path(__file__).resolve().parents[4] / "rules"
@@ -60,7 +62,7 @@ ONE = {"anchors": ask_anchors, "duplicates": ask_duplicates, "emptied": ask_empt
        "masquerade": ask_masquerade, "structure": ask_structure, "hostport_pods": ask_hostport_pods,
        "node_packets": ask_node_packets, "before_services": ask_before_services, "node_ports": ask_node_ports,
        "host_ports_of_ipvs": ask_host_ports_of_ipvs,
-       "path_rules": ask_path_rules, "redirections": ask_redirections,
+       "path_rules": ask_path_rules, "without_endpoints": ask_without_endpoints, "redirections": ask_redirections,
        "cleared_marks": ask_cleared_marks, "exempt_ranges": ask_exempt_ranges, "tunnel_marks": ask_tunnel_marks,
        "stale_endpoints": ask_stale_endpoints}
 ALL = {"all": lambda sets, setting_by: questions.ask(sets, setting_by)[0], "hint": ask_hint,
