@@ -29,8 +29,9 @@ _COMMAND = re.compile(r"(?:%s(?:\s|\Z)|(?:PS )?[A-Z]:\\[^>]{0,200}>|%s)" % (PROM
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 # Commands that print one file as it is, and heredocs, which show the text that goes into one.
 _PATH = r"(/[\w./@+:-]{1,300})"
+_NO_COMMENTS = r"""e?grep (?:-E )?-E?vE? (?:\^#|'[^']{0,30}#[^']{0,30}'|"[^"]{0,30}#[^"]{0,30}")"""
 _SHOWN = re.compile(r"(?:sudo (?:-\S+ )*)?(?:(?:cat|less|more) {0}\Z|cat ?<<.{{0,100}}?(?:tee (?:-a )?|>>? ?){0}\Z"
-                    r"|(?:cat ?>>? ?|tee (?:-a )?){0} ?<<)".format(_PATH))
+                    r"|(?:cat ?>>? ?|tee (?:-a )?){0} ?<<|{1} {0}\Z)".format(_PATH, _NO_COMMENTS))
 # What a shell prints of a program that a signal ended.
 _CRASHED = re.compile(r"(?:Segmentation fault|Aborted|Bus error|Illegal instruction)(?: \(core dumped\))?\s*\Z")
 _RELEASE = re.compile(r"uname -r\Z")

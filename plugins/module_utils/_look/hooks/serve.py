@@ -5,10 +5,11 @@
 collection."""
 
 from ..._script.effect import CONFIDENCES, EVERY, IPV4, IPV6, LIKELY
-from ..._script.services import acts_of_verb
+from ..._script.services import acts_of_verb, FIREWALLD, known_program
 from .rows import BY_HAND, RELOAD, START, STOP, summary
 
 _PASSES = 4
+_FIREWALLD = "firewalld.service"
 # Verb of systemctl and service -> phases of the unit. The verbs of the second table have no effect on a unit that does
 # not run.
 _VERBS = {
@@ -56,7 +57,8 @@ def _serve(units, rows, read, origin, path, line, effect):
     live, because = origin.live, origin.because
     if (effect.verb in _ONLY_IF_IT_RUNS and live is not False and BY_HAND not in origin.triggers
             and units.runs(unit)[0] is not True):
-        live, because = units.runs(unit)
+        live, because = (None, "whether firewalld runs is not known: the bundle does not hold its unit") if (
+            unit == _FIREWALLD and not units.known(unit) and units.in_bundle) else units.runs(unit)
     rows.take(origin._replace(live=live, because=because), path, line, effect._replace(
         families=tuple(families), tables=tuple(tables), chains=tuple(chains), comes_back=back,
         confidence=max(effect.confidence, sure, key=CONFIDENCES.index)), service=unit)
@@ -65,6 +67,9 @@ def _serve(units, rows, read, origin, path, line, effect):
 def _done_by(units, rows, read, origin, unit, verb):
     """The effects of the unit for `verb`, as rows."""
     acts = acts_of_verb(unit, verb, read) if units.known(unit) else None
+    if unit == _FIREWALLD and not units.known(unit) and units.in_bundle and verb in _LOADING and read(FIREWALLD):
+        # A bundle need not hold the unit: the settings show what a reload or restart flushes.
+        acts = known_program("/usr/sbin/firewalld")(START, read)
     if acts is not None:
         return [act.effect._asdict() for act in acts if act.effect.tables]
     return rows.of_unit(unit, _VERBS[verb]) if origin.unit != unit and verb in _VERBS else []
