@@ -19,7 +19,7 @@ from ..._rules.others.owners import count_owners
 from ..._rules.questions import ask
 from ..._rules.repair import with_repair
 from ..._rules.services.networks import networks_of
-from ..._rules.services.services import digest, list_services, rules_per_service
+from ..._rules.services.services import digest, list_services, routed_services, rules_per_service
 from .nft_confirm import confirmed
 from .nft_native import native_rows
 from .shared_networks import shared_networks
@@ -109,8 +109,20 @@ def _services(rules, situation, options, services):
             {"family": service.family, "address": service.address, "port": service.port, "protocol": service.protocol,
              "name": service.name, "endpoints": None if service.endpoints is None else len(service.endpoints)}
             for service in shown], "service_rows_left_out": len(services or []) - len(shown),
-        "networks": networks_of(services), "digest": dict(counts, read_at=rules.read_at),
+        "networks": _networks(rules, situation, services), "digest": dict(counts, read_at=rules.read_at),
     }
+
+
+def _networks(rules, situation, services):
+    """The networks of Services and endpoints. A dump of table nat alone shows the addresses of Services; the others of
+    Services without endpoints are near them."""
+    found = networks_of(services)
+    if services is None and situation.mode == "iptables" and rules.source == "files" and not rules.unread:
+        shown = [listed for listed in map(routed_services, rules.rule_sets) if listed]
+        if shown:
+            partly = networks_of(_each_once(shown))
+            found.update(services=partly["services"], services_left_out=partly["services_left_out"])
+    return found
 
 
 def _listed(rules, situation):
