@@ -16,6 +16,7 @@ from .kube_proxy.repaired import ask_repaired
 from .kube_proxy.tunnel_marks import ask_tunnel_marks
 from .loops import ask_loops
 from .observation import Tally, place_of
+from .others.dispatch import ask_dispatch
 from .others.drops import ask_drops, ask_policy
 from .others.exempt_ranges import ask_exempt_ranges
 from .others.foreign import ask_foreign, ask_masquerade, ask_other_cni
@@ -38,7 +39,8 @@ from .structure import ask_structure
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
            ask_hostports, ask_before_services, ask_host_ports_of_ipvs, ask_node_ports, ask_redirections,
            ask_hostport_pods, ask_sets, ask_masquerade, ask_foreign, ask_policy, ask_node_packets, ask_path_rules,
-           ask_cleared_marks, ask_exempt_ranges, ask_tunnel_marks, ask_stale_endpoints, ask_without_endpoints)
+           ask_cleared_marks, ask_exempt_ranges, ask_tunnel_marks, ask_stale_endpoints, ask_without_endpoints,
+           ask_dispatch)
 # Missing rules are only reported for the backend kube-proxy works in, not for its leftovers in the other one.
 _OF_USED = (ask_anchors, ask_repaired, ask_emptied, ask_incomplete, ask_marks, ask_guards, ask_affinity)
 # Consequences of a flush of nat.

@@ -17,12 +17,14 @@ import collections
 # api_endpoints(): {(namespace or None, name of a Service): {(address, port)}} of the API server, whole lists alone.
 # members(name): the addresses and networks in an ipset, None where they are not known.
 # lacks(address): whether no interface of the node has an address of the DNS cache, False where that is not known.
+# single_routes(): names of interfaces that a dump shows routes to single addresses over, as those of pods are.
 # tunnel(): (interface, kind, UDP port) of the network plugin's tunnel between nodes, None where it is not known.
 Setting = collections.namedtuple("Setting", (
     "family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest", "kubelet_version", "ipv6", "liberal",
-    "addresses", "members", "tunnel", "lacks", "pod_networks", "tunnel_marks", "api_endpoints"))
+    "addresses", "members", "tunnel", "lacks", "pod_networks", "tunnel_marks", "api_endpoints",
+    "single_routes"))
 Setting.__new__.__defaults__ = (None, None, None, None, frozenset, lambda name: None, lambda: None,
-                                lambda address: False, tuple, tuple, dict)
+                                lambda address: False, tuple, tuple, dict, tuple)
 
 
 def proxy_since(setting, version):

@@ -18,7 +18,7 @@ from ..._rules.setting import Setting
 from ..agents import of_this_network
 from ..processes import find_processes
 from .nftables import FAMILIES, TABLE
-from .tunnels import tunnel_between_nodes
+from .tunnels import single_routes, tunnel_between_nodes
 
 # Chains that only one mode creates (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go). The canary of
 # iptables mode is not among them, because a change to another mode leaves it behind.
@@ -57,7 +57,8 @@ class Situation:
 
     def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None,
                  addresses=frozenset, members=lambda name: None, tunnel=lambda: None, lacks=lambda address: False,
-                 pod_networks=tuple, tunnel_marks=tuple, api_endpoints=dict):
+                 pod_networks=tuple, tunnel_marks=tuple, api_endpoints=dict,
+                 single_routes=tuple):
         self.mode, self.mode_source = mode
         self.kubernetes, self.kubernetes_source = kubernetes[:2]
         self.oldest = kubernetes[2] if len(kubernetes) > 2 else None
@@ -70,6 +71,7 @@ class Situation:
         self.members = members
         self.tunnel = tunnel
         self.lacks = lacks
+        self.single_routes = single_routes
         self.pod_networks, self.tunnel_marks, self.api_endpoints = pod_networks, tunnel_marks, api_endpoints
 
     def of(self, rule_set):
@@ -77,7 +79,7 @@ class Situation:
         return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports,
                        self.oldest, self.kubelet_version, self.ipv6, self.liberal, self.addresses,
                        self.members, self.tunnel, self.lacks, self.pod_networks,
-                       self.tunnel_marks, self.api_endpoints)
+                       self.tunnel_marks, self.api_endpoints, self.single_routes)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
@@ -102,7 +104,8 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
                      functools.lru_cache(maxsize=_SETS)(lambda address: _lacks(host, rules, address)),
                      functools.lru_cache(maxsize=1)(lambda: _pod_networks(host, rules)),
                      lambda: _tunnel_marks(host, rules),
-                     functools.lru_cache(maxsize=1)(lambda: _api_endpoints(host, rules)))
+                     functools.lru_cache(maxsize=1)(lambda: _api_endpoints(host, rules)),
+                     lambda: single_routes(host) if rules.of_tree else ())
 
 
 def _addresses(host, rules):

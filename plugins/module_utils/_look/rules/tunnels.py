@@ -29,6 +29,11 @@ def networks_behind(host, tunnel):
     return [network for network, interface in _routes(host) if network and interface == tunnel[0]]
 
 
+def single_routes(host):
+    """`Setting.single_routes()`."""
+    return sorted({interface for network, interface in _routes(host) if network and network.endswith("/32")})
+
+
 def _routes(host):
     """[(network, interface)]; people may show some of all routes."""
     paths = [_ROUTES] + ([_names.BUNDLE_SOME_ROUTES + "/route"] if host.root != "/" else [])

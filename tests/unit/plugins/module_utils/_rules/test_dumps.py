@@ -34,6 +34,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_pro
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.tunnel_marks import ask_tunnel_marks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.loops import ask_loops
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.drops import ask_drops
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.dispatch import ask_dispatch
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.host_input import ask_input
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostport_pods import ask_hostport_pods
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostports import (ask_before_services,
@@ -61,7 +62,7 @@ ONE = {"anchors": ask_anchors, "duplicates": ask_duplicates, "emptied": ask_empt
        "drops": ask_drops, "host_input": ask_input, "hostports": ask_hostports, "leftovers": ask_other_mode,
        "masquerade": ask_masquerade, "structure": ask_structure, "hostport_pods": ask_hostport_pods,
        "node_packets": ask_node_packets, "before_services": ask_before_services, "node_ports": ask_node_ports,
-       "host_ports_of_ipvs": ask_host_ports_of_ipvs,
+       "dispatch": ask_dispatch, "host_ports_of_ipvs": ask_host_ports_of_ipvs,
        "path_rules": ask_path_rules, "without_endpoints": ask_without_endpoints, "redirections": ask_redirections,
        "cleared_marks": ask_cleared_marks, "exempt_ranges": ask_exempt_ranges, "tunnel_marks": ask_tunnel_marks,
        "stale_endpoints": ask_stale_endpoints}
@@ -156,7 +157,7 @@ def test_what_is_observed(row):
     known = {key: tuple(value) if isinstance(value, list) else value for key, value in row["know"].items()}
     if "ports" in known:
         known["ports"] = {("tcp", port): "the API server" for port in known["ports"]}
-    for name in {"tunnel", "addresses"}.intersection(known):
+    for name in {"tunnel", "addresses", "single_routes"}.intersection(known):
         known[name] = functools.partial(tuple, known[name])
     if "lacks" in known:
         known["lacks"] = known["lacks"].__contains__
