@@ -25,7 +25,7 @@ notes:
 options:
   gather_subset:
     description:
-      - Sections to collect. RV(ansible_facts) describes each of them.
+      - Sections to collect. C(ansible_facts) under Return Values describes each of them.
       - The default is all but V(logs).
     type: list
     elements: str

@@ -129,7 +129,7 @@ _ASKS_KERNEL = re.compile(r"\bsysctl(?![\w./-])")
 # Programs, manuals and configurations of a copied node may quote errors.
 _NO_PASTE = re.compile(r"(?:^|/)(?:usr|s?bin|lib(?:32|64)?|boot|etc|opt|proc|sys|sos_commands)/")
 _OF_PODS = re.compile(r"(?:^|/)(?:pods|containers)/")
-_OF_NETWORK, _NO_CODE = ("addresses", "routes"), {"kernel_log", "rules", "some_routes", "some_addresses"}
+_OF_NETWORK, _NO_CODE = ("addresses", "routes"), {"applied", "kernel_log", "rules", "some_routes", "some_addresses"}
 # A script or a unit may have such a line in a comment.
 _NO_LOG = (".sh", ".py", ".conf", ".service", ".timer", ".yaml", ".yml", ".json", ".html", ".key", ".pem")
 

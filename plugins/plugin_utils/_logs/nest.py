@@ -98,7 +98,10 @@ class Nest(NamedTuple):
             self.outer and _named(self.outer.effect, self.outer_at))
         between = self.between and _named(self.between[0].meaning, self.between[1])
         cause = _named(self.core.meaning, self.at) if self.core.meaning else "The error is not known: " + self._error()
-        return " ".join(map(_ended, filter(None, [effect, between, cause])))
+        text = " ".join(map(_ended, filter(None, [effect, between, cause])))
+        # Who logs it is what a reader asks first; a library has no severity.
+        who = next((row.who for row in self.rows if row.of_agent and row.severity), "")
+        return text if not who or who.lower() in text.lower() else "%s: %s" % (who, text)
 
     def _nested(self):
         """The first line of what the agent wraps."""

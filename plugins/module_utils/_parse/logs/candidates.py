@@ -26,7 +26,8 @@ WORDS = (
     "route/max_size", "aches are synced", "already using the", "lease ensure", "borting firewall", "connection failure",
     "waiting for IPAM", "with return code", "retrieved node IP", "Netlink: ", "nexpected connect",
     "with wait lock): ", "OOMKilled", "space left on device", "Name:        ", "]/ensure", "blocked by Weave",
-    "Aborted", ", on dev tun", "unexpected source", "Added back",
+    "Aborted", ", on dev tun", "unexpected source",
+    "'[' 0 '=='", ": connecting (get", ": connected to ",
 )
 
 
