@@ -20,6 +20,8 @@ from ..targets import REFUSALS, TRANSLATIONS, VERDICTS
 from .proxy import PORTALS, SERVICE_CHAIN, is_portal
 
 # A match that nft shows, of a rule that iptables-save prints with its other matches.
+# A pasted piece of the chain may lack the rule with the mark.
+NO_MARK = "neither it nor a rule before it matches the mark: all traffic is masqueraded"
 NO_PORT, NO_SET = "the destination port is missing", "the match of the ipset is missing"
 _HINT = {"nft": "; nft list table may show a match that this iptables-save does not"}
 # tables: names or None for any. inner: only where rules follow in the chain, because the last rule may be bare.
@@ -37,7 +39,8 @@ def ask_lost_match(rule_set, setting):
         for chain in [chain for chain in table.unfolded() if chain not in BUILT_IN]:
             rules = table.chains[chain].rules
             if chain[:9] not in OF_SERVICES and not SERVICE_CHAIN.match(chain):
-                kinds = _of_chain(name, chain, rules, setting)
+                kinds = [kind for kind in _of_chain(name, chain, rules, setting)
+                         if table.chains[chain].declared or kind[-1] != NO_MARK]
             elif name == "nat":
                 kinds = _of_service(table.services, chain, rules, setting)
             else:
@@ -132,7 +135,7 @@ def lost_rules(table, chain, rules, setting):
         if masquerades and rule.target == "MASQUERADE":
             # Up to 1.18 it carries the mark; since then a RETURN for unmarked packets stands before it.
             if not returned:
-                yield rule, "neither it nor a rule before it matches the mark: all traffic is masqueraded"
+                yield rule, NO_MARK
         elif rule.target not in added and any(rule.target in form.targets and not (form.inner and index == last)
                                               for form in forms):
             yield rule, "a rule with this target always has a match in this chain"

@@ -42,11 +42,17 @@ LSMOD, CONFIG, SYSCTL, DMESG, JOURNAL, COUNTERS, DISPLAY, IPVS, PROXY, UNIT, SCR
 CUT = SAVE[:30000]
 # A number with more digits than Python converts.
 LONG = "1" * 5000
+# The rule set has a Service without endpoints, which is reported and is no fault of the node.
+NO_FAULT = {"CHAIN032"}
+
+
+def failing_of(found):
+    return {check: rows for check, rows in bundles.told(found, "fail").items() if check not in NO_FAULT}
 
 
 def judged(tmp_path, files, **policy):
     found, evidence = bundles.judged(bundles.folder(tmp_path / "bundle", files), **policy)
-    return bundles.told(found, "fail"), bundles.told(found, "unknown"), bundles.told(found, "pass"), evidence
+    return failing_of(found), bundles.told(found, "unknown"), bundles.told(found, "pass"), evidence
 
 
 @cases
@@ -74,7 +80,7 @@ def test_a_dump_as_powershell_redirects_it(tmp_path):
              if not (line.startswith("-A PREROUTING ") and line.endswith("-j KUBE-SERVICES"))]
     (tmp_path / "dump.txt").write_bytes("\r\n".join(lines + [""]).encode("utf-16"))
     found, _evidence = bundles.judged(tmp_path / "dump.txt", kubernetes_version="1.36")
-    assert bundles.told(found, "fail").keys() == {"CHAIN001"}
+    assert failing_of(found).keys() == {"CHAIN001"}
 
 
 @pytest.mark.parametrize("name",
@@ -92,7 +98,8 @@ def test_rules_that_are_there_in_several_forms_count_once(tmp_path):
     files = {"save": text, "save-c": text, "cut": text[:30000], "nft": sample("nft.txt"), "L": sample("Lv.txt"),
              "S": sample("S-nat.txt")}
     failed, _unknown, _passed, evidence = judged(tmp_path, files)
-    assert set(failed) == {"CHAIN015"} and evidence["node_iptables_chains"]["observed"] == {"unexpected_drop": 1}
+    assert set(failed) == {"CHAIN015"} and evidence["node_iptables_chains"]["observed"] == {
+        "unexpected_drop": 1, "without_endpoints": 4}
     assert (evidence["node_iptables_chains"]["rules"], evidence["node_iptables_chains"]["unread"]) == (336, [])
 
 

@@ -1,0 +1,2 @@
+#!/bin/bash
+ip netns delete vpn0
