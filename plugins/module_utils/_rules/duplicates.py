@@ -22,7 +22,7 @@ def ask_duplicates(rule_set, setting):
         for chain, text, times in sorted(table.duplicates()):
             noted.add((chain, text))
             words = read_rule(text)
-            if repeats_with_reason(words) or _of_a_pod(name, chain, text):
+            if repeats_with_reason(words) or _of_a_pod(name, chain, text) or _without_comment(name, chain, text):
                 continue
             # kube-proxy and kubelet write each rule once.
             own = owner_of(chain, name) in KUBERNETES
@@ -81,6 +81,12 @@ def _of_a_pod(table, chain, text):
     rules in their policies. Its own rules on ClusterIPs and NodePorts exist once (network_policy_controller.go
     ensureTopLevelChains)."""
     return owner_of(chain, table) == "kube_router" and (not chain.startswith("KUBE-ROUTER-") or "KUBE-POD-FW-" in text)
+
+
+def _without_comment(table, chain, text):
+    """Cilium gives each rule a comment, and some rules differ in it alone (pkg/datapath/iptables, `(nodeport)`); nft
+    list of iptables before 1.8.8 prints no comments."""
+    return owner_of(chain, table) == "cilium" and "--comment" not in text
 
 
 def _repeated_jumps(rule_set, name, table, noted):

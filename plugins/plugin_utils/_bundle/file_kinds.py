@@ -315,7 +315,7 @@ def _is_script(head, name):
     """`unit`, `script` or None. A script may contain rules, but these are not the rules of the kernel."""
     if name.endswith((".service", ".timer", ".socket", ".path", ".conf")) and _UNIT.search(head):
         return "unit"
-    return "script" if _SCRIPT.search(head) else None
+    return "script" if _SCRIPT.search(head) or name.endswith((".sh", ".bash")) else None
 
 
 def _of_settings(name, head):

@@ -76,9 +76,10 @@ def bridge_doubts(evidence):
                           "Linux bridge is not known"))
     row = _sysctl(evidence, _BRIDGE)
     if needs.get("cni") == "none" and row and (row["missing"] or row["now"] == 0):
+        # A person who copies the 0 asks about it.
         rows.append(doubt(_BRIDGE, "%s, and no network plugin is set up yet: one that uses a Linux bridge needs it; "
                           "node_policy_cni names the one to come" % (
-                              "it does not exist" if row["missing"] else "it is 0")))
+                              "it does not exist" if row["missing"] else "it is 0"), seen=not row["missing"]))
     return rows
 
 

@@ -30,7 +30,8 @@ def interface_switches(host):
     there = [name for name in _BRIDGES if switches[name] is not None and name != "docker0"] or ["docker0"]
     bridges = there if all(switches[name] == "1" for name in there) else []
     closed = []
-    if _value(host, "/proc/sys/" + FORWARD) == "1":
+    # Two names of one value; what a person copied may have either.
+    if "1" in (_value(host, "/proc/sys/" + FORWARD), _value(host, _CONF + "/all/forwarding")):
         status, names = host.list_dir(_CONF)
         closed = [name for name in (names if status == OK else ())[:_MOST] if name not in ("all", "default", "lo")
                   and (_OF_PODS.match(name) or _UPLINK.match(name))
