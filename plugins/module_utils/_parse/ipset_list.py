@@ -9,8 +9,8 @@ Sample, with an empty line between sets: `Name: KUBE-CLUSTER-IP`, `Type: hash:ip
 
 import re
 
-_LIMIT = re.compile(r"\bmaxelem (\d+)\b")
-_RANGE = re.compile(r"\brange (\d+)-(\d+)\b")
+_LIMIT = re.compile(r"\bmaxelem (\d{1,10})\b")
+_RANGE = re.compile(r"\brange (\d{1,10})-(\d{1,10})\b")
 
 
 def parse_ipset_list(text):
@@ -24,7 +24,7 @@ def parse_ipset_list(text):
             sets.append({"name": value, "entries": None, "size_limit": None})
         elif sets and key == "Header":
             sets[-1]["size_limit"] = _size_limit(value)
-        elif sets and key == "Number of entries" and value.isdigit():
+        elif sets and key == "Number of entries" and value.isdigit() and len(value) <= 10:
             sets[-1]["entries"] = int(value)
     return sets
 

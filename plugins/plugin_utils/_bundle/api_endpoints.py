@@ -26,7 +26,9 @@ _ROW = re.compile(r"(?:(%s)[ ]+)?(%s)[ ]+(%s(?:,%s)*)[ ]+\d+[a-z]\S*[ ]*\Z" % (_
 _SLICE = re.compile(r"(?:(%s)[ ]+)?(%s)[ ]+IPv[46][ ]+(\d{1,5}(?:,\d{1,5})*)[ ]+"
                     r"([0-9a-f.:]{2,50}(?:,[0-9a-f.:]{2,50})*)[ ]+\d+[a-z]\S*[ ]*\Z" % (_NAME, _NAME))
 _OF_SLICES = re.compile(r"(?:(%s)[ ]+)?(%s)[ ]+IPv[46] " % (_NAME, _NAME))
-_COMMAND = re.compile(r"\b(?:kubectl|k|oc)\b.*\bget\b.*\b(?:endpoint(?:slice)?s?(?:\.\S+)?|ep)\b(.*)")
+# One after the other: a single expression with all three takes minutes for a line that repeats the first two.
+_COMMAND = (re.compile(r"\b(?:kubectl|k|oc)\b"), re.compile(r"\bget\b"),
+            re.compile(r"\b(?:endpoint(?:slice)?s?(?:\.\S+)?|ep)\b"))
 _SPACE = re.compile(r"(?:^|\s)(?:-n|--namespace)[= ]?(%s)(?=\s|\Z)" % _NAME)
 # A name of a slice is that of its Service and five characters.
 _SUFFIX = re.compile(r"-[a-z0-9]{5}\Z")
@@ -47,15 +49,26 @@ def listed_endpoints(item):
     return [(dataclasses.replace(item, data=lines.encode()), "api_endpoints", None)] if lines else []
 
 
+def _arguments(line):
+    """What follows `get endpoints` in a command of kubectl, None for any other line."""
+    end = 0
+    for word in _COMMAND:
+        found = word.search(line, end)
+        if found is None:
+            return None
+        end = found.end()
+    return line[end:]
+
+
 def _tables(lines):
     """[(namespace or None, name, {endpoint})] of the tables of kubectl get."""
     found, space, named, within, slices, broken = [], None, False, False, {}, set()
     for line in lines:
-        command = _COMMAND.search(line)
-        if command:
+        arguments = _arguments(line)
+        if arguments is not None:
             given = _SPACE.search(line)
             space, within = given and given.group(1), False
-            named = bool(re.match(r"[ ]+[a-z0-9]", command.group(1)))
+            named = bool(re.match(r"[ ]+[a-z0-9]", arguments))
         elif _TABLE.match(line):
             within = True
         elif within:

@@ -29,6 +29,8 @@ _COMMAND = re.compile(r"\s*(?:- )?(?:(?:ansible\.(?:builtin|legacy)\.)?(?:shell|
 # A manifest with a privileged container, whose script stands in a list or in a block.
 _MANIFEST = re.compile(r"^kind: *(?:DaemonSet|Deployment|Pod|Job|CronJob)\b", re.MULTILINE)
 _RUN = re.compile(r".*[\"']([^\"']*\bip6?tables [^\"']*)[\"']|\s+(?:- )?((?:ip6?tables|nft) .*)\Z")
+# A quote without its end is searched from each call to the end of the line.
+_LINE = 2000
 _CHANGES = re.compile(r"\b(?:ip6?tables(?:-restore)?|nft)\b[^\n]*\s(?:-[FXPADIZ]|--flush|--policy|flush|-f)\b"
                       r"|\bflush:")
 _BLOCK = re.compile(r"[|>][-+]?\s*\Z")
@@ -69,8 +71,8 @@ def script_of_tasks(text):
             block = indent
         elif found:
             shown = found.group(1).strip("\"'")
-        elif _RUN.match(line):
-            shown = next(filter(None, _RUN.match(line).groups()))
+        elif _RUN.match(line[:_LINE]):
+            shown = next(filter(None, _RUN.match(line[:_LINE]).groups()))
         elif _FLUSH.match(line):
             shown = "iptables -t %s -F" % table
         elif loop and any("iptables -t " in each for each in lines[-4:]):

@@ -129,14 +129,15 @@ def ipset_list(text: str) -> str:
 def ipset_members(text):
     """{path: the output of ipset save} of the sets whose members a text has as a whole; of kube-proxy's sets only
     the ones of Services."""
-    found = {}
+    found, entries = {}, {}
+    for row, name in re.findall(r"^(add (\S+) \S+)", text, re.MULTILINE):
+        entries.setdefault(name, []).append(row + "\n")
     for name, kind, _header in _SET.findall(text):
-        rows = re.findall(r"^add %s \S+" % re.escape(name), text, re.MULTILINE)
-        found[name] = "create %s %s\n" % (name, kind) + "".join(row + "\n" for row in rows)
+        found[name] = "create %s %s\n" % (name, kind) + "".join(entries.get(name, ()))
     for each in re.split(r"^(?=Name: )", text, flags=re.MULTILINE)[1:]:
         head, has_members, members = each.partition("\nMembers:")
         name, rows = head.split("\n")[0][len("Name: "):].strip(), re.findall(r"^([0-9a-f]\S*)", members, re.MULTILINE)
-        number = re.search(r"^Number of entries: (\d+)", head, re.MULTILINE)
+        number = re.search(r"^Number of entries: (\d{1,9})\b", head, re.MULTILINE)
         if number and int(number.group(1)) == len(rows) and (has_members or not rows):
             found[name] = "create %s\n" % name + "".join("add %s %s\n" % (name, row) for row in rows)
     return {_names.BUNDLE_COMMANDS + "/ipset save " + name: content for name, content in found.items()

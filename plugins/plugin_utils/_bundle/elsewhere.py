@@ -32,7 +32,7 @@ _NODES = re.compile(r"\bkind\b|kind-|k3[sd]|k0s|rke2|minikube|microk8s|kubelet|c
 _ENTERS = re.compile(r"\bnsenter\b([^|;&]*)")
 _TAKES_NETWORK = re.compile(r"(?:^|[ \t])(?:-[A-Zamuipr]*n\w*|--net\b|-a|--all)")
 _FIRST = re.compile(r"(?:-t[ \t=]?|--target[ \t=])[\"']?1(?!\d)|/proc/1/ns|kube-?proxy|kubelet|calico|cilium|systemd")
-_NETNS = re.compile(r"\bip[ \t]+(?:netns[ \t]+exec|(?:-\w+[ \t]+)*(?:-n|-netns)[ \t])")
+_NETNS = re.compile(r"\bip[ \t]+(?:netns[ \t]+exec|(?:-\w{1,20}[ \t]{1,9}){0,8}(?:-n|-netns)[ \t])")
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|da|a|k|z)?sh(?:[ \t]+-[il]+)?[ \t]*\Z")
 # Rules that only the network of a node has.
 _RULES_OF_NODE = re.compile(rb"\b(?:KUBE-(?:SERVICES|POSTROUTING|FORWARD|FIREWALL)|cali-(?:FORWARD|PREROUTING)|"

@@ -27,6 +27,8 @@ _OLD = re.compile(r"([\w.-]{1,15}) +Link encap:")
 _NAME = re.compile(r"([\w.-]{1,15})(?:: flags=\d+<[A-Z0-9_,]*>  mtu \d| +Link encap:)")
 _OLD_MTU = re.compile(r"\s+([A-Z]+(?: [A-Z]+)*) +MTU:(\d{2,6}) ")
 _OWN = re.compile(r"\s+inet6? (?:addr: ?)?([0-9a-f.:]{2,45})(?=[ /])")
+# No line of ifconfig is longer.
+_LINE = 500
 IFCONFIG = re.compile("^" + _NAME.pattern, re.MULTILINE)
 # Names of network cards, bonds and teams, and of bridges that have no pods of Kubernetes.
 _CARD, _OTHER_BRIDGE = re.compile(r"(?:en|eth|bond|team|ib)[a-z0-9]+\Z"), ("docker", "br-", "virbr", "lxdbr", "vmbr")
@@ -88,7 +90,8 @@ def _of_ifconfig(text):
     """The addresses that ifconfig prints: one of each interface that is up."""
     if _is_of_pod(text) or not IFCONFIG.search(text):
         return {}
-    held = [address for line in text.splitlines() for address in _OWN.findall(line) if not address.startswith("127.")]
+    held = [address for line in text.splitlines() for address in _OWN.findall(line[:_LINE])
+            if not address.startswith("127.")]
     return {_names.BUNDLE_SOME_ADDRESSES: "".join("%s\n" % address for address in held)} if held else {}
 
 

@@ -42,4 +42,5 @@ def make_unread(root, place):
 
 
 def _is_below_a_link(root, place):
-    return any(folder.is_symlink() for folder in place.parents if root in folder.parents)
+    # From the top down: below a link to a name that is too long the kernel refuses each question.
+    return any(folder.is_symlink() for folder in reversed(place.parents) if root in folder.parents)

@@ -71,7 +71,8 @@ def config_of_configz(text):
     linux, ranges = _lower(shown.get("linux")), _lower(shown.get("detectlocal")).get("clustercidrs")
     conntrack = _lower(linux.get("conntrack") or shown.get("conntrack"))
     found = {key: shown.get(key.lower()) for key in _CONFIGZ_KEYS}
-    found["clusterCIDR"] = found["clusterCIDR"] or ",".join(ranges or []) or None
+    ranges = [each for each in ranges if isinstance(each, str)] if isinstance(ranges, list) else []
+    found["clusterCIDR"] = found["clusterCIDR"] or ",".join(ranges) or None
     found["conntrack"] = {key: conntrack.get(key.lower()) for key in ("maxPerCore", "min")}
     found["ipvs"] = {"scheduler": _lower(shown.get("ipvs")).get("scheduler")}
     found["iptables"] = {"masqueradeAll": _lower(shown.get("iptables")).get("masqueradeall")}

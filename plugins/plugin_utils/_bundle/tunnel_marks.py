@@ -23,7 +23,7 @@ _WORDS = (b"wmark", b"FwMark", b"FirewallMark", b"AllowedIPs")
 # Programs, manuals and scripts of a node name marks that are not set.
 _NO_PLACE = re.compile(r"(?:^|/)(?:usr|s?bin|lib|opt|proc|sys|var)/|\.(?:sh|py|md5|html|ya?ml)\Z")
 _NUMBER = r"(0x[0-9a-fA-F]{1,8}|[1-9]\d{0,9})\b"
-_SHOWN = re.compile(r"^interface: ([\w.-]{1,15})$(?:\n[ \t]+.*)*?\n[ \t]+fwmark: " + _NUMBER, re.MULTILINE)
+_SHOWN = re.compile(r"^interface: ([\w.-]{1,15})$(?:\n[ \t]+\S.*)*?\n[ \t]+fwmark: " + _NUMBER, re.MULTILINE)
 _LISTED = re.compile(r"^([\w.-]{1,15})\t(0x[0-9a-f]{1,8})$", re.MULTILINE)
 _SET = re.compile(r"^(?:\[#\] |.{0,60}[#$] (?:sudo )?)wg set ([\w.-]{1,15}) fwmark " + _NUMBER, re.MULTILINE)
 _RULE = re.compile(r"^\d{1,10}:[ \t]+not from all fwmark " + _NUMBER + r"(?:/0xffffffff)? lookup ", re.MULTILINE)

@@ -22,8 +22,8 @@ _OF_PORTS = re.compile(r"KUBE-(6-)?NODE-PORT-(TCP|UDP)\Z")
 _ALL = ("CLUSTER-IP", "EXTERNAL-IP", "LOAD-BALANCER")
 # The default of kube-apiserver --service-node-port-range begins with this port.
 _NODE_PORTS = 30000
-_ENTRY = re.compile(r"^add \S+ ([0-9a-f.:]+),(tcp|udp|sctp):(\d+)", re.MULTILINE)
-_PORT = re.compile(r"^add \S+ (\d+)\b", re.MULTILINE)
+_ENTRY = re.compile(r"^add \S+ ([0-9a-f.:]+),(tcp|udp|sctp):(\d{1,5})\b", re.MULTILINE)
+_PORT = re.compile(r"^add \S+ (\d{1,5})\b", re.MULTILINE)
 _SECONDS, _PAUSE_SECONDS, _EXAMPLES = 5.0, 1.0, 5
 _NOT_WHOLE = ("/proc/net/ip_vs may leave out virtual servers, as it does where several network namespaces have some, "
               "and the kernel did not list them over netlink; run with become")
@@ -86,7 +86,7 @@ def entries_of(host, sets, limit):
             found.update((name, int(port), ports.group(2).lower()) for port in _PORT.findall(answer.out))
         else:
             found.update((_plain(address), int(port), protocol)
-                         for address, protocol, port in _ENTRY.findall(answer.out))
+                         for address, protocol, port in _ENTRY.findall(answer.out) if _plain(address))
     empty = tuple(name for name in _CLUSTER if numbers.get(name) == 0)
     families = tuple(family for family, prefix in (("ipv4", "KUBE-"), ("ipv6", "KUBE-6-"))
                      if host.commands or family not in unread and (
@@ -131,4 +131,7 @@ def _is_syncing(kube_proxy):
 
 
 def _plain(address):
-    return str(ipaddress.ip_address(address))
+    try:
+        return str(ipaddress.ip_address(address))
+    except ValueError:
+        return None

@@ -19,8 +19,8 @@ from .listing_phrases import ARGUMENTS, PHRASES, TO, address_of, negated
 from .save_header import SaveText
 from .save_lines import LINE_LIMIT
 
-CHAIN = re.compile(r"Chain (\S+) \((?:policy ([A-Z]+)(?: (\d+)([KMGT]?) packets, (\d+)([KMGT]?) bytes)?|(\d+) "
-                   r"references)\)\Z")
+CHAIN = re.compile(r"Chain (\S+) \((?:policy ([A-Z]+)(?: (\d{1,20})([KMGT]?) packets, (\d{1,20})([KMGT]?) bytes)?|"
+                   r"(\d{1,9}) references)\)\Z")
 HEADER = re.compile(r"(num +)?(pkts +bytes +)?target +prot +(opt +)?(in +out +)?source +destination\Z")
 _UNITS = {"": 1, "K": 1000, "M": 1000 ** 2, "G": 1000 ** 3, "T": 1000 ** 4}
 _PROTOCOLS = {"0": "all", "1": "icmp", "6": "tcp", "17": "udp", "33": "dccp", "50": "esp", "51": "ah",

@@ -80,12 +80,13 @@ def _recent(found):
         option, seconds, " --reap" if found.group(3) else "", found.group(4), found.group(6), found.group(5))
 
 
+_FLAG_SET = "0x[0-9a-fA-F]{1,2}|[A-Z,]+"
 # Phrases that may follow the addresses: (form, how iptables-save prints it). A match without printed arguments becomes
 # a fixed text.
 PHRASES = (
     (r"/\* (.*?) \*/", lambda found: '-m comment --comment "%s"' % re.sub(r'(["\\])', r"\\\1", found.group(1))),
     (r"(tcp|udp|sctp|dccp|udplite)((?: [sd]pts?:!?%s(?::%s)?(?= |\Z))+)" % (PORT, PORT), _ports),
-    (r"(tcp )?flags:(!?)(\S+)/(\S+)", lambda found: "-m tcp %s--tcp-flags %s %s" % (
+    (r"(tcp )?flags:(!?)(%s)/(%s)" % (_FLAG_SET, _FLAG_SET), lambda found: "-m tcp %s--tcp-flags %s %s" % (
         "! " if found.group(2) else "", _flags(found.group(3)), _flags(found.group(4)))),
     (r"(tcp|udp|sctp)(?= |\Z)", r"-m \1"),
     (r"multiport ([sd]?ports) (!?)(\S+)", lambda found: "-m multiport %s--%s %s" % (

@@ -16,6 +16,8 @@ from .walk import TooMuch, Walk
 # The rules of a chain beyond these are not judged, and no more tests of a rule are made for each packet.
 RULES_LIMIT = 20000
 _DESTINATION_PORTS = ("--dport", "--dports", "--destination-port", "--destination-ports")
+# Of the longest range, 65535:65535.
+_PORTS_LENGTH = 11
 _FIRST_SEGMENT = ["FIN,SYN,RST,ACK", "SYN"]
 
 
@@ -66,7 +68,7 @@ def _one(field, negated, *values):
 def _ports(text):
     """(first, last) of `80`, `80:90` or `80:`; None for any other text."""
     first, colon, last = text.partition(":")
-    if not first.isdigit() or (last and not last.isdigit()):
+    if len(text) > _PORTS_LENGTH or not first.isdigit() or (last and not last.isdigit()):
         return None
     return int(first), int(last or (65535 if colon else first))
 

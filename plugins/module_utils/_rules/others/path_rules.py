@@ -41,11 +41,15 @@ def ask_path_rules(rule_set, setting):
 
 def _chains(table, name):
     """The built-in chains of the path and the chains of unknown owners that they lead to."""
-    found = [chain for chain in _HOOKS if chain in table.chains]
-    for chain in found:
-        found += dict.fromkeys(rule.target for rule in table.chains[chain].rules if rule.target in table.chains
-                               and rule.target not in found and owner_of(rule.target, name) == OTHER)
-    return found
+    found = dict.fromkeys(chain for chain in _HOOKS if chain in table.chains)
+    waiting = list(found)
+    while waiting:
+        targets = dict.fromkeys(rule.target for rule in table.chains[waiting.pop(0)].rules
+                                if rule.target in table.chains)
+        new = [target for target in targets if target not in found and owner_of(target, name) == OTHER]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return list(found)
 
 
 def _decides(rule, table):

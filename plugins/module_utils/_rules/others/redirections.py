@@ -78,4 +78,7 @@ def _api_servers(table):
 
 def _is_private(address):
     """A proxy may be meant for a public address."""
-    return ipaddress.ip_address(address).is_private
+    try:
+        return ipaddress.ip_address(address).is_private
+    except ValueError:
+        return False
