@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Texts that nobody prints and that anybody can put into a bundle: each is judged, and none ends the run or takes more
-than its length.
+"""Texts that no program prints and that a person can put into a bundle: each is judged, none ends the run, and none
+takes more time than its length.
 
 Python converts no number of more than 4300 digits, and what repeats the beginning of a form is searched again from each
 of them.
