@@ -14,7 +14,7 @@ import re
 from ..addresses import range_of
 from ..model.interfaces import is_foreign
 from ..observation import observe
-from ..rules import is_limit, plain_value, port_ranges, states, uses
+from ..rules import plain_value, port_ranges, states
 from ..targets import REFUSALS
 from .owners import CNI, owner_of
 from .pod_accept import accepts_pods
@@ -24,7 +24,12 @@ _PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 _MANY_PORTS = 32767
 # Rules of a chain that are looked at.
 _RULES_LIMIT = 200
-_OF_SOME = ("geoip", "hashlimit", "limit", "mark", "owner", "recent", "rpfilter", "set", "string")
+# Of the many options and matches of iptables-extensions(8) these alone leave it known that the first packets of most
+# connections are meant: Docker's manual itself has narrow rules, as with --ctorigdstport.
+_OPTIONS = {"-i", "-d", "-p"}
+_PORTS = {"--dport", "--dports", "--ports", "--destination-port", "--destination-ports"}
+_MATCHES = {"tcp": _PORTS | {"--tcp-flags", "--syn"}, "udp": _PORTS, "multiport": _PORTS,
+            "conntrack": {"--ctstate"}, "state": {"--state"}}
 _PORT_OF_SENDER = re.compile(r"--(?:sport|source-port)s?\Z")
 
 
@@ -60,8 +65,7 @@ def _refuses(table, rule):
 def _why(table, rules, index, pods):
     rule = rules[index]
     limited, ports = states(rule), port_ranges(rule)
-    if (limited and "NEW" not in limited or rule.options.get("-s") or rule.options.get("-o") or is_limit(rule)
-            or any(uses(rule, name) for name in _OF_SOME)
+    if (not _is_broad(rule) or limited and "NEW" not in limited
             or ports is not None and not any(last - first >= _MANY_PORTS for first, last in ports)):
         return None
     network, interface = plain_value(rule, "-d"), plain_value(rule, "-i")
@@ -75,6 +79,19 @@ def _why(table, rules, index, pods):
         return "refuses all new connections that come in on %s, those to Services and pods too" % interface
     return ("refuses new connections to addresses of pods, as of clients of NodePorts and load balancers, whose "
             "packets kube-proxy has sent to a pod before")
+
+
+def _is_broad(rule):
+    """Whether a rule has nothing beside its ports and states that may limit it to some of the new connections."""
+    protocol, negated = rule.options.get("-p", (None, False))
+    return not negated and protocol in (None, "all", "tcp", "udp") and _OPTIONS.issuperset(rule.options) and all(
+        _is_plain(name, *option) for name, options in rule.matches for option in options or [("", [], False)])
+
+
+def _is_plain(match, option, values, negated):
+    if option == "--tcp-flags" and values[1:] != ["SYN"]:  # Of packets that no connection begins with.
+        return False
+    return match in _MATCHES and not negated and (not option or option in _MATCHES[match])
 
 
 def _is_exception(table, refusal, rule):
