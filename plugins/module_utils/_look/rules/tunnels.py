@@ -4,10 +4,11 @@
 """The tunnel of the network plugin between nodes. PRIVATE to the collection."""
 
 from ... import _names
-from ..._parse.proc.network_files import parse_proc_net_route
+from ..._parse.proc.network_files import parse_proc_net_ipv6_route, parse_proc_net_route
 
-_LINKS, _ROUTES = "/sys/class/net", "/proc/net/route"
+_LINKS, _ROUTES, _ROUTES_IPV6 = "/sys/class/net", "/proc/net/route", "/proc/net/ipv6_route"
 _LIMIT = 4 << 20
+_OF_ALL = "fe80:", "ff"
 
 
 def tunnel_between_nodes(host, rules):
@@ -17,7 +18,7 @@ def tunnel_between_nodes(host, rules):
     from ..._rules.others.node_packets import tunnel_of
     listed = host.read_text("/proc/net/dev").text
     names = {line.partition(":")[0].strip() for line in listed.splitlines() if ":" in line}
-    routed = {interface for _network, interface in _routes(host)}
+    routed = {interface for _network, interface in _routes(host)} | _routed_ipv6(host)
     if rules.of_tree:
         # People show single interfaces, or routes.
         names.update(routed, host.list_dir(_LINKS)[1])
@@ -36,6 +37,17 @@ def single_routes(host):
 
 def _routes(host):
     """[(network, interface)]; people may show some of all routes."""
-    paths = [_ROUTES] + ([_names.BUNDLE_SOME_ROUTES + "/route"] if host.root != "/" else [])
-    return [tuple(route) for path in paths
+    return [tuple(route) for path in _paths(host, _ROUTES)
             for route in parse_proc_net_route(host.read_text(path, _LIMIT).text, gateways=True)]
+
+
+def _routed_ipv6(host):
+    """The names of interfaces with routes of IPv6, other than the link-local and multicast ones that the kernel gives
+    every interface (net/ipv6/addrconf.c)."""
+    return {interface for path in _paths(host, _ROUTES_IPV6)
+            for network, interface in parse_proc_net_ipv6_route(host.read_text(path, _LIMIT).text, gateways=True)
+            if network and not network.startswith(_OF_ALL)}
+
+
+def _paths(host, path):
+    return [path] + ([_names.BUNDLE_SOME_ROUTES + path[len("/proc/net"):]] if host.root != "/" else [])

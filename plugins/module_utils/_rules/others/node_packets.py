@@ -28,7 +28,9 @@ _TUNNELS = (
     (re.compile(r"cilium_wg0\Z"), "WireGuard", 51871), (re.compile(r"wireguard\.cali\Z"), "WireGuard", 51820),
     (re.compile(r"genev_sys_6081\Z"), "Geneve", 6081), (re.compile(r"vxlan_sys_4789\Z"), "VXLAN", 4789),
 )
-
+# With these the main table has a route to each other node behind the tunnel (flannel pkg/backend/vxlan
+# vxlan_network.go; felix vxlan_mgr.go): without one, on a single node or with host-gw, the tunnel carries nothing.
+_IS_ROUTED = re.compile(r"flannel(?:-v6)?\.\d+\Z|vxlan(?:-v6)?\.calico\Z")
 
 # IP-in-IP: tunl0 is there on every node whose kernel has the module loaded, so only routes show that Calico uses it.
 # flannel pkg/backend/ipip; kube-router pkg/tunnels, whose other interface is kube-bridge.
@@ -50,9 +52,9 @@ _OF_NEIGHBOURS = ("refuses ICMPv6, with which machines find each other (neighbou
 def tunnel_of(interfaces, routed=()):
     """(interface, kind, UDP port or None) of the tunnel of the network plugin among the names of interfaces, or None:
     with another one beside it, as of a plugin that was replaced, it is not known which is in use. `routed`: the names
-    of the ones with routes."""
+    of all interfaces with routes, empty where the routes are not known."""
     found = [(name, kind, port) for name in sorted(interfaces) for pattern, kind, port in _TUNNELS
-             if pattern.match(name)]
+             if pattern.match(name) and (name in routed or not routed or not _IS_ROUTED.match(name))]
     flannel, kube_router, bridge, calico = _IPIP
     found = found or [(name, "IPIP", None) for name in sorted(interfaces) if flannel.match(name)
                       or kube_router.match(name) and bridge in interfaces or name == calico and name in routed]
