@@ -22,7 +22,7 @@ _OF_KUBELET = ("KUBE-FIREWALL", "KUBE-MARK-DROP")
 # Neither $, ` and \ nor what bash reads in double quotes (!), nor = and ~, which zsh expands at the start of a word.
 _SAFE = re.compile(r'(?:[A-Za-z0-9_./:,+@%-]+|!|"[A-Za-z0-9_./:,+@%= -]*")\Z')
 _OF_API_SERVER = re.compile(r"API server of this node, \S+ port (\d{1,5}), the endpoint of default/kubernetes")
-_OF_TUNNEL = re.compile(r"refuses packets of the tunnel \S+, \w+ on UDP port (\d{1,5}),")
+_OF_TUNNEL = re.compile(r"refuses packets of the tunnel \S+, \w+ on UDP port (\d{1,5}(?: or \d{1,5})?),")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*\Z")
 _TABLE = re.compile(r"(?:ip|ip6|inet) [A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
@@ -52,7 +52,9 @@ def _repair(row, programs):
         return "restart kube-router, which fills its sets: kubectl -n kube-system delete pod, with its pod of this node"
     tunnel = _OF_TUNNEL.match(row["detail"] or "")
     if tunnel:
-        return "%s -w 5 -I INPUT -p udp --dport %s -s NETWORK_OF_NODES -j ACCEPT" % (program, tunnel.group(1))
+        ports = tunnel.group(1).replace(" or ", ",")
+        return "%s -w 5 -I INPUT -p udp %s %s -s NETWORK_OF_NODES -j ACCEPT" % (
+            program, "-m multiport --dports" if "," in ports else "--dport", ports)
     if (row["detail"] or "").startswith("refuses ICMPv6"):
         return "%s -w 5 -I INPUT -p ipv6-icmp -j ACCEPT" % program
     if kind == "mark_cleared" and chain.startswith("KUBE-POD-FW-"):

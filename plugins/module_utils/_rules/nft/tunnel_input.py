@@ -10,11 +10,9 @@ from ..addresses import range_of
 from ..model.of_nft import NftRules
 from ..model.rule import Packet
 from ..model.walk import TooMuch, Walk
-from ..others.node_packets import packet_of, without_nodes
+from ..others.node_packets import packets_of, without_nodes
 
 _WORK_LIMIT = 20000
-# Talos runs flannel with the port of the standard, and so do clusters with nodes of Windows.
-_OTHER_PORTS = {"flannel.1": [4789]}
 # A network that is larger may hold nodes beside the pods.
 _MOST_BITS = 16
 _NEW = frozenset(("NEW",))
@@ -25,10 +23,7 @@ _NODE, _ELSEWHERE = -2, (-1, -1)
 def judge_tunnel(table, tunnel, pods, own):
     """[(kind, chain, text, detail)] of rules and policies of input that certainly refuse the packets of `tunnel` (see
     tunnel_of()). `pods`: networks of pods behind it. `own`: the addresses of the node, as far as they are known."""
-    protocol, port, why = packet_of(tunnel)
-    ports = [port] + _OTHER_PORTS.get(tunnel[0], [])
-    if len(ports) > 1:
-        why = why.replace("port %d" % port, "port %d or %d" % tuple(ports))
+    protocol, ports, why = packets_of(tunnel)
     packets = [Packet(family="ip", sources=(_NODE,), protocol=protocol, port=each, states=_NEW,
                       destination_type="LOCAL") for each in ports]
     rows = []

@@ -19,10 +19,14 @@ from ..tables import table_of
 from ..targets import EXTENSIONS, REFUSALS
 from .owners import CNI, KUBERNETES, owner_of
 
+_OF_FLANNEL = re.compile(r"flannel(?:-v6)?\.\d+\Z")
+# The port of the standard: clusters with nodes of Windows must have it, with VNI 4096 (flannel
+# Documentation/backends.md), and Talos runs flannel with it.
+_FLANNEL_PORTS = 8472, 4789
 # Interfaces that network plugins make, and the UDP port that they use by default (flannel pkg/backend/vxlan; Calico
 # VXLANPort; Cilium tunnel-port; Weave; Open vSwitch, which has the port in the name).
 _TUNNELS = (
-    (re.compile(r"flannel(?:-v6)?\.\d+\Z"), "VXLAN", 8472), (re.compile(r"vxlan(?:-v6)?\.calico\Z"), "VXLAN", 4789),
+    (_OF_FLANNEL, "VXLAN", _FLANNEL_PORTS[0]), (re.compile(r"vxlan(?:-v6)?\.calico\Z"), "VXLAN", 4789),
     (re.compile(r"cilium_vxlan\Z"), "VXLAN", 8472), (re.compile(r"cilium_geneve\Z"), "Geneve", 6081),
     (re.compile(r"vxlan-6784\Z"), "VXLAN", 6784), (re.compile(r"flannel-wg(?:-v6)?\Z"), "WireGuard", 51820),
     (re.compile(r"cilium_wg0\Z"), "WireGuard", 51871), (re.compile(r"wireguard\.cali\Z"), "WireGuard", 51820),
@@ -39,7 +43,7 @@ _IPIP = re.compile(r"flannel\.ipip\Z"), re.compile(r"tun-\w{5,11}\Z"), "kube-bri
 # What IptablesRules reads of a table.
 _Table, _Chain = collections.namedtuple("Table", "name chains"), collections.namedtuple("Chain", "rules")
 _UPLINK = "eth0"
-_OF_TUNNEL = ("refuses packets of the tunnel %s, %s on UDP port %d, with which other nodes send the traffic of their "
+_OF_TUNNEL = ("refuses packets of the tunnel %s, %s on UDP port %s, with which other nodes send the traffic of their "
               "pods")
 # Conntrack knows such packets by their addresses alone (Linux nf_conntrack_proto_generic.c).
 _OF_IPIP = ("refuses packets of the tunnel %s, IP-in-IP (IP protocol 4), with which other nodes send the traffic of "
@@ -61,11 +65,17 @@ def tunnel_of(interfaces, routed=()):
     return found[0] if len({row[1:] for row in found}) == 1 else None
 
 
-def packet_of(tunnel):
-    """(protocol, UDP port or None, what refuses it) of the packets of a tunnel."""
-    if tunnel[2] is None:
-        return "ipencap", None, _OF_IPIP % tunnel[0]
-    return "udp", tunnel[2], _OF_TUNNEL % tunnel
+def ports_of(tunnel):
+    """The UDP ports of which a tunnel has one."""
+    return _FLANNEL_PORTS if _OF_FLANNEL.match(tunnel[0]) else (tunnel[2],)
+
+
+def packets_of(tunnel):
+    """(protocol, UDP ports or (None,), what refuses it) of the packets of a tunnel."""
+    ports = ports_of(tunnel)
+    if ports == (None,):
+        return "ipencap", ports, _OF_IPIP % tunnel[0]
+    return "udp", ports, _OF_TUNNEL % (tunnel[0], tunnel[1], " or ".join(map(str, ports)))
 
 
 def ask_node_packets(rule_set, setting):
@@ -79,19 +89,20 @@ def ask_node_packets(rule_set, setting):
     if not (table.committed or chain.policy == "DROP" and chain.packets):
         return
     tunnel = setting.tunnel()
-    asked = [packet_of(tunnel)] if tunnel else []
+    asked = [packets_of(tunnel)] if tunnel else []
     if rule_set.family == "ipv6" and _has_pods(table):
-        asked.append(("ipv6-icmp", None, _OF_NEIGHBOURS))
+        asked.append(("ipv6-icmp", (None,), _OF_NEIGHBOURS))
     rules = _from_outside(table, _networks_of_pods(rule_set, table, setting.addresses()) if tunnel
                           else ()) if asked else None
-    for protocol, port, why in asked if rules else ():
+    for protocol, ports, why in asked if rules else ():
         from ..model.of_iptables import IptablesRules
         from ..model.rule import Packet
         state = "UNTRACKED" if protocol == "ipv6-icmp" else "NEW"
-        packet = Packet(protocol=protocol, port=port, states=frozenset((state,)), destination_type="LOCAL")
-        ends, passed = IptablesRules(rules, REFUSALS).walked("INPUT", [packet])
-        end = ends.get(packet)
-        if end is not None or chain.policy == "DROP" and packet in passed:
+        packets = [Packet(protocol=protocol, port=port, states=frozenset((state,)), destination_type="LOCAL")
+                   for port in ports]
+        ends, passed = IptablesRules(rules, REFUSALS).walked("INPUT", packets)
+        if all(packet in ends or chain.policy == "DROP" and packet in passed for packet in packets):
+            end = ends.get(packets[0])
             yield observe("unexpected_drop", rule_set, "filter", end.chain if end else "INPUT",
                           end.text if end else ":INPUT DROP", 1, why)
 

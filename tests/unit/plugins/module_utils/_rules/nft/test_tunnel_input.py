@@ -9,6 +9,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.list
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.tunnel_input import judge_tunnel
 
 IPIP, FLANNEL, CALICO = ("tunl0", "IPIP", None), ("flannel.1", "VXLAN", 8472), ("vxlan.calico", "VXLAN", 4789)
+WINDOWS = "flannel.4096", "VXLAN", 8472
 POLICY = "type filter hook input priority filter; policy drop;"
 OPEN = "type filter hook input priority mangle + 10; policy accept;"
 TALOS = 'ip saddr != { 10.244.0.0/16 } udp dport { 0-65535 } counter packets 1 bytes 60 drop'
@@ -37,7 +38,8 @@ def test_what_refuses_the_packets_of_a_tunnel(tunnel, rules, text):
     (IPIP, [POLICY, "ip saddr @nodes accept"]), (IPIP, [POLICY, 'iifname "ens18" accept']), (IPIP, [OPEN]),
     (IPIP, [OPEN, "tcp dport 22 drop"]), (IPIP, [OPEN, 'iifname "ens19" drop']), (IPIP, [OPEN, TALOS]),
     (CALICO, [POLICY, "udp dport { 53, 4789 } accept"]), (CALICO, [POLICY, "meta l4proto udp accept"]),
-    (FLANNEL, [POLICY, "udp dport 4789 accept"]), (FLANNEL, [POLICY, "ip saddr 10.0.0.0/8 accept"]),
+    (FLANNEL, [POLICY, "udp dport 4789 accept"]), (WINDOWS, [POLICY, "udp dport 4789 accept"]),
+    (FLANNEL, [POLICY, "ip saddr 10.0.0.0/8 accept"]),
     (FLANNEL, ["type filter hook forward priority filter; policy drop;"]),
     (FLANNEL, [OPEN, "ip saddr != { 10.0.0.0/8 } udp dport { 0-65535 } drop"])])
 def test_what_lets_them_pass(tunnel, rules):
