@@ -162,8 +162,12 @@ def _addresses(host, servers, section):
 
 def _held(host, servers, own):
     """The addresses of real servers that are on kube-ipvs0 and on no other interface, None where that is unknown: the
-    kernel delivers packets for them to this node (net/ipv4/route.c), and the machine that has the address gets none."""
-    held = own & {real.address for server in servers for real in server.real_servers}
+    kernel delivers packets for them to this node (net/ipv4/route.c), and the machine that has the address gets none.
+    An endpoint may be another Service, as people write into EndpointSlices: its address is meant to be here."""
+    virtual = {(server.address, server.port, server.protocol) for server in servers}
+    held = own & {real.address for server in servers for real in server.real_servers
+                  if (real.address, real.port, server.protocol) not in virtual
+                  or (real.address, real.port) == (server.address, server.port)}
     answer = host.run(["ip", "-o", "addr", "show"], limit=OUTPUT_LIMIT) if held else None
     if answer and not answer.ok:
         return None
