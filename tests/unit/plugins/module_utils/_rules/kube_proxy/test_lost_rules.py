@@ -10,7 +10,9 @@ import kube_rules
 import pytest
 from case_rows import cases
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.incomplete import ask_incomplete
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import Setting
 
 
@@ -29,7 +31,7 @@ def found(*dumps, **known):
     def setting_by(rule_set):
         fields = dict({"mode": "iptables", "kubernetes": (1, 30), "kubelet": False, "ports": {}}, **known)
         return Setting(rule_set.family, rule_set.backend, **fields)
-    rows = kube_audit.ask_faults([texts.read(text) for text in dumps], setting_by)[0]
+    rows = ask([texts.read(text) for text in dumps], setting_by)[0]
     return [(row["kind"], row["table"], row["chain"]) for row in rows]
 
 
@@ -158,7 +160,7 @@ def test_the_rules_of_external_traffic_go_together(rules, told):
 
 def test_a_cluster_ip_that_only_external_traffic_is_left_of():
     lost = texts.without(texts.healthy(), PORTAL)
-    rows = kube_audit.ask_faults([texts.read(lost), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
+    rows = questions.ask([texts.read(lost), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
     assert texts.told(rows) == [("anchor_missing", "nat", EXT)]
     # This node refuses its ClusterIP: the internal traffic policy is Local, and none of its endpoints is on this node.
     refused = ('-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment "shop/web1:http has no local endpoints" '
@@ -178,16 +180,14 @@ def test_a_service_that_nothing_leads_to_is_told_by_its_name(chain, lines, what)
                         "-A KUBE-NODEPORTS -d 192.0.2.1/32 -p tcp -m tcp --dport 30099 -j %s" % texts.THIRD_SVC)
     text = texts.without(text, *[line for line in texts.healthy().split("\n") if line.startswith(tuple(lines))])
     read = [texts.read(text)]
-    rows = kube_audit.ask_faults(read, texts.setting_by())[0]
+    rows = questions.ask(read, texts.setting_by())[0]
     assert texts.told(rows) == [("anchor_missing", "nat",
                                  chain)] and rows[0]["detail"] == "no rule jumps to it: %s not reached" % what
     # The chain is empty too, so no rule shows that the Service still exists; and in ipvs mode all of these rules are
     # left over.
     empty = "\n".join(line for line in text.split("\n") if not line.startswith("-A %s " % chain))
-    rows = kube_audit.ask_faults([texts.read(empty)], texts.setting_by())[0]
-    assert "anchor_missing" not in [row["kind"] for row in rows]
-    rows = kube_audit.ask_faults(read, texts.setting_by(mode="ipvs"))[0]
-    assert ("anchor_missing", "nat", chain) not in texts.told(rows)
+    assert "anchor_missing" not in [row["kind"] for row in questions.ask([texts.read(empty)], texts.setting_by())[0]]
+    assert ("anchor_missing", "nat", chain) not in texts.told(questions.ask(read, texts.setting_by(mode="ipvs"))[0])
 
 
 def test_before_1_24_a_node_port_leads_to_the_chain_of_the_service():

@@ -24,6 +24,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_pro
     compare_rules, own_rules)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.repaired import (
     ask_repaired, ask_unrepaired)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import Setting
 
 
@@ -51,17 +52,17 @@ def empty(family="ipv6", backend="nft", source="live"):
 @pytest.mark.parametrize("kubernetes", [(1, 21), (1, 36), None])
 def test_a_flushed_family_is_told_alone(healthy, flushed, family, kubernetes):
     rule_sets = [kube_audit.read(kube_audit.sample(name)) for name in (healthy, flushed)]
-    rows = kube_audit.ask_faults(rule_sets, lambda rule_set: setting_by(rule_set, kubernetes=kubernetes))[0]
+    rows = ask(rule_sets, lambda rule_set: setting_by(rule_set, kubernetes=kubernetes))[0]
     assert [(row["kind"], row["family"], row["table"], row["chain"])
             for row in rows] == [("anchor_missing", family, "nat", "KUBE-SERVICES")]
-    assert kube_audit.ask_faults(rule_sets[:1], setting_by)[0] == [], "a dump of one family tells nothing of the other"
+    assert ask(rule_sets[:1], setting_by)[0] == [], "a dump of one family tells nothing of the other"
 
 
 @pytest.mark.parametrize("backend, version", [("nft", "1.36.3"), ("legacy", "1.30.5")])
 def test_both_families_of_a_real_kube_proxy(backend, version):
     read = [kube_audit.read(kube_audit.sample("kube-proxy-%s-%s-%s" % (version, backend, family)))
             for family in ("ipv4", "ipv6")]
-    assert kube_audit.ask_faults(read, setting_by)[0] == []
+    assert ask(read, setting_by)[0] == []
     assert asked(read[0], empty(backend="nft" if backend == "legacy" else "legacy"), read[1]) == []
 
 
@@ -126,7 +127,7 @@ def unrepaired(text, **known):
     def setting_of(_rule_set):
         return texts.setting(rule_set, **known)
 
-    observations = kube_audit.ask_faults([rule_set], setting_of)[0]
+    observations = ask([rule_set], setting_of)[0]
     return [(row["family"], row["backend"], row["count"])
             for row in ask_unrepaired(observations, [rule_set], setting_of)]
 

@@ -12,10 +12,12 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.listing import save_text_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.cni_result import CniResult
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.foreign import (
     ask_masquerade, ask_other_cni)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.owners import count_owners, owner_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.pod_chains import rules_of_pod
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 
 
 # Whose chain is whose, and what each owner holds.
@@ -93,7 +95,7 @@ def test_empty_chains_refuse_nobody():
 
 def found(text, **known):
     return [(row["kind"], row["chain"], row["text"], row["count"])
-            for row in kube_audit.ask_faults([texts.read(text)], texts.setting_by(kubelet=False, **known))[0]]
+            for row in ask([texts.read(text)], texts.setting_by(kubelet=False, **known))[0]]
 
 
 @pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft-ipv4", "kube-proxy-1.30.5-legacy-ipv4"])
@@ -137,7 +139,7 @@ def masqueraded(text, **known):
 
 def test_a_flush_of_nat_is_told_beside_what_kube_proxy_lost():
     flushed = texts.flushed(dump("FLANNEL-POSTRTG", *FLANNEL), "nat")
-    rows = kube_audit.ask_faults([texts.read(flushed), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
+    rows = questions.ask([texts.read(flushed), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
     assert [(row["kind"], row["chain"]) for row in rows
             if row["kind"] == "masquerade_missing"] == [("masquerade_missing", "FLANNEL-POSTRTG")]
 

@@ -11,6 +11,7 @@ import kube_captures
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import observe
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import chain_names
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.chain_hash import (
     chain_hash, endpoint_text, port_of_hash)
@@ -51,7 +52,7 @@ LOGIN = re.compile(r'-A KUBE-SERVICES -d (\S+)/\d+ .*"shop/login:http cluster IP
 def found(text):
     rule_set = texts.read(text)
     return [(row["kind"], row["chain"], row["detail"])
-            for row in with_names(kube_audit.ask_faults([rule_set], texts.setting_by(kubelet=False))[0], [rule_set])]
+            for row in with_names(ask([rule_set], texts.setting_by(kubelet=False))[0], [rule_set])]
 
 
 def as_printed(text):
@@ -210,7 +211,7 @@ RETURNING = re.compile(r"-A (KUBE-SV[CL]-\S+) .*--rcheck .*")
 
 def found_affinity(text):
     return [(row["kind"], row["chain"], row["detail"])
-            for row in kube_audit.ask_faults([texts.read(text)], texts.setting_by(kubelet=False))[0]]
+            for row in ask([texts.read(text)], texts.setting_by(kubelet=False))[0]]
 
 
 @pytest.mark.parametrize("form", [str, unfolded])

@@ -9,6 +9,7 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.drops import ask_drops
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
 
 
@@ -20,7 +21,7 @@ REAL = pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft-ipv4", "kube-prox
 
 
 def found(text, **known):
-    rows = kube_audit.ask_faults([texts.read(text)], texts.setting_by(**dict({"kubelet": False}, **known)))[0]
+    rows = ask([texts.read(text)], texts.setting_by(**dict({"kubelet": False}, **known)))[0]
     return [(row["kind"], row["table"], row["chain"], row["text"]) for row in rows]
 
 
