@@ -17,8 +17,9 @@ _MOST = 5
 
 
 def ask_without_endpoints(rule_set, _setting):
-    """without_endpoints of one rule set: the names of the first Services, and how many there are."""
-    table = table_of(rule_set, "filter")
+    """without_endpoints of a dump: the names of the first Services, and how many there are. A person who copies rules
+    asks about a Service; of a live node, which may have hundreds of idle ones, it would be noise."""
+    table = table_of(rule_set, "filter") if rule_set.source != "live" else None
     names = dict.fromkeys(found.group(1) for chain in _CHAINS if table is not None and chain in table.chains
                           for rule in table.chains[chain].rules for found in [_REFUSED.search(rule.text)]
                           if found and not found.group(2))

@@ -58,8 +58,8 @@ def prints(text):
 def test_a_healthy_dump(tmp_path):
     section = judge(tmp_path, {"v4.gz": node_tree.compressed(saved())})
     assert (section["source"], section["collected"], section["unread"]) == ("files", {"v4.gz": "ok"}, [])
-    assert (section["mode"], section["kubernetes"], section["observations"],
-            section["observed"]) == ("iptables", None, [], {})
+    assert (section["mode"], section["kubernetes"]) == ("iptables", None)
+    assert section["observed"] == {"without_endpoints": 3} and len(section["observations"]) == 1
     row = section["rule_sets"][0]
     assert (row["family"], row["backend"], row["source"], row["version"]) == ("ipv4", "nft", "v4.gz", "1.8.9")
     nat = sum(line.startswith("-A KUBE-")
@@ -78,8 +78,10 @@ def test_a_healthy_dump(tmp_path):
 def test_the_same_rules_live_and_in_a_file_mean_the_same(tmp_path):
     (tmp_path / "a").mkdir()
     file, node = judge(tmp_path / "a", {"v4": saved("legacy")}), live(tmp_path, prints(saved()))
-    same = ("services", "service_rows", "rules", "rules_per_service", "observed", "mode")
+    same = ("services", "service_rows", "rules", "rules_per_service", "mode")
     assert [file[key] for key in same] == [node[key] for key in same]
+    # Services without endpoints are asked of dumps alone.
+    assert file["observed"] == dict(node["observed"], without_endpoints=3)
     assert {key: file["digest"][key]
             for key in ("services", "endpoints")} == {key: node["digest"][key] for key in ("services", "endpoints")}
     assert node["collected"] == {"nft_ipv4": "ok", "nft_ipv6": "ok", "legacy_ipv4": "absent", "legacy_ipv6": "absent",
