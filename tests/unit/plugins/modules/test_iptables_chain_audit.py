@@ -34,7 +34,7 @@ def test_dumps_are_judged(tree):
     section = result["ansible_facts"]["node_iptables_chains"]
     assert (code, result["changed"], sorted(result["ansible_facts"])) == (0, False, ["node_iptables_chains"])
     assert (section["collected"], section["mode"], section["kubernetes"]) == ({"v4.gz": "ok"}, "iptables", "1.30")
-    assert len(section["service_rows"]) == 3 and section["observed"] == {}
+    assert len(section["service_rows"]) == 3 and section["observed"] == {"without_endpoints": 3}
 
 
 FORMS = pathlib.Path(__file__).resolve().parents[3] / "fixtures" / "forms"
@@ -50,8 +50,8 @@ def audited(*paths):
 def test_rules_in_every_form_are_judged(names, tables):
     section = audited(*[FORMS / name for name in names])
     assert sorted(table for row in section["rule_sets"] for table in row["tables"]) == tables
-    assert (section["mode"], section["observed"],
-            {row["table"] for row in section["unread"]} <= {"filter", "nat"}) == ("iptables", {}, True)
+    assert (section["mode"], section["observed"].keys() <= {"without_endpoints"},
+            {row["table"] for row in section["unread"]} <= {"filter", "nat"}) == ("iptables", True, True)
 
 
 @pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft.txt.gz", "kube-proxy-1.36.3-nft.json.gz",
@@ -67,7 +67,8 @@ def test_a_dump_that_breaks_off_is_judged_by_what_was_read(tmp_path):
     for at in (9000, whole.rindex("COMMIT")):
         (tmp_path / "cut.txt").write_text(whole[:at])
         section = audited(tmp_path / "cut.txt")
-        assert section["observed"] == {"unexpected_drop": 1} and [row["table"] for row in section["unread"]] == ["nat"]
+        assert section["observed"] == {"unexpected_drop": 1, "without_endpoints": 4}
+        assert [row["table"] for row in section["unread"]] == ["nat"]
 
 
 @pytest.mark.parametrize("text", ["hello\n", "#!/bin/sh\niptables -A INPUT -j DROP\n",
