@@ -23,7 +23,7 @@ from .values import MARK, NOTHING_KNOWN, VALUES_LIMIT, Values
 
 WALK_LIMIT = 60         # lists of commands nested in each other
 CALLS_LIMIT = 12        # functions that call each other
-STEPS_LIMIT = 10000     # commands in functions and in nested scripts, or as many as the text may hold
+STEPS_LIMIT = 20000     # commands in functions and in nested scripts, or as many as the text may hold
 SAME_CALLS_LIMIT = 6    # of a function with the same arguments: one for each table
 TRAPS_LIMIT = 1000
 _TOO_MANY, _TOO_DEEP = ("was not followed further than %d statements",
