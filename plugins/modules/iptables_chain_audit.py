@@ -263,8 +263,8 @@ ansible_facts:
                   V(chains_missing), V(idle_leftover), V(mark_cleared), V(untracked), V(foreign_jump),
                   V(masquerade_missing), V(unrepaired) (kube-proxy does not notice that its rules were deleted),
                   V(unsettled_chain) (above 1000 endpoints a deleted Service that kube-proxy has
-                  not cleared yet, or one that lost its rules), V(without_endpoints) (Services that
-                  kube-proxy refuses), V(other_rule) (a rule of an unknown program that decides on forwarded
+                  not cleared yet, or one that lost its rules), V(without_endpoints) (in a dump, Services
+                  that kube-proxy refuses), V(other_rule) (a rule of an unknown program that decides on forwarded
                   packets, and is not judged), V(dropped_by_policy) (packets that the policy of FORWARD
                   dropped, in a dump of only a part of table filter) or V(unjudged_table) (a native nft table
                   or one of kube-proxy, of which C(detail) names the unjudged part).
