@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from ..prompts import command_of, is_border, is_crash
-from .line import CONTINUED, ENDED, LONGEST, is_rule, parse_line
+from .line import CONTINUED, ENDED, LONGEST, is_heading, is_rule, parse_line
 
 # Limit of lines of one entry; the longest entry of an agent on a real node had nine.
 MOST_LINES = 40
@@ -85,9 +85,9 @@ def is_of_value(found, first):
 
 
 def continues(found, first):
-    """Whether a line belongs to the entry whose first line is `first`: it begins no message, and no carrier shows that
-    it has another writer or another time, to the second."""
-    if found.begins or not first.begins:
+    """Whether a line belongs to the entry whose first line is `first`: it begins no message and is no heading of notes,
+    and no carrier shows that it has another writer or another time, to the second."""
+    if found.begins or not first.begins or is_heading(found.text):
         return False
     return found.writer in ("", first.writer) and (found.time is None or _second(found.time) == _second(first.time))
 

@@ -8,7 +8,7 @@ import collections
 from ..prompts import is_border, is_crash
 from .candidates import WORDS
 from .entries import continues, is_of_value, MOST_LINES
-from .line import ENDED, is_rule, LONGEST, parse_line
+from .line import ENDED, is_heading, is_rule, LONGEST, parse_line
 
 _WORDS = tuple(word.encode("ascii") for word in WORDS)
 # Characters that stay in a block for its first search: they make the words shortest and still distinguish them from the
@@ -160,7 +160,7 @@ def _head_of(data, start, floor):
         before = _parsed(data, at)
         if before.begins:
             return at if continues(found, before) or before.text.endswith("=<") else start
-        if before.text.startswith(ENDED):
+        if before.text.startswith(ENDED) or is_heading(before.text):
             break
     return start
 

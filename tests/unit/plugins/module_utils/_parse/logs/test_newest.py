@@ -40,6 +40,13 @@ def test_a_value_of_several_lines_is_one_text():
     assert [text for text in found if "Another app" in text][0].splitlines()[-1] == ' > ipFamily="IPv4"'
 
 
+@pytest.mark.parametrize("size", [7, 1 << 20])
+def test_a_heading_of_notes_ends_a_message(size):
+    data = b"[1.0] IPVS: rr: no destination available\n\n# events\nwrite /tmp/x: no space left on device\n"
+    assert newest(data, 9, size) == ["write /tmp/x: no space left on device",
+                                     "[1.0] IPVS: rr: no destination available"]
+
+
 def test_lines_are_those_that_a_look_at_each_line_finds():
     seed = random.randrange(1 << 32)
     print("seed", seed)
