@@ -19,7 +19,8 @@ _SERVICE = re.compile(r"-A -([tu]|-sctp-service|f) (\S+)(?: -s (\S+))?")
 _REAL = re.compile(r"-a -([tu]|-sctp-service|f) (\S+) -r (\S+) (?:-(g|m|i) )?(?:-w (\d+))?")
 _HEADING = ["IP Virtual Server version 1.2.1 (size=4096)", "Prot LocalAddress:Port Scheduler Flags",
             "  -> RemoteAddress:Port Forward Weight ActiveConn InActConn"]
-_LISTED = re.compile(r"^Prot LocalAddress:Port +(?:Scheduler Flags|Conns|CPS)", re.MULTILINE)
+# The head of ipvsadm -L, or a row of it in the output of grep.
+_LISTED = re.compile(r"^Prot LocalAddress:Port +(?:Scheduler Flags|Conns|CPS)|^  -> [\d.]{7,15}:\d", re.MULTILINE)
 # ipvsadm -L with --stats or --rate: numbers in place of the scheduler and the weight.
 _COUNTED = re.compile(r"\d+[KMGT]?(?: +\d+[KMGT]?){4}\s*\Z")
 _SERVER_LINE = re.compile(r"(?:\s*(->)\s+(?!RemoteAddress)|(TCP|UDP|SCTP|FWM)\s+)(\S+)\s*(.*)")

@@ -76,8 +76,9 @@ _SHAPES = {
                            r"\A\S+ - (?:auto|manual) mode|^[ \t]*link currently points to /"),
     "ipset": _shape(("create ", "Type: "),
                     r"^create \S+ (?:hash|bitmap|list):\S+|^Name: \S+\nType: (?:hash|bitmap|list):"),
-    "ipvs": _shape(("-A -", "LocalAddress"),
-                   r"^-A -[tuf] \S+|^-A --sctp-service |^Prot LocalAddress:Port +(?:Scheduler Flags|Conns|CPS)"),
+    "ipvs": _shape(("-A -", "LocalAddress", "  -> "),
+                   r"^-A -[tuf] \S+|^-A --sctp-service |^Prot LocalAddress:Port +(?:Scheduler Flags|Conns|CPS)"
+                   r"|^  -> [\d.]{7,15}:\d{1,5} +(?:Masq|Route|Tunnel) "),
     "addresses": _shape(("> mtu ", " inet", " UP ", " DOWN ", " UNKNOWN ", '"nodelocaldns" '),
                         r"^\d+: [\w.@-]{1,40}: <[A-Z0-9_,-]*> mtu \d|^\d+: [\w.-]{1,15} +inet6? [0-9a-f.:]+/\d"
                         r"|^[\w.@-]{1,40} +(?:UP|DOWN|UNKNOWN) +[0-9a-f.:]{2,45}/\d"

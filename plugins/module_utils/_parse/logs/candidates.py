@@ -25,7 +25,7 @@ WORDS = (
     "Opening healthcheck", "BUG at ", "IP: [<", "DPT=8472 ", "DPT=4789 ", "DPT=10250 ", "DPT=6443 ", "DPT=179 ",
     "route/max_size", "aches are synced", "already using the", "lease ensure", "borting firewall", "connection failure",
     "waiting for IPAM", "with return code", "retrieved node IP", "Netlink: ", "nexpected connect",
-    "with wait lock): ", "OOMKilled", "space left on device", "Name:        ", "]/ensure", "blocked by Weave",
+    "with wait lock): ", "OOMKilled", "space left on device", "x509: ", "Name:        ", "]/ensure", "blocked by Weave",
     "Aborted", ", on dev tun", "unexpected source",
     "'[' 0 '=='", ": connecting (get", ": connected to ", "was enabled but", "checksum offload", "bad udp cksum",
 )
