@@ -17,6 +17,7 @@ from . import dump_fragments, listing
 from .dump_fragments import with_tables, without_ends
 from .fragment_table import ALL_BUILT_IN
 from .save import SaveReader
+from .save_rule import COUNTERS
 
 # Larger files are read as iptables-save or not at all: a rule set of 10,000 Services as iptables-save -c has 20 MB.
 TEXT_LIMIT = 64 * 1024 * 1024
@@ -72,7 +73,8 @@ class Found:
 class _Part:
     """Lines of one form; `hints`: (family, backend, table, filter) from the command line before them, None for each
     that it does not show, the filter being the program that passed on only some lines; `chains`: the chains of a LIST,
-    `last_chain` of them; `is_open`: inside a table, whose first line was read and whose COMMIT was not."""
+    `last_chain` of them; `is_open`: inside a table, whose first line was read and whose COMMIT was not; `breaks`: the
+    numbers of the lines of SAVE before which an empty line or a remark stands."""
 
     def __init__(self, form, hints):
         self.form = form
@@ -80,10 +82,22 @@ class _Part:
         self.lines = []
         self.chains, self.last_chain = set(), None
         self.is_open = False
+        self.breaks = [0]
 
     def add_chain(self, name):
         self.chains.add(name)
         self.last_chain = name
+
+    def once(self, seen):
+        """The lines; of rules that were picked out of a dump without those that an earlier pick, in `seen`, has."""
+        if any(line.startswith("*") for line in self.lines):
+            return self.lines
+        found = []
+        for start, stop in zip(self.breaks, self.breaks[1:] + [None]):
+            block = self.lines[start:stop]
+            found += [line for line in block if COUNTERS.sub("", line) not in seen]
+            seen.update(COUNTERS.sub("", line) for line in block)
+        return found
 
 
 def read_forms(text, source):
@@ -98,7 +112,7 @@ def read_forms(text, source):
     found.nft = json_text if json_text is not None else "\n".join(splitter.nft + [""]) if splitter.nft else ""
     found.nft_whole = any(splitter.nft_commands) if splitter.nft_commands else None
     cut = bool(lines and lines[-1])
-    texts, bare = _Texts(), []
+    texts, bare, picked = _Texts(), [], {}
     for part in splitter.parts:
         at_end = cut and part is splitter.last
         family, backend, table, filtered = part.hints
@@ -107,7 +121,7 @@ def read_forms(text, source):
         if filtered == "sort" if part.form == LIST else _is_sorted(part.lines, filtered):
             found.doubts.append((None, _SORTED))
         elif part.form == SAVE:
-            made = with_tables(part.lines, embedded)
+            made = with_tables(part.once(picked.setdefault(part.hints, set())), embedded)
             table = table if any(not line.startswith("#") for line in part.lines) else None
             texts.add((family, backend, table), without_ends(made) if filtered else made,
                       at_end and not filtered and any(line.startswith("*") for line in part.lines))
@@ -247,6 +261,8 @@ class _Splitter:
             current.lines.append(plain)
         elif plain and not _REMARK.match(plain):
             self.other_lines += 1
+        elif current is not None and current.form == SAVE and not current.is_open:
+            current.breaks.append(len(current.lines))
 
     def _take(self, form, plain, anew):
         if self._current is None or self._current.form != form or anew:
