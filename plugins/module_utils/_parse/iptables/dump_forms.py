@@ -257,6 +257,8 @@ class _Splitter:
             self._take(PRINT, plain, False)
         elif _SAVE_LINE.match(plain):
             self._take(SAVE, plain, False)
+        elif " has no endpoints */" in plain and listing.refused_services(plain):
+            self._take(SAVE, listing.refused_services(plain), False)
         elif plain and current is not None and current.form == SAVE and current.is_open and not _REMARK.match(plain):
             current.lines.append(plain)
         elif plain and not _REMARK.match(plain):

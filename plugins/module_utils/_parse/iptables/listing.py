@@ -30,6 +30,9 @@ _OPTION = re.compile(r"(--|!?-f|----)\Z")
 _EVERYWHERE = ("0.0.0.0/0", "::/0", "anywhere")
 _FAMILIES = {"0.0.0.0/0": "ipv4", "::/0": "ipv6"}
 _VERDICTS = ("ACCEPT", "DROP", "REJECT", "RETURN", "QUEUE")
+# A row of kube-proxy without the head of its chain, as `iptables -L | grep` prints it: each of its chains of table filter
+# that has such rules refuses packets to a Service without endpoints (kubernetes pkg/proxy/iptables/proxier.go).
+_REFUSED = re.compile(r"(?:\d+[KMGT]? +){0,3}REJECT +\S+ +.{4,300}/\* \S{3,600} has no endpoints \*/ ")
 
 
 class _Unprinted(ValueError):
@@ -76,6 +79,19 @@ def save_text_of(lines, table=None, cut=False):
                     family=_family(rows))
     text.unreferenced = [chain.name for chain in chains if chain.references == 0]
     return text
+
+
+def refused_services(line):
+    """The rule of KUBE-SERVICES in a row without the head of its chain, as iptables-save prints it, or None."""
+    if not _REFUSED.match(line):
+        return None
+    columns = HEADER.match(("num " if len(re.match(r"(?:\d\S* +)*", line).group(0).split()) in (1, 3) else "")
+                           + ("pkts bytes " if re.match(r"(?:\d+ +)?\d\S* +\d\S* +[A-Z]", line) else "")
+                           + "target prot " + ("opt " if " -- " in line else "") + "source destination")
+    try:
+        return _Row("KUBE-SERVICES", line, columns).text()
+    except _Unprinted:
+        return None
 
 
 def _family(rows):
