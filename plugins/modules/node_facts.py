@@ -911,11 +911,12 @@ ansible_facts:
         collected:
           description:
             - For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
-            - C(consumers) and C(kernel_log) are V(absent) where they were not needed.
+            - C(consumers) and C(kernel_log) are V(absent) where they were not needed, C(entries) where no bundle lists
+              connections.
           type: dict
           returned: always
-          sample: {consumers: absent, counters: ok, kernel_log: absent, module_options: ok, slab: ok, sysctl_d: ok,
-                   sysctls: ok, table: ok}
+          sample: {consumers: absent, counters: ok, entries: absent, kernel_log: absent, module_options: ok, slab: ok,
+                   sysctl_d: ok, sysctls: ok, table: ok}
         memory_bytes: {description: Memory of the node., type: int, returned: always, sample: 8326144000}
         cpus: {description: Processors that are online., type: int, returned: always, sample: 4}
         max: {description: The limit (nf_conntrack_max); V(0) is no limit., type: int, returned: always, sample: 131072}
@@ -1132,6 +1133,15 @@ ansible_facts:
                       returned: always, sample: [kube-bridge]}
             not_forwarding: {description: Interfaces of pods and of the default route that do not forward IPv4.,
                              type: list, elements: str, returned: always, sample: [ens3]}
+        untranslated:
+          description: UDP connections that a bundle lists without a translation and an answer; null for other places.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            client: {description: Address of the client., type: str, returned: always, sample: 10.36.0.14}
+            address: {description: Address that it sends to., type: str, returned: always, sample: 10.107.61.10}
+            port: {description: Port that it sends to., type: int, returned: always, sample: 53}
         rp_filter_at_boot:
           description: The reverse path filter that sysctl.d sets for interfaces that come after a boot.
           type: list

@@ -8,10 +8,12 @@ import zlib
 
 from ...module_utils import _names
 from .api_endpoints import listed_endpoints
+from .conntrack_entries import untranslated
 from .tunnel_marks import marked_tunnels
 
 _POD_BRIDGE = re.compile(r"(?:cbr|cni)\d+\Z|kube-bridge\Z|weave\Z")
 FILES = {
+    "conntrack_entries": lambda text: {_names.BUNDLE_CONNTRACK: text},
     "tunnel_marks": lambda text: {_names.BUNDLE_TUNNEL_MARKS: text},
     "api_endpoints": lambda text: {"%s/%08x" % (_names.BUNDLE_API_ENDPOINTS, zlib.crc32(text.encode())): text},
 }
@@ -19,7 +21,7 @@ FILES = {
 
 def found_beside(item, log):
     """[(item, kind, None)] as of file_kinds.taken(); `log`: the item where it is a log."""
-    return listed_endpoints(item) + (marked_tunnels(item) if log is None else [])
+    return listed_endpoints(item) + untranslated(item) + (marked_tunnels(item) if log is None else [])
 
 
 def pod_bridges(devices):

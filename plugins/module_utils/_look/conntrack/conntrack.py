@@ -12,7 +12,7 @@ from ..._conntrack.keys import COUNT, KEYS, MODULES, TIMEOUTS
 from ..._conntrack.size import need_of
 from ..._conntrack.predict import number
 from ..._host.host import ABSENT, DENIED, OK
-from ..._names import UNCOLLECTED
+from ..._names import BUNDLE_CONNTRACK, UNCOLLECTED
 from ..._parse.kernel.boot_files import parse_kernel_cmdline
 from ..._parse.proc.network_files import parse_proc_net_route
 from ..host.host import read_cpus, read_memory
@@ -79,12 +79,25 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, opt
     section.update(sysctls=keys.rows, missing_keys=keys.missing, unread=keys.unread[:UNREAD_LIMIT],
                    hashsize=setting.hashsize, kube_proxy=setting.described,
                    rp_filter=_rp_filter(host, bundle) if live else None, rp_filter_at_boot=keys.rp_filters(),
-                   interfaces=interface_switches(host) if live else None)
+                   interfaces=interface_switches(host) if live else None,
+                   untranslated=None)
+    section["collected"]["entries"] = ABSENT
+    if bundle:
+        section["collected"]["entries"], section["untranslated"] = _untranslated(host)
     section["timeouts"] = {row["key"]: row["now"] for row in keys.rows
                            if row["key"] in TIMEOUTS and isinstance(row["now"], int)}
     section["size"] = need_of(section)
     section["growth"] = growth(host) if node["place"] == LIVE and section["max"] is not None else None
     return section
+
+
+def _untranslated(host):
+    """(status, UDP connections of a bundle that no rule translated and no packet answered)."""
+    shown = host.read_text(BUNDLE_CONNTRACK)
+    if not shown.ok:
+        return shown.status, None
+    rows = [line.split(" ") for line in shown.text.splitlines()]
+    return OK, [{"client": client, "address": address, "port": int(port)} for client, address, port in rows]
 
 
 def _with_rows(host, node, modules, names):
