@@ -89,7 +89,7 @@ class _Part:
         self.last_chain = name
 
     def once(self, seen):
-        """The lines; of rules that were picked out of a dump without those that an earlier pick, in `seen`, has."""
+        """The lines; of rules that were picked out of a dump none that an earlier pick, in `seen`, has."""
         if any(line.startswith("*") for line in self.lines):
             return self.lines
         found = []

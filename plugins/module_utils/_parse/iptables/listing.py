@@ -30,8 +30,8 @@ _OPTION = re.compile(r"(--|!?-f|----)\Z")
 _EVERYWHERE = ("0.0.0.0/0", "::/0", "anywhere")
 _FAMILIES = {"0.0.0.0/0": "ipv4", "::/0": "ipv6"}
 _VERDICTS = ("ACCEPT", "DROP", "REJECT", "RETURN", "QUEUE")
-# A row of kube-proxy without the head of its chain, as `iptables -L | grep` prints it: each of its chains of table filter
-# that has such rules refuses packets to a Service without endpoints (kubernetes pkg/proxy/iptables/proxier.go).
+# A row of kube-proxy without the head of its chain, as `iptables -L | grep` prints it: each chain of kube-proxy in
+# filter that has such rules refuses packets to a Service without endpoints (kubernetes pkg/proxy/iptables/proxier.go).
 _REFUSED = re.compile(r"(?:\d+[KMGT]? +){0,3}REJECT +\S+ +.{4,300}/\* \S{3,600} has no endpoints \*/ ")
 
 

@@ -98,7 +98,7 @@ def is_rule(text):
 
 
 def is_heading(text):
-    """Whether a line is a heading of the notes in which somebody pasted a log."""
+    """Whether a line is a heading of the notes around a pasted log."""
     return bool(_HEADING.match(text))
 
 
