@@ -30,6 +30,8 @@ BUNDLE_POD_BRIDGES = BUNDLE_FOLDER + "/pod-bridges"
 BUNDLE_TUNNEL_MARKS = BUNDLE_FOLDER + "/tunnel-marks"
 # Endpoints of the API server: files with lines of a namespace, a name and ADDRESS:PORT,...
 BUNDLE_API_ENDPOINTS = BUNDLE_FOLDER + "/api-endpoints"
+# Services of the API server: files with lines of an address, a port, a protocol and ADDRESS:PORT,... of its endpoints.
+BUNDLE_API_SERVICES = BUNDLE_FOLDER + "/api-services"
 # UDP connections without a translation and an answer, one a line: client, address, port.
 BUNDLE_CONNTRACK = BUNDLE_FOLDER + "/conntrack"
 # The responses of kube-proxy at its HTTP paths.

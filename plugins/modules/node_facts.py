@@ -1202,7 +1202,7 @@ ansible_facts:
           description: For each source V(ok), V(absent), V(denied), V(unparsed) or V(timeout).
           type: dict
           returned: always
-          sample: {ip_vs: ok, addresses: ok, ipsets: ok, sysctls: ok}
+          sample: {ip_vs: ok, addresses: ok, ipsets: ok, sysctls: ok, endpoints: absent}
         in_kernel:
           description: Whether the running kernel has IPVS loaded or built in; null where it is not known.
           type: bool
@@ -1211,6 +1211,20 @@ ansible_facts:
         virtual_servers: {description: Number of virtual servers., type: int, returned: always, sample: 42}
         real_servers: {description: Number of real servers of all virtual ones together., type: int, returned: always,
                        sample: 117}
+        differing:
+          description: Virtual servers of a bundle whose real servers are not the endpoints that kubectl printed; null for
+                       other places and where no list of endpoints fits.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            address: {description: Address of the virtual server., type: str, returned: always, sample: 10.96.0.1}
+            port: {description: Its port., type: int, returned: always, sample: 443}
+            protocol: {description: 'V(tcp), V(udp) or V(sctp).', type: str, returned: always, sample: tcp}
+            missing: {description: Endpoints that it lacks., type: list, elements: str, returned: always,
+                      sample: ['10.2.0.4:80']}
+            extra: {description: Real servers that are no endpoints., type: list, elements: str, returned: always,
+                    sample: ['10.50.4.32:6443']}
         without_real_servers:
           description: Virtual servers that have no real server, or only real servers of weight 0 (which get no new
             connection); the first five.

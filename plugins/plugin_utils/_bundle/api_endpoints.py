@@ -10,7 +10,11 @@ Samples:
     web-x7k2p    IPv4          8080    10.244.1.7,10.244.2.9    3d
     Name:              web                              kubectl describe service
     Namespace:         shop
+    IP:                10.96.12.7
+    Port:              http  80/TCP
     Endpoints:         10.244.1.7:8080,10.244.2.9:8080
+    NAME         TYPE        CLUSTER-IP    EXTERNAL-IP   PORT(S)   AGE       kubectl get services
+    service/web  ClusterIP   10.96.12.7    <none>        80/TCP    3d
 
 A list that ends in `+ 2 more...` is not whole, and one that is `<none>` may leave out pods that end, which kube-proxy
 still uses.
@@ -35,6 +39,12 @@ _SUFFIX = re.compile(r"-[a-z0-9]{5}\Z")
 _DESCRIBED = re.compile(r"^Name:[ ]+(%s)\nNamespace:[ ]+(%s)\n((?:\S.*\n|[ ]{2,}.*\n?)+)" % (_NAME, _NAME),
                         re.MULTILINE)
 _LIST = re.compile(r"^Endpoints:[ ]+(.+?)[ ]*$", re.MULTILINE)
+# A Service with one port: of more, the lists of kubectl get do not show which endpoints belong to which port.
+_SERVICE = re.compile(r"^(?:(?P<space>%s)[ ]+)?(?:service/|svc/)?(?P<name>%s)[ ]+(?:[A-Z]\w{6,20}[ ]+)?"
+                      r"(?P<address>[0-9a-f.:]{4,45})[ ]+\S+[ ]+(?P<port>\d{1,5})(?::\d{1,5})?/(?P<protocol>TCP|UDP|SCTP)"
+                      r"[ ]+\d+[a-z]\S*[ ]*$" % (_NAME, _NAME), re.MULTILINE)
+_ADDRESS, _PORT = re.compile(r"^IP:[ ]+(\S+)[ ]*$", re.MULTILINE), re.compile(
+    r"^Port:[ ]+(?:\S+[ ]+)?(\d{1,5})/(TCP|UDP|SCTP)[ ]*$", re.MULTILINE)
 _WHOLE = re.compile(r"%s(?:,%s)*\Z" % (_END, _END))
 
 
@@ -46,7 +56,33 @@ def listed_endpoints(item):
     text = item.data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\t", "    ")
     rows = _tables(text.split("\n")) + _described(text)
     lines = "".join("%s %s %s\n" % (space or "-", name, ",".join(sorted(ends))) for space, name, ends in rows)
-    return [(dataclasses.replace(item, data=lines.encode()), "api_endpoints", None)] if lines else []
+    return [(dataclasses.replace(item, data=each.encode()), kind, None) for each, kind in (
+        (lines, "api_endpoints"), (_of_addresses(text, rows), "api_services")) if each]
+
+
+def _of_addresses(text, rows):
+    """A line `ADDRESS PORT PROTOCOL END,END` for each Service of `rows` with one port, whose address the text shows. A
+    Service with two addresses or two lists of endpoints in the text is left out."""
+    places = {}
+    for found in _SERVICE.finditer(text):
+        key = found["space"], found["name"]
+        places.setdefault(key, set()).add((found["address"], found["port"], found["protocol"].lower()))
+    for name, space, body in _DESCRIBED.findall(text):
+        address, ports = _ADDRESS.findall(body), _PORT.findall(body)
+        if len(address) == 1 and len(ports) == 1:
+            places.setdefault((space, name), set()).add((address[0], ports[0][0], ports[0][1].lower()))
+    lists = {}
+    for space, name, ends in rows:
+        lists.setdefault(name, []).append((space, ends))
+    found = []
+    for (space, name), where in sorted(places.items(), key=str):
+        ends = {",".join(sorted(each)) for own, each in lists.get(name, ()) if space is None or own in (None, space)}
+        alone = len(where) == len(ends) == 1 and sum(key[1] == name for key in places) == 1
+        addresses = [end.rpartition(":")[0] for end in next(iter(ends)).split(",")] if alone else []
+        # Endpoints written by hand may have ports that are no port of the Service.
+        if alone and len(addresses) == len(set(addresses)):
+            found.append("%s %s %s " % next(iter(where)) + ends.pop())
+    return "".join(line + "\n" for line in found)
 
 
 def _arguments(line):

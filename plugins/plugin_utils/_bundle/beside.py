@@ -13,6 +13,7 @@ from .tunnel_marks import marked_tunnels
 
 _POD_BRIDGE = re.compile(r"(?:cbr|cni)\d+\Z|kube-bridge\Z|weave\Z")
 FILES = {
+    "api_services": lambda text: {"%s/%08x" % (_names.BUNDLE_API_SERVICES, zlib.crc32(text.encode())): text},
     "conntrack_entries": lambda text: {_names.BUNDLE_CONNTRACK: text},
     "tunnel_marks": lambda text: {_names.BUNDLE_TUNNEL_MARKS: text},
     "api_endpoints": lambda text: {"%s/%08x" % (_names.BUNDLE_API_ENDPOINTS, zlib.crc32(text.encode())): text},

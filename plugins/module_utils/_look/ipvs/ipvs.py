@@ -44,8 +44,9 @@ EXAMPLES, SETS_LIMIT, SCHEDULERS_LIMIT = 5, 40, 10
 def collect_ipvs(host, node, kube_proxy=None):
     """The evidence dict; `kube_proxy` is the section node_kube_proxy. Only places with a running kernel have values."""
     section = {
-        "schema": 1, "collected": {"ip_vs": ABSENT, "addresses": ABSENT, "ipsets": ABSENT, "sysctls": ABSENT},
-        "in_kernel": None,
+        "schema": 1, "collected": {"ip_vs": ABSENT, "addresses": ABSENT, "ipsets": ABSENT, "sysctls": ABSENT,
+                                   "endpoints": ABSENT},
+        "in_kernel": None, "differing": None,
         "virtual_servers": None, "real_servers": None, "without_real_servers": [], "without_real_servers_count": None,
         "without_real_servers_percent": None,
         "schedulers": [], "configured_scheduler": _configured(kube_proxy),
@@ -56,6 +57,9 @@ def collect_ipvs(host, node, kube_proxy=None):
     }
     if node["place"] in WITH_KERNEL:
         servers = _virtual_servers(host, section)
+        if node["place"] == BUNDLE:
+            from .api import differing_servers
+            section["collected"]["endpoints"], section["differing"] = differing_servers(host, servers.found)
         own = _addresses(host, servers.found, section)
         sets = _ipsets(host, section)
         if (kube_proxy or {}).get("mode") == "ipvs":

@@ -12,8 +12,9 @@ DESCRIBED = "Name:     web\nNamespace:  shop\nType:     ClusterIP\nEndpoints:  %
 SLICES = "NAME   ADDRESSTYPE  PORTS  ENDPOINTS   AGE\n"
 
 
-def lines(text):
-    return "".join(item.data.decode() for item, _kind, _path in listed_endpoints(Item("node.txt", text.encode())))
+def lines(text, wanted="api_endpoints"):
+    return "".join(item.data.decode() for item, kind, _path in listed_endpoints(Item("node.txt", text.encode()))
+                   if kind == wanted)
 
 
 @pytest.mark.parametrize("text, wanted", [
@@ -42,3 +43,21 @@ def test_a_whole_list(text, wanted):
     "web  10.2.0.4:80  7d\nENDPOINTS\n"])
 def test_a_list_that_is_not_whole(text):
     assert lines(text) == ""
+
+
+SERVICES = "NAME  TYPE  CLUSTER-IP  EXTERNAL-IP  PORT(S)  AGE\n"
+ENDPOINTS = "NAME  ENDPOINTS  AGE\nweb  10.2.0.4:80,10.2.0.5:80  7d\n"
+
+
+@pytest.mark.parametrize("text, wanted", [
+    (SERVICES + "web  ClusterIP  10.96.1.2  <none>  8080/TCP  3d\n" + ENDPOINTS,
+     "10.96.1.2 8080 tcp 10.2.0.4:80,10.2.0.5:80\n"),
+    (DESCRIBED.replace("Type", "IP:  10.96.1.2\nPort:  http  53/UDP\nType") % "10.2.0.4:80",
+     "10.96.1.2 53 udp 10.2.0.4:80\n"),
+    (SERVICES + "web  NodePort  10.96.1.2  <none>  80:30080/TCP  3d\n" + ENDPOINTS.replace("5:80", "4:81"), ""),
+    (SERVICES + "web  ClusterIP  10.96.1.2  <none>  80/TCP,443/TCP  3d\n" + ENDPOINTS, ""),
+    (SERVICES + "web  ClusterIP  None  <none>  80/TCP  3d\n" + ENDPOINTS, ""),
+    ("shop  web  ClusterIP  10.96.1.2  <none>  80/TCP  3d\ntest  web  ClusterIP  10.96.1.3  <none>  80/TCP  3d\n"
+     + ENDPOINTS, "")])
+def test_endpoints_of_a_service_with_one_port_by_its_address(text, wanted):
+    assert lines(text, "api_services") == wanted
