@@ -17,6 +17,7 @@ from ...module_utils._parse.logs.line import parse_line
 from ...module_utils._parse.logs.newest import Newest
 from ...module_utils._parse.prompts import file_of, is_border
 from .._logs import diagnosis
+from .._logs.causes import CONFIDENCES, SEVERITIES
 from . import by_name, elsewhere, interfaces, kernel_values, node_paths, plain, routes
 from .proxy_config import HEAD, LINE, beginning, kube_proxy_config
 
@@ -274,7 +275,8 @@ def _has_cause(data):
     newest.feed(data[-_CAUSE_BYTES:])
     # iptables writes notices as comments.
     texts = [text for text in newest.newest() if not text.startswith("#")]
-    return bool(texts) and bool(diagnosis.diagnose([{"source": None, "text": text} for text in texts]))
+    found = diagnosis.diagnose([{"source": None, "text": text} for text in texts]) if texts else []
+    return any(row["confidence"] != CONFIDENCES[0] or row["severity"] != SEVERITIES[0] for row in found)
 
 
 def kind_of(item):

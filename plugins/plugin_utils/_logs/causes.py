@@ -36,7 +36,7 @@ class Row:
     `opened_by` matches what the agent writes before the attempt that failed; the first group of both patterns names
     the object. While the fault lasts the message is repeated within `repeats` seconds, and the start of a pod may wait
     for its end for `delays_pods` seconds; with `lasts` it is written once, at the start of its writer. `since` and
-    `until` are versions of the writer."""
+    `until` are versions of the writer. A row with `otherwise` counts only where no other row fits."""
 
     id: str
     who: str
@@ -65,6 +65,7 @@ class Row:
     repeats: int = None
     lasts: bool = False
     delays_pods: int = None
+    otherwise: bool = False
 
     @property
     def of_agent(self):

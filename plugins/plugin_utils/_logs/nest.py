@@ -169,6 +169,11 @@ def nest_of(text):
 
 def _nest_of(text):
     found = found_in(text)
+    exact = [each for each in found if not each[0].otherwise]
+    return _nest_from(text, exact) or (_nest_from(text, found) if len(exact) < len(found) else None)
+
+
+def _nest_from(text, found):
     agents = [each for each in found if each[0].of_agent]
     tools = [each for each in found if not each[0].of_agent]
     whole = [each for each in agents if not each[0].nests and not each[0].symptom]

@@ -50,6 +50,8 @@ def without_marks(text):
         text = _COLOUR.sub("", text)
     if any(mark in text for mark in _FRAMES):
         text = _without_frame(text)
+    if "```" in text:
+        text = text.strip().strip("`")
     if "&" in text:
         text = _ENTITY.sub(lambda found: _ENTITIES[found.group(0)[1:-1]], text)
     return text.replace("\u00a0", " ")

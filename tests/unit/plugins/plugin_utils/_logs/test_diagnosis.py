@@ -238,3 +238,14 @@ def test_what_is_no_log_is_refused(logs):
 @pytest.mark.parametrize("text", ["", "\0" * 5000, "\ufffd" * 5000, "{" * 5000, "[" * 5000, '{"a":' * 3000])
 def test_garbage_has_no_cause(text):
     assert diagnosis.diagnose(text) == []
+
+
+def test_the_last_line_of_a_program_that_no_row_knows_is_named_and_gives_way_to_every_other_row():
+    line = "F1122 10:00:00.000000       1 main.go:88] failed to open the frobnicator: unexpected end of input"
+    found, = diagnosis.diagnose(line)
+    assert (found["cause"], found["severity"]) == ("program-ended", "low") and "frobnicator" in found["meaning"]
+    found, = diagnosis.diagnose("```" + line + "```")
+    assert found["cause"] == "program-ended"
+    assert [row["cause"] for row in diagnosis.diagnose(line.replace("unexpected end of input", "no space left on device"))] == [
+        "errno-enospc"]
+    assert diagnosis.diagnose(line.replace("F1122", "I1122")) == []
