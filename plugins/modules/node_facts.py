@@ -1211,6 +1211,10 @@ ansible_facts:
         virtual_servers: {description: Number of virtual servers., type: int, returned: always, sample: 42}
         real_servers: {description: Number of real servers of all virtual ones together., type: int, returned: always,
                        sample: 117}
+        draining: {description: 'Number of real servers of weight 0, which take no new connections.', type: int,
+                   returned: always, sample: 0}
+        conn_reuse_mode: {description: Value of the sysctl C(net.ipv4.vs.conn_reuse_mode) or null., type: int,
+                          returned: always, sample: 1}
         differing:
           description: Virtual servers of a bundle whose real servers are not the endpoints that kubectl printed; null for
                        other places and where no list of endpoints fits.

@@ -114,7 +114,7 @@ SECTIONS = {
     },
     "node_ipvs": {
         "schema": 1, "collected": {"ip_vs": "ok", "addresses": "ok", "ipsets": "absent", "sysctls": "absent",
-                                   "endpoints": "absent"}, "differing": None, "in_kernel": False, "virtual_servers": 0, "real_servers": 0, "without_real_servers": [], "schedulers": [],
+                                   "endpoints": "absent"}, "differing": None, "draining": 0, "conn_reuse_mode": None, "in_kernel": False, "virtual_servers": 0, "real_servers": 0, "without_real_servers": [], "schedulers": [],
         "without_real_servers_count": 0, "without_real_servers_percent": 0, "service_sets": None,
         "dummy_interface": {"present": False, "addresses": 0, "missing_addresses": 0, "missing_examples": [],
                             "held_servers": []}, "ipsets": [], "sysctls": [], "configured_scheduler": None,

@@ -46,7 +46,7 @@ def collect_ipvs(host, node, kube_proxy=None):
     section = {
         "schema": 1, "collected": {"ip_vs": ABSENT, "addresses": ABSENT, "ipsets": ABSENT, "sysctls": ABSENT,
                                    "endpoints": ABSENT},
-        "in_kernel": None, "differing": None,
+        "in_kernel": None, "differing": None, "draining": None, "conn_reuse_mode": None,
         "virtual_servers": None, "real_servers": None, "without_real_servers": [], "without_real_servers_count": None,
         "without_real_servers_percent": None,
         "schedulers": [], "configured_scheduler": _configured(kube_proxy),
@@ -66,6 +66,8 @@ def collect_ipvs(host, node, kube_proxy=None):
             section["service_sets"] = _service_sets(host, servers, own, sets, kube_proxy)
         section["ipsets"] = (sets or [])[:SETS_LIMIT]
         section["sysctls"] = _sysctls(host)
+        reuse = read_key(host, _OF_IPVS + "conn_reuse_mode")[1]
+        section["conn_reuse_mode"] = reuse if isinstance(reuse, int) else None
         section["collected"]["sysctls"] = (OK if any(row["now"] is not None for row in section["sysctls"])
                                            else UNCOLLECTED if node["place"] == BUNDLE else ABSENT)
         section["leftover"], section["leftover_because"] = _leftover((kube_proxy or {}).get("mode"), sets, section)
@@ -120,6 +122,7 @@ def _virtual_servers(host, section):
         return read
     empty = [server for server in servers if not any(real.weight for real in server.real_servers)]
     counts = collections.Counter(server.scheduler for server in servers)
+    section["draining"] = sum(not real.weight for server in servers for real in server.real_servers)
     configured = section["configured_scheduler"]
     section.update(
         virtual_servers=len(servers), real_servers=sum(len(server.real_servers) for server in servers),
