@@ -26,8 +26,8 @@ WORDS = (
     "route/max_size", "aches are synced", "already using the", "lease ensure", "borting firewall", "connection failure",
     "waiting for IPAM", "with return code", "retrieved node IP", "Netlink: ", "nexpected connect",
     "with wait lock): ", "OOMKilled", "space left on device", "x509: ", "Name:        ", "]/ensure", "blocked by Weave",
-    "Aborted", ", on dev tun", "unexpected source",
-    "[PANIC]", "been revoked", "heartbeat missed", "overlaps with", "another peer",
+    "Aborted", ", on dev tun", "unexpected source", "[PANIC]", "FATA: ", "has no available", "*logrus.Entry",
+    "been revoked", "heartbeat missed", "overlaps with", "another peer",
     "'[' 0 '=='", ": connecting (get", ": connected to ", "was enabled but", "checksum offload", "bad udp cksum",
 )
 
