@@ -26,7 +26,7 @@ _MARK = (r"\$ (?=[a-z./])|[\w.-]{0,64}[#$%>] (?=(?:sudo )?(?:ip6?tables|nft|kube
          r"modprobe|ipset|ipvsadm|conntrack|cat|curl|crictl|docker|uname|update-alternatives"
          r"|ip (?:-\S{1,9} ){0,3}(?:a|addr|address|l|link|n|neigh|r|route|rule)|ss -\w|wg show|ifconfig|route -n)\b)")
 _COMMAND = re.compile(r"\s{0,8}(?:%s(?:\s|\Z)|(?:PS )?[A-Z]:\\[^>]{0,200}>|%s)" % (PROMPT, _MARK))
-# A line of a log between two fences on its own line is none.
+# A line of a log may stand between two fences in its own line.
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)(?:[^\s`]{0,30}|[^`]{0,60})\Z")
 # Commands that print one file as it is, and heredocs, which show the text that goes into one.
 _PATH = r"(/[\w./@+:-]{1,300})"
