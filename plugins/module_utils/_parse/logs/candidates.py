@@ -28,6 +28,8 @@ WORDS = (
     "with wait lock): ", "OOMKilled", "space left on device", "x509: ", "Name:        ", "]/ensure", "blocked by Weave",
     "Aborted", ", on dev tun", "unexpected source", "[PANIC]", "FATA: ", "has no available", "*logrus.Entry",
     "been revoked", "heartbeat missed", "overlaps with", "another peer",
+    "level=fatal", "NOT OK", "TooManyRequests", "program removal", "RunOrFail", "Still waiting", "unsynced",
+    "is too small",
     "'[' 0 '=='", ": connecting (get", ": connected to ", "was enabled but", "checksum offload", "bad udp cksum",
 )
 
