@@ -27,8 +27,9 @@ WORDS = (
     "waiting for IPAM", "with return code", "retrieved node IP", "Netlink: ", "nexpected connect",
     "with wait lock): ", "OOMKilled", "space left on device", "x509: ", "Name:        ", "]/ensure", "blocked by Weave",
     "Aborted", ", on dev tun", "unexpected source", "[PANIC]", "FATA: ", "has no available", "*logrus.Entry",
-    "been revoked", "heartbeat missed", "overlaps with", "another peer",
+    "been revoked", "heartbeat missed", "overlaps with", "another peer", "no default route", "hard LOCKUP", "hw csum",
     "'[' 0 '=='", ": connecting (get", ": connected to ", "was enabled but", "checksum offload", "bad udp cksum",
+    "Running kubelet --",
 )
 
 
