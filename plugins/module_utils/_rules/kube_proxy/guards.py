@@ -73,14 +73,20 @@ def _unguarded(rule_set, setting, nat, filters):
     """There is no such rule for IPv6."""
     if rule_set.family != "ipv4" or _FIREWALL not in filters:
         return
+    since = kubelet_since(setting, _LOCALNET_SINCE)
     by_kubelet = (setting.kubelet is True and KUBELET_CANARY in (chains_of(rule_set, "mangle") or ())
-                  and kubelet_since(setting, _LOCALNET_SINCE) is not False)
+                  and (since or since is None and _masks_marks(nat)))
     by_proxy = setting.mode == "iptables" and proxy_since(setting, _COPY_SINCE) and _serves_localhost(nat)
     if (by_kubelet or by_proxy) and not any(
             rule.target == "DROP" and (not rule.has_match or rule.options.get("-d", ("",))[0].startswith("127."))
             for rule in filters[_FIREWALL].rules):
         yield observe("emptied_chain", rule_set, "filter", _FIREWALL,
                       detail="packets of other hosts to 127.0.0.0/8 are not dropped: its rule for them is missing")
+
+
+def _masks_marks(nat):
+    """True where kubelet is 1.19 or newer: its chain for masquerading ends early for packets without the mark."""
+    return "KUBE-POSTROUTING" in nat and any(rule.target == "RETURN" for rule in nat["KUBE-POSTROUTING"].rules)
 
 
 def _serves_localhost(nat):
