@@ -22,7 +22,7 @@ PROMPT = (r"(?:(?:\([\w.-]{1,40}\) ?)?(?:"
           r"|(?:[\w.-]{1,64} ?)?[~/][\w./-]{0,100} ?[#$])"
           "|[\u279c\u276f])")
 # A number sign alone also begins headings and comments, and `>` quotations.
-_MARK = (r"\$ (?=[a-z./])|[\w.-]{0,64}[#$%>] (?=(?:sudo )?(?:ip6?tables|nft|kubectl|oc|journalctl|dmesg|sysctl|lsmod|"
+_MARK = (r"\$ {1,3}(?=[a-z./])|[\w.-]{0,64}[#$%>] (?=(?:sudo )?(?:ip6?tables|nft|kubectl|oc|journalctl|dmesg|sysctl|lsmod|"
          r"modprobe|ipset|ipvsadm|conntrack|cat|curl|crictl|docker|uname|update-alternatives"
          r"|ip (?:-\S{1,9} ){0,3}(?:a|addr|address|l|link|n|neigh|r|route|rule)|ss -\w|wg show|ifconfig|route -n)\b)")
 _COMMAND = re.compile(r"\s{0,8}(?:%s(?:\s|\Z)|(?:PS )?[A-Z]:\\[^>]{0,200}>|%s)" % (PROMPT, _MARK))

@@ -78,9 +78,10 @@ def _marks(table, chain):
 
 def _of_a_pod(table, chain, text):
     """kube-router writes a pod's rules once for each direction (pkg/controllers/netpol/pod.go), and users may repeat
-    rules in their policies. Its own rules on ClusterIPs and NodePorts exist once (network_policy_controller.go
-    ensureTopLevelChains)."""
-    return owner_of(chain, table) == "kube_router" and (not chain.startswith("KUBE-ROUTER-") or "KUBE-POD-FW-" in text)
+    rules in their policies, as they do in those of Azure NPM. Its own rules on ClusterIPs and NodePorts exist once
+    (network_policy_controller.go ensureTopLevelChains)."""
+    return chain.startswith("AZURE-NPM-") or owner_of(chain, table) == "kube_router" and (
+        not chain.startswith("KUBE-ROUTER-") or "KUBE-POD-FW-" in text)
 
 
 def _without_comment(table, chain, text):

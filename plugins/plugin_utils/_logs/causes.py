@@ -36,7 +36,8 @@ class Row:
     `opened_by` matches what the agent writes before the attempt that failed; the first group of both patterns names
     the object. While the fault lasts the message is repeated within `repeats` seconds, and the start of a pod may wait
     for its end for `delays_pods` seconds; with `lasts` it is written once, at the start of its writer. `since` and
-    `until` are versions of the writer. A row with `otherwise` counts only where no other row fits."""
+    `until` are versions of the writer. A row with `otherwise` counts only where no other row fits, one with
+    `not_beside` only where no message of the same log matches that pattern, which shows another program."""
 
     id: str
     who: str
@@ -66,6 +67,7 @@ class Row:
     lasts: bool = False
     delays_pods: int = None
     otherwise: bool = False
+    not_beside: str = None
 
     @property
     def of_agent(self):

@@ -109,7 +109,7 @@ def _shown(lines, failures, own):
             if start:
                 opened[row, start.group(1)] += 1
         nest = nest_of(entry.text) if is_candidate(entry.text) else None
-        if nest is None:
+        if nest is None or any(_is_of_another(row.not_beside, entries) for row in nest.rows if row.not_beside):
             continue
         failures += filter(None, [failure_of(entry, nest)])
         silent_after = {name for row in nest.rows for name in row.silent_after}
@@ -126,6 +126,11 @@ def _shown(lines, failures, own):
             near = entries[max(0, at - _NEAR):at + _NEAR + 1] if nest.core.fix_where else ()
             shown.append((entry, nest, "\n".join(each.text for each in near)))
     return _causes_alone([each for each in shown if each])
+
+
+def _is_of_another(pattern, entries):
+    """Whether the log has a message that shows another program than the one that a row is about."""
+    return any(compiled(pattern).search(entry.text) for entry in entries)
 
 
 def _causes_alone(shown):

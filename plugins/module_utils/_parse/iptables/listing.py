@@ -67,6 +67,9 @@ def save_text_of(lines, table=None, cut=False):
             except _Unprinted:
                 unread.append("-A %s %s" % (current.name, line))
     names = [chain.name for chain in chains]
+    if any(row.lost_its_end for row in rows):
+        # Who shortened one row shortened all.
+        unread, rows = unread + [row.text() for row in rows], []
     rows, bare = _without_interfaces(rows)
     unread += bare
     built_in = set(names) & ALL_BUILT_IN
@@ -191,6 +194,13 @@ class _Row:
             if found:
                 return found, put(found) if callable(put) else put and found.expand(put)
         return None, None
+
+    @property
+    def lost_its_end(self):
+        """Whether the row is kube-proxy's last one of KUBE-SERVICES without its ADDRTYPE, which every iptables prints:
+        the ends of the lines were cut off."""
+        return self.chain == "KUBE-SERVICES" and self.target == "KUBE-NODEPORTS" and not self.matches and any(
+            "NOTE: this must be the last rule" in phrase for phrase in self.phrases)
 
     @property
     def ends_firewall(self):

@@ -249,3 +249,10 @@ def test_the_last_line_of_a_program_that_no_row_knows_is_named_and_gives_way_to_
     known, = diagnosis.diagnose(line.replace("unexpected end of input", "no space left on device"))
     assert known["cause"] == "errno-enospc"
     assert diagnosis.diagnose(line.replace("F1122", "I1122")) == []
+
+
+def test_the_end_of_another_component_is_not_taken_for_that_of_kube_proxy():
+    line = 'E1122 10:00:00.000001       1 run.go:74] "command failed" err="context deadline exceeded"'
+    assert [row["cause"] for row in diagnosis.diagnose(line)] == ["kube-proxy-command-failed"]
+    etcd = 'W1122 10:00:00.000001       1 logging.go:59] [core] connection error: dial tcp 127.0.0.1:2379: refused'
+    assert "kube-proxy-command-failed" not in [row["cause"] for row in diagnosis.diagnose([etcd, line])]
