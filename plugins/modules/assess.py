@@ -230,6 +230,16 @@ ansible_facts:
         unknown: {description: Findings that are unknown., type: int, returned: always, sample: 0}
         waived: {description: Findings that are waived., type: int, returned: always, sample: 0}
         worst: {description: 'The worst severity that fails, or null.', type: str, returned: always, sample: medium}
+        verdict:
+          description: Whether the node is fit for traffic by the settings of P(kubenode.netfilter.node_gate#role).
+          type: dict
+          returned: always
+          contains:
+            state: {description: 'V(fit), V(blocked), V(not_known), V(no_node) or V(not_reached).', type: str,
+                    returned: always, sample: fit}
+            because: {description: 'Why, or empty.', type: str, returned: always, sample: ''}
+            low: {description: Findings that fail and do not block., type: int, returned: always, sample: 0}
+            more: {description: Further causes that block., type: int, returned: always, sample: 0}
         run: {description: The run of Ansible that assessed the node., type: str, returned: always,
               sample: 20261122T114153Z-24994}
         reached: {description: Whether the node was looked at., type: bool, returned: always, sample: true}
@@ -316,6 +326,36 @@ ansible_facts:
                                         furthest behind, or null.', type: float, returned: always, sample: 300.9}
         kube_proxy_change_wait_seconds: {description: 'Since when a change waits for a sync of kube-proxy, V(0) for
                                            none, or null.', type: float, returned: always, sample: 0.0}
+    node_assess_causes:
+      description: The causes of the findings that fail, the one that users feel most first. Each such finding belongs
+        to exactly one.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        cause: {description: 'Id of the cause, or null for a finding that is its own cause.', type: str,
+                returned: always, sample: rules-flushed}
+        sentence: {description: What is wrong., type: str, returned: always,
+                   sample: The rules of kube-proxy were flushed and nothing has restored them}
+        effect: {description: What users feel., type: str, returned: always,
+                 sample: Connections to Services through this node fail.}
+        felt: {description: 'V(all_services), V(some_services), V(pods), V(later) or V(none).', type: str,
+               returned: always, sample: all_services}
+        certainty: {description: 'V(sure) or V(likely).', type: str, returned: always, sample: sure}
+        severity: {description: The worst severity of its findings., type: str, returned: always, sample: high}
+        since: {description: 'Since when, or empty.', type: str, returned: always, sample: ''}
+        evidence: {description: 'The line that shows it, or empty.', type: str, returned: always, sample: ''}
+        fix: {description: The command or step that mends it., type: str, returned: always,
+              sample: ansible-playbook kubenode.netfilter.repair -l w01}
+        class: {description: 'Class of the fix, or null.', type: str, returned: always, sample: disruptive}
+        then: {description: 'How to see that it worked, or empty.', type: str, returned: always,
+               sample: 'ansible-playbook kubenode.netfilter.audit -l w01: CHAIN001 passes'}
+        explains:
+          description: The findings, each as a check and a subject.
+          type: list
+          elements: list
+          returned: always
+          sample: [[CHAIN001, ipv4 nft nat PREROUTING]]
     node_assess_digest:
       description: Digest of kube-proxy's chains, see
         RV(kubenode.netfilter.iptables_chain_audit#module:ansible_facts.node_iptables_chains.digest).

@@ -117,7 +117,9 @@ class LookingAction(CallingAction):
         before = _run.findings_of(known)
         return assess.exported(evidence, policy, checks, before, attempts, reason, self._earlier_conntrack(task_vars),
                                problems, self._keeps_all(with_evidence, task_vars),
-                               _run.part_of(known, "node_assess_numbers") if before else None)
+                               _run.part_of(known, "node_assess_numbers") if before else None,
+                               plain(task_vars.get("inventory_hostname")),
+                               policies.role_settings("node_gate", task_vars, self._templated, policy.checks))
 
     def refuse_wrong_baseline(self, task_vars):
         """Refuses, before anything connects, a baseline of the report that is no host of the play."""

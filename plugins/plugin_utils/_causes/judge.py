@@ -12,11 +12,11 @@ from .catalogue import CERTAINTIES, EFFECTS, causes
 _FELT = {"high": "some_services", "medium": "pods", "low": "later", "info": "none"}
 
 
-def causes_of(findings, known, catalogue=None):
+def causes_of(findings, known, host, catalogue=None):
     """The causes of the failing findings of one host, the one that users feel most first: `cause` (an id, or None for a
     finding that is its own cause), `sentence`, `effect`, `felt`, `certainty`, `since`, `evidence`, `fix`, `then`,
     `class`, `severity` (the worst of its findings) and `explains`, [[check, subject]]. `known` are the sections of
-    evidence with `joins`. Each failing finding is in exactly one of them."""
+    evidence with `joins`, `host` is the name for commands. Each failing finding is in exactly one of them."""
     failing = {}
     for row in findings:
         if row["status"] == _finding.FAIL:
@@ -31,7 +31,7 @@ def causes_of(findings, known, catalogue=None):
             mine = [row for row in left if row["check"] in cause.explains and _names(row, held.get("of"))]
             if mine:
                 left = [row for row in left if not any(row is each for each in mine)]
-                found.append(_instance(cause, held, mine))
+                found.append(_instance(cause, dict(held, host=host), mine))
     return sorted(found + [_own(row) for row in left], key=lambda row: (
         EFFECTS.index(row["felt"]), CERTAINTIES.index(row["certainty"]),
         -_finding.SEVERITIES.index(row["severity"]), row["sentence"]))

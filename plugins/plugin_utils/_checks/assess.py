@@ -6,12 +6,15 @@
 import dataclasses
 
 from .. import _finding, _run
+from .._causes.judge import causes_of
+from .._causes.verdict import verdict_of
 from .._fix import outcomes as _outcomes
 from .._fleet import figures, items
 from .._joins.table import joins_of
 from .._needs import node_needs
 from .._policy import waiving
 from .._policy.selection import chosen_checks
+from .._role_data import role_defaults
 from . import catalogue, described, evaluate, unknowns
 
 # The sections that node_facts reads.
@@ -63,9 +66,10 @@ def _disabled(check, policy):
 
 
 def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier=None, problems=None,
-             with_evidence=False, numbers=None):
+             with_evidence=False, numbers=None, host="NODE", gate=None):
     """The `ansible_facts` of one host. `before` are the findings that this run made earlier; findings of other checks
-    stay. `with_evidence` keeps all sections, `numbers` are the numbers of an earlier look of this run."""
+    stay. `with_evidence` keeps all sections, `numbers` are the numbers of an earlier look of this run; `host` is its
+    name in commands, `gate` the settings of its node_gate, by default those of the role."""
     try:
         findings, requirements = judged(evidence, policy, checks, not_reached, earlier, problems)
     except Exception as error:
@@ -85,7 +89,9 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     if problems and not not_reached:
         summary["unusable"] = [{"section": name, "reason": problems[name]} for name in sorted(problems)]
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
-    facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings,
+    causes = causes_of(findings, evidence, host) if summary["reached"] else []
+    summary["verdict"] = verdict_of(summary, findings, causes, gate or _default_gate())
+    facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings, node_assess_causes=causes,
                  node_assess_required_modules=modules, node_assess_summary=summary,
                  node_assess_numbers=figures.numbers_of(evidence, numbers))
     if "node_iptables_chains" in evidence:
@@ -99,6 +105,10 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     if before and not all(section in evidence for section in node_needs.SECTIONS):
         del facts["node_assess_required_modules"]
     return dict(facts, node_assess_conntrack=conntrack) if conntrack["options"] or not before else facts
+
+
+def _default_gate():
+    return {name[len("node_gate_"):]: value for name, value in role_defaults("node_gate").items()}
 
 
 def _disabled_rows(findings, policy):

@@ -33,19 +33,24 @@ def weighed(facts, severity, unknown, unreached, waived="ignore", classes=catalo
     """({level: Weighed}, counts): the failing, unknown and waived findings at `severity` or above, by the level that
     the settings give them, and the number of findings of each status. A failure with a fix of a class that is not among
     `classes` is a warning."""
+    summary = _run.summary_of(facts_of(facts))
+    findings = _run.findings_of(facts) if summary else []
+    return weighed_rows(summary, findings, severity, unknown, unreached, waived, classes, _run.user_checks_of(facts))
+
+
+def weighed_rows(summary, findings, severity, unknown, unreached, waived="ignore", classes=catalogue.FIX_CLASSES,
+                 users=()):
+    """The same for a summary and its findings."""
     checked("severity", severity, {"type": "str", "choices": _finding.SEVERITIES})
     checked("unknown", unknown, {"type": "str", "choices": LEVELS})
     checked("unreached", unreached, {"type": "str", "choices": LEVELS})
     checked("waived", waived, {"type": "str", "choices": LEVELS})
-    summary = _run.summary_of(facts_of(facts))
-    findings = _run.findings_of(facts) if summary else []
     reason = _not_judged(summary, findings)
     if reason:
         return {level: Weighed([], (), reason if level == unreached else None) for level in LEVELS}, None
     level_of = {_finding.FAIL: "fail", _finding.UNKNOWN: unknown, _finding.WAIVED: waived}
     rows = [row for row in _finding.by_urgency(findings) if _finding.at_least(row["severity"], severity)]
     levels = {level: [] for level in LEVELS}
-    users = _run.user_checks_of(facts)
     for row in rows:
         level = level_of.get(row["status"])
         if level:

@@ -1,0 +1,63 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verdict on one host, in the same words for every format. PRIVATE to the collection."""
+
+from .. import _finding
+from .._checks import verdict as _levels
+
+BLOCKED, FIT, UNKNOWN, NO_NODE, NOT_REACHED = STATES = "blocked", "fit", "not_known", "no_node", "not_reached"
+# Words that begin a sentence and are no names.
+_OPENING = ("The", "A", "An", "No", "Rules", "Required", "After", "Address")
+_ROOT = "not root"
+
+
+def verdict_of(summary, findings, causes, settings):
+    """`{"state", "because", "low", "more"}` by the settings of node_gate: the state, the text that explains it, how many
+    findings fail and do not block, and how many further causes block."""
+    if not summary["reached"]:
+        return _row(NOT_REACHED, summary["reason"] or "")
+    levels, _counts = _levels.weighed_rows(summary, findings, *(settings[name] for name in (
+        "severity", "unknown", "unreached", "waived", "classes")))
+    blocking = levels["fail"]
+    names = {(row["check"], row["subject"]) for row in blocking.findings if row["status"] == _finding.FAIL}
+    low = sum(row["status"] == _finding.FAIL for row in findings) - len(names)
+    if names:
+        of = [cause for cause in causes if any(tuple(name) in names for name in cause["explains"])]
+        return _row(BLOCKED, of[0]["sentence"], low, len(of) - 1)
+    if blocking.reason or blocking.findings:
+        return _row(BLOCKED, blocking.reason or _finding.sentence_of(blocking.findings[0]), low)
+    doubts = [row for row in findings if row["status"] == _finding.UNKNOWN
+              and _finding.at_least(row["severity"], settings["severity"])]
+    if doubts:
+        checks = len({row["check"] for row in doubts})
+        because = _ROOT if any(row["check"] in summary["needs_root"] for row in doubts) else doubts[0]["reason"]
+        return _row(UNKNOWN, "%d %s could not look (%s)" % (checks, "check" if checks == 1 else "checks", because), low)
+    if summary.get("place") == "container" and summary.get("kubelet") == "absent":
+        return _row(NO_NODE, "it is a container without kubelet; %d checks were skipped" % summary["skip"], low)
+    return _row(FIT, "", low)
+
+
+def _row(state, because, low=0, more=0):
+    return {"state": state, "because": because, "low": low, "more": more}
+
+
+def sentence(host, verdict):
+    """The verdict as one sentence."""
+    because = _within(verdict["because"])
+    more = " (and %d more %s)" % (verdict["more"], "cause" if verdict["more"] == 1 else "causes") if verdict["more"] else ""
+    low = verdict["low"]
+    return {
+        BLOCKED: "%s is not fit for traffic: %s%s" % (host, because, more),
+        FIT: "%s is fit for traffic%s" % (host, " (%d low %s)" % (low, "finding" if low == 1 else "findings")
+                                          if low else ""),
+        UNKNOWN: "%s is not known: %s" % (host, because),
+        NO_NODE: "%s is not a node: %s" % (host, because),
+        NOT_REACHED: "%s was not reached: %s" % (host, because),
+    }[verdict["state"]]
+
+
+def _within(text):
+    """A sentence as the second half of another one."""
+    first, blank, rest = text.partition(" ")
+    return first.lower() + blank + rest if first in _OPENING else text
