@@ -90,7 +90,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
         summary["unusable"] = [{"section": name, "reason": problems[name]} for name in sorted(problems)]
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
     causes = causes_of(findings, evidence, host) if summary["reached"] else []
-    summary["verdict"] = verdict_of(summary, findings, causes, gate or _default_gate())
+    summary["verdict"] = verdict_of(summary, findings, causes, gate or default_gate())
     facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings, node_assess_causes=causes,
                  node_assess_required_modules=modules, node_assess_summary=summary,
                  node_assess_numbers=figures.numbers_of(evidence, numbers))
@@ -107,7 +107,8 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     return dict(facts, node_assess_conntrack=conntrack) if conntrack["options"] or not before else facts
 
 
-def _default_gate():
+def default_gate():
+    """The settings of node_gate of a host that sets none."""
     return {name[len("node_gate_"):]: value for name, value in role_defaults("node_gate").items()}
 
 

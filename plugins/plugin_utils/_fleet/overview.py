@@ -12,12 +12,14 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 _SHOWN = 5
 # Other jobs get at most this many names; fleet.json has all.
 _STATED = 100
+# States of a host that was assessed.
+JUDGED = ("blocked", "not_known", "no_node", "fit")
 
 
 def summary(hosts, reports) -> dict:
     """`{"findings", "failing", "groups", "worst_hosts", "limit"}` of a play: findings by status, failing findings by
     severity, the states of hosts by inventory group, the hosts with the worst findings that fail, and the hosts that
-    fail or were not reached and can be listed with --limit. `hosts` are the rows of the roll-up."""
+    are blocked or were not reached and can be listed with --limit. `hosts` are the rows of the roll-up."""
     findings = dict.fromkeys(_finding.STATUSES, 0)
     failing, by_host = dict.fromkeys(reversed(_finding.SEVERITIES), 0), {}
     for report in reports:
@@ -34,25 +36,21 @@ def summary(hosts, reports) -> dict:
         "findings": findings, "failing": failing, "groups": _groups(hosts, reports),
         "worst_hosts": [dict(by_host[host], host=host) for host in worst[:_SHOWN]],
         "limit": [row["host"] for row in hosts
-                  if state_of(row) in ("failing", "not_reached") and _PLAIN_NAME.match(row["host"])],
+                  if state_of(row) in ("blocked", "not_reached") and _PLAIN_NAME.match(row["host"])],
     }
 
 
 def state_of(row: dict) -> str:
-    """The state of a host: the status of its row in the roll-up or, if it was assessed, healthy, unclear or failing."""
-    if row["status"] != "assessed":
-        return row["status"]
-    # An unknown result is not green, neither for a node nor for a fleet.
-    judged = row["pass"] + row["skip"] + row["waived"]
-    return "failing" if row["fail"] else "unclear" if row["unknown"] or not judged else "healthy"
+    """The state of a host: the status of its row in the roll-up or, if it was assessed, that of its verdict."""
+    return row["verdict"]["state"] if row["status"] == "assessed" else row["status"]
 
 
 def stated(fleet, folder=None) -> dict:
     """The data of a roll-up for `set_stats`: numbers, and names of hosts up to a limit."""
     names = {state: [row["host"] for row in fleet["hosts"] if state_of(row) == state][:_STATED]
-             for state in ("failing", "not_reached")}
+             for state in ("blocked", "not_reached")}
     return {"run": fleet["run"], "totals": fleet["totals"], "failing_findings": fleet["summary"]["failing"],
-            "failing_hosts": names["failing"], "not_reached_hosts": names["not_reached"], "folder": folder}
+            "blocked_hosts": names["blocked"], "not_reached_hosts": names["not_reached"], "folder": folder}
 
 
 def stats_of(name, data) -> dict:
@@ -65,8 +63,8 @@ def _groups(hosts, reports):
     states, found = {row["host"]: state_of(row) for row in hosts}, {}
     for report in reports:
         for group in report.get("groups", ()):
-            row = found.setdefault(group, {"group": group, "hosts": 0, "healthy": 0, "unclear": 0, "failing": 0,
-                                           "not_reached": 0})
+            row = found.setdefault(group, dict({"group": group, "hosts": 0, "not_reached": 0}, **dict.fromkeys(
+                JUDGED, 0)))
             row["hosts"] += 1
             row[states[report["host"]]] += 1
     return [found[group] for group in sorted(found)]

@@ -26,6 +26,7 @@ def node_report(name, facts, evidence=False, groups=()):
     report = {
         "schema": 1, "tool": tool.tool(), "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(),
         "summary": _run.summary_of(facts),
+        "causes": _run.part_of(facts, "node_assess_causes") or [],
         "findings": _finding.by_urgency(_run.findings_of(facts)),
         "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
         # The next run reads this from the report: the most connections seen so far.
@@ -88,20 +89,22 @@ def compared(reports, baseline=None):
 
 def _host_row(name, report, without):
     if report is None:
-        return dict(without, host=name, worst=None)
+        return dict(without, host=name, worst=None, verdict=None)
     summary = report["summary"]
     return {"host": name, "status": "assessed" if summary["reached"] else "not_reached", "worst": summary["worst"],
+            "verdict": summary["verdict"],
             "reason": summary["reason"], "pass": summary["pass"], "fail": summary["fail"], "skip": summary["skip"],
             "unknown": summary["unknown"], "waived": summary["waived"]}
 
 
 def _totals(hosts):
-    totals = {"hosts": len(hosts), "assessed": 0, "not_reached": 0, "not_rolled_out": 0, "pending": 0, "healthy": 0,
-              "unclear": 0, "failing": 0}
+    totals = dict({"hosts": len(hosts), "assessed": 0, "not_reached": 0, "not_rolled_out": 0, "pending": 0,
+                   "fit_with_low": 0}, **dict.fromkeys(overview.JUDGED, 0))
     for row in hosts:
         totals[row["status"]] += 1
         if row["status"] == "assessed":
             totals[overview.state_of(row)] += 1
+            totals["fit_with_low"] += overview.state_of(row) == "fit" and row["verdict"]["low"] > 0
     return totals
 
 

@@ -20,13 +20,13 @@ from .._fleet.scope import scope_text
 from .._runs import differences
 from .changes import grouped, notes
 from .html_page import page, safe, table
-from .summary import policy_texts
+from .summary import policy_texts, WORDS
 from .text import escaped, some
 
 _NAMED = 10
 # Rows of the plain table; the map has every finding.
 _ROWS = 400
-_TOTALS = ("hosts", "healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")
+_TOTALS = ("hosts", "blocked", "not_reached", "not_known", "no_node", "fit", "not_rolled_out", "pending")
 _STATUSES = (_finding.FAIL, _finding.UNKNOWN, _finding.WAIVED, _finding.PASS, _finding.SKIP)
 _TEXTS = ("subject", "problem", "observed", "expected", "reason", "remediation", "waiver", "outcome")
 _COLUMNS = ("check", "status", "severity", "title", *_TEXTS, "evidence")
@@ -49,18 +49,18 @@ def render_html(reports: dict, fleet: dict) -> str:
 def _verdict(totals):
     if not totals["hosts"]:
         return "The run has no hosts"
-    if totals["failing"]:
-        return "%d of %d nodes fail%s" % (totals["failing"], totals["hosts"], "s" if totals["failing"] == 1 else "")
-    if totals["healthy"] == totals["hosts"] and totals["hosts"]:
-        return "All nodes are healthy"
-    return "No node fails, but %d of %d are not known to be healthy" % (
-        totals["hosts"] - totals["healthy"], totals["hosts"])
+    if totals["blocked"]:
+        return "%d of %d nodes must not carry traffic" % (totals["blocked"], totals["hosts"])
+    if totals["fit"] == totals["hosts"]:
+        return "All nodes are fit for traffic"
+    return "No node is blocked, but %d of %d are not known to be fit for traffic" % (
+        totals["hosts"] - totals["fit"], totals["hosts"])
 
 
 def _totals(totals):
     return "<ul>%s</ul>" % "".join(
-        "<li><b>%d</b> %s</li>" % (totals[key], key.replace("_", " ")) for key in _TOTALS
-        if totals[key] or key in ("hosts", "healthy", "failing"))
+        "<li><b>%d</b> %s</li>" % (totals[key], WORDS.get(key, key)) for key in _TOTALS
+        if totals[key] or key in ("hosts", "fit", "blocked"))
 
 
 def _remarks(fleet):

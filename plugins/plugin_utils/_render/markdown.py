@@ -27,7 +27,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+.!|~@&-]|:(?=//))")
 def render_markdown(reports: dict, fleet: dict) -> str:
     """Counts, then failing, unknown and waived findings with their hosts, then hosts that were not reached."""
     run = tuple(map(cell, (fleet["run"], fleet["started"], fleet["tool"]["version"])))
-    head = ["# kubenode.netfilter", "", hosts_counted(fleet["totals"]) + ".", "",
+    head = ["# kubenode.netfilter", "", cell(hosts_counted(fleet["totals"], fleet["hosts"])) + ".", "",
             "Run %s, started %s, version %s." % run, ""]
     changes = fleet.get("changes")
     head += ["Since run %s: %s." % (changes["before"]["run"], counts_text(changes)), ""] if changes else []

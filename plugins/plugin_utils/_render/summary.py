@@ -9,7 +9,11 @@ from .._fleet.overview import state_of
 from .._policy import waiving
 from .text import some
 
-_STATES = ("healthy", "failing", "unclear", "not_reached", "not_rolled_out", "pending")
+_STATES = ("blocked", "not_reached", "not_known", "no_node", "fit", "not_rolled_out", "pending")
+WORDS = {"not_known": "not known", "not_reached": "not reached", "no_node": "no nodes",
+          "not_rolled_out": "not rolled out"}
+# States whose hosts are named, and how many of them at most.
+_WITH_NAMES, _NAMED = ("blocked", "not_reached", "not_known"), 10
 _GROUPS = 10
 _CHECKS = 5
 # With more names than this, a file replaces the list in the command line.
@@ -21,11 +25,19 @@ def counted(counts: dict[str, int]) -> str:
     return ", ".join("%d %s" % (number, name.replace("_", " ")) for name, number in counts.items() if number)
 
 
-def hosts_counted(counts: dict[str, int]) -> str:
-    """Hosts by state; the numbers of all, healthy and failing hosts are always included."""
-    kept = {name: counts[name] for name in _STATES if counts.get(name) or name in ("healthy", "failing")}
-    return ", ".join(["%d %s" % (counts["hosts"], "host" if counts["hosts"] == 1 else "hosts")]
-                     + ["%d %s" % (number, name.replace("_", " ")) for name, number in kept.items()])
+def hosts_counted(counts: dict[str, int], rows: Collection[dict] = ()) -> str:
+    """Hosts by state, the worst first, with the names of those that need work, where their `rows` of the roll-up are
+    given: `3 blocked (w02 w03 w05), 2 not reached (w19 w20), 15 fit (1 with low findings)`."""
+    texts = []
+    for state in _STATES:
+        if not counts.get(state) and not (state == "fit" and not any(counts.get(each) for each in _STATES)):
+            continue
+        names = [row["host"] for row in rows if state in _WITH_NAMES and state_of(row) == state]
+        low = counts.get("fit_with_low") if state == "fit" else 0
+        beside = (" ".join(names[:_NAMED]) + (" and %d more" % (len(names) - _NAMED) if len(names) > _NAMED else "")
+                  if names else "%d with low findings" % low if low else "")
+        texts.append("%d %s%s" % (counts.get(state, 0), WORDS.get(state, state), " (%s)" % beside if beside else ""))
+    return ", ".join(texts)
 
 
 def batch_text(fleet: dict, names: Collection[str]) -> str:
@@ -36,13 +48,13 @@ def batch_text(fleet: dict, names: Collection[str]) -> str:
             state = state_of(row)
             counts.update({"hosts": counts["hosts"] + 1, state: counts.get(state, 0) + 1})
     totals = fleet["totals"]
-    counted = hosts_counted(dict({"healthy": 0, "failing": 0}, **counts))
+    counted = hosts_counted(counts, [row for row in fleet["hosts"] if row["host"] in names])
     return "batch: %s; %d of %d hosts done" % (counted, totals["hosts"] - totals["pending"], totals["hosts"])
 
 
 def went_well(fleet: dict, names: Collection[str]) -> bool:
-    """Whether no host among `names` fails, and each was reached."""
-    return all(state_of(row) in ("healthy", "unclear") for row in fleet["hosts"] if row["host"] in names)
+    """Whether no host among `names` is blocked, and each was reached."""
+    return all(state_of(row) in ("fit", "not_known", "no_node") for row in fleet["hosts"] if row["host"] in names)
 
 
 def summary_texts(fleet: dict, limit_file: "str | None" = None) -> list[str]:
@@ -61,13 +73,13 @@ def summary_texts(fleet: dict, limit_file: "str | None" = None) -> list[str]:
             "%s (%s)" % (row["host"], counted({name: row[name] for name in known["failing"]}))
             for row in known["worst_hosts"]))
     if len(known["groups"]) > 1:
-        groups = sorted(known["groups"], key=lambda row: (-row["failing"] - row["not_reached"], row["group"]))
+        groups = sorted(known["groups"], key=lambda row: (-row["blocked"] - row["not_reached"], row["group"]))
         texts += ["group %s: %s" % (row["group"], hosts_counted(row)) for row in groups[:_GROUPS]]
         texts += ["and %d more groups" % (len(groups) - _GROUPS)] if len(groups) > _GROUPS else []
     if is_long(known["limit"]):
-        texts += ["failing or not reached: --limit @%s" % limit_file] if limit_file else []
+        texts += ["blocked or not reached: --limit @%s" % limit_file] if limit_file else []
     elif known["limit"]:
-        texts.append("failing or not reached: --limit %s" % ",".join(known["limit"]))
+        texts.append("blocked or not reached: --limit %s" % ",".join(known["limit"]))
     return texts
 
 

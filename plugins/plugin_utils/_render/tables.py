@@ -36,7 +36,7 @@ def render_tables(reports: list[dict], fleet: "dict | None", details: str, width
     shared = _shared(reports) if folds else {}
     shown = [report for report in reports if _is_shown(report, details, folds, shared)]
     rolled_up = fleet and (len(fleet["hosts"]) > 1 or not shown)
-    tables = [render_node(report, width, color, shared, alone=not rolled_up) + "\n" for report in shown]
+    tables = [render_node(report, width, color, shared, not rolled_up, details == "all") + "\n" for report in shown]
     if rolled_up:
         tables.append(render_fleet(fleet, width, color, shared, limit_file, reports if of_play is None else of_play))
     return tables + (["  reports: %s" % folder] if folder else [])
@@ -47,7 +47,7 @@ def _is_shown(report, details, folds, shared):
     if folds:
         return report["summary"]["reached"] and any(block not in shared for block in blocks_of(report))
     return details in ("auto", "all") or (details == "failing"
-                                          and (report["summary"]["fail"] > 0 or not report["summary"]["reached"]))
+                                          and report["summary"]["verdict"]["state"] in ("blocked", "not_reached"))
 
 
 def _shared(reports):

@@ -7,16 +7,19 @@ from collections.abc import Collection, Container
 from typing import NamedTuple
 
 from .. import _finding
+from .._causes import verdict
 from .._checks import unknowns
 from .._fix.work import FAILED, FIXED, REFUSED, WOULD_FIX
 from .._fleet.compare import compared_texts
 from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.scope import scope_text
 from .._policy import waiving
+from . import screen
 from .summary import hosts_counted, policy_texts, summary_texts
 from .text import READ_ONE_BY_ONE, escaped, padded, some, widest, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
+_TONES = {"blocked": "high", "fit": "good", "not_known": "unknown", "no_node": "unknown", "not_reached": "unknown"}
 _COLORS = {"high": "31;1", "medium": "33;1", "low": "33", "info": "36", "good": "32", "dim": "2", "unknown": "35"}
 # The smallest width of a table, and the width below which texts are printed below their head.
 _NARROWEST = 24
@@ -39,23 +42,25 @@ class Block(NamedTuple):
     texts: tuple[str, ...]
 
 
-def render_node(report: dict, width: int, color: bool, elsewhere: Container[Block] = (), alone: bool = True) -> str:
-    """One node: a line with its name and properties, a block for each check that neither passes nor is skipped, the
-    counts.
+def render_node(report: dict, width: int, color: bool, elsewhere: Container[Block] = (), alone: bool = True,
+                every: bool = False) -> str:
+    """One node: a line with its name and properties, the verdict, a block for each cause and for unknown and waived
+    checks, the counts, and the verdict again. With `every` a block for each check that fails.
 
     Blocks that are `elsewhere` are left out: render_fleet() shows the blocks that hosts share, and the state of waivers
     unless the node is `alone`.
     """
     paint, width = _painter(color), max(width, _NARROWEST)
     summary = report["summary"]
-    lines = _title(report, width, paint)
+    told = _notes([verdict.sentence(report["host"], summary["verdict"])], width, paint, _TONES[
+        summary["verdict"]["state"]])
+    lines = _title(report, width, paint) + told
     if not summary["reached"]:
-        return "\n".join(lines + _notes(["not assessed: %s" % (summary["reason"] or "")], width, paint,
-                                        "unknown"))
-    blocks = [block for block in blocks_of(report) if block not in elsewhere]
+        return "\n".join(lines)
+    blocks = [block for block in blocks_of(report, every) if block not in elsewhere]
     id_width = widest(block.check for block in blocks)
     for block in blocks:
-        lines += _rendered(block, width, paint, id_width)
+        lines += _rendered(block, width, paint, id_width, names=[report["host"]])
     notes = _outcomes(report["findings"]) + ["disabled: %s (%s)" % (row["check"], row["reason"])
                                              for row in summary.get("disabled", ())]
     notes += ["%s, no fix needed: %s" % (row["check"], row["observed"]) for row in report["findings"]
@@ -64,11 +69,12 @@ def render_node(report: dict, width: int, color: bool, elsewhere: Container[Bloc
         notes += ["%s matched nothing" % waiving.name_of(row) for row in summary.get("waivers", ())
                   if row["matched"] is False]
         notes += filter(None, map(waiving.ending, summary.get("waivers", ())))
-    return "\n".join(lines + _notes(notes, width, paint) + _counts(summary, width, paint))
+    return "\n".join(lines + _notes(notes, width, paint) + _counts(summary, width, paint) + told)
 
 
-def blocks_of(report: dict) -> list[Block]:
-    """The Blocks of a report: each check that fails, each cause of unknown checks, each check that is waived."""
+def blocks_of(report: dict, every: bool = False) -> list[Block]:
+    """The Blocks of a report: each cause (with `every` each check that fails), each cause of unknown checks, each check
+    that is waived."""
     checks = {_finding.FAIL: {}, _finding.WAIVED: {}}
     for row in report["findings"]:
         if row["status"] in checks:
@@ -77,6 +83,9 @@ def blocks_of(report: dict) -> list[Block]:
                for rows, sentence in unknowns.by_cause(report["findings"], report["summary"]["needs_root"])]
     failing, waived = ([_block(rows) for rows in checks[status].values()]
                        for status in (_finding.FAIL, _finding.WAIVED))
+    if not every:
+        failing = [Block(_finding.FAIL, severity, "", title, tuple(lines))
+                   for severity, title, lines in screen.cause_texts(report)]
     return failing + unknown + waived
 
 
@@ -138,8 +147,9 @@ def _place(summary):
     return "%s, no kubelet here: judged as a future node" % place
 
 
-def _rendered(block, width, paint, id_width, where=()):
-    """The lines of a block; `where` are the hosts that share it."""
+def _rendered(block, width, paint, id_width, where=(), names=()):
+    """The lines of a block; `where` are the hosts that share it, `names` the hosts that its commands are for."""
+    block = block._replace(texts=tuple(screen.with_hosts(text, names or where) for text in block.texts))
     tone = block.severity if block.status == _finding.FAIL else "dim" if block.status == _finding.WAIVED else "unknown"
     head = "  %s %s %s " % (padded(_MARKS[block.status], 6), padded(block.severity, 6), padded(block.check, id_width))
     on = ["on %s" % some(where, _SHARING)] if where else []
@@ -225,7 +235,8 @@ def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list
     lines += _notes(policy_texts(fleet), width, paint)
     if len(fleet["hosts"]) > READ_ONE_BY_ONE:
         lines += _notes(summary_texts(fleet, limit_file), width, paint)
-    text = hosts_counted({name: number for name, number in fleet["totals"].items() if name != "not_rolled_out"})
+    text = hosts_counted({name: number for name, number in fleet["totals"].items() if name != "not_rolled_out"},
+                         fleet["hosts"])
     return "\n".join([paint("bold", "All nodes")] + lines + ["  " + line for line in wrapped(text, width - 2)])
 
 
