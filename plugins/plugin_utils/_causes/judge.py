@@ -4,11 +4,15 @@
 """Which causes hold on a node, and which findings each of them explains. The code handles causes, but no single one.
 PRIVATE to the collection."""
 
+import shlex
+
 from .. import _finding
 from .._checks.expressions import search
 from .catalogue import CERTAINTIES, EFFECTS, causes
 
 # A finding without a cause is its own: what users feel by its severity.
+# Words that begin a sentence and are no names.
+_OPENING = ("The", "A", "An", "No", "Rules", "Required", "After", "Address", "Some", "None", "Packets", "Commands")
 _FELT = {"high": "some_services", "medium": "pods", "low": "later", "info": "none"}
 
 
@@ -31,7 +35,7 @@ def causes_of(findings, known, host, catalogue=None):
             mine = [row for row in left if row["check"] in cause.explains and _names(row, held.get("of"))]
             if mine:
                 left = [row for row in left if not any(row is each for each in mine)]
-                found.append(_instance(cause, dict(held, host=host), mine))
+                found.append(_instance(cause, dict(held, host=shlex.quote(host)), mine))
     return sorted(found + [_own(row) for row in left], key=lambda row: (
         EFFECTS.index(row["felt"]), CERTAINTIES.index(row["certainty"]),
         -_finding.SEVERITIES.index(row["severity"]), row["sentence"]))
@@ -70,6 +74,12 @@ def _names_of(rows):
     return [[row["check"], row["subject"]] for row in rows]
 
 
+def within(text):
+    """A sentence as a part of another one."""
+    first, blank, rest = text.partition(" ")
+    return first.lower() + blank + rest if first in _OPENING else text
+
+
 class _Fields(dict):
     """The fields of a row for the texts of a cause; lists are joined."""
 
@@ -78,4 +88,4 @@ class _Fields(dict):
 
     def __getitem__(self, key):
         value = dict.get(self, key, "")
-        return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+        return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else within(str(value))

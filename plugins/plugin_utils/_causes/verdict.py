@@ -5,16 +5,15 @@
 
 from .. import _finding
 from .._checks import verdict as _levels
+from . import judge
 
 BLOCKED, FIT, UNKNOWN, NO_NODE, NOT_REACHED = STATES = "blocked", "fit", "not_known", "no_node", "not_reached"
-# Words that begin a sentence and are no names.
-_OPENING = ("The", "A", "An", "No", "Rules", "Required", "After", "Address")
 _ROOT = "not root"
 
 
 def verdict_of(summary, findings, causes, settings):
-    """`{"state", "because", "low", "more"}` by the settings of node_gate: the state, the text that explains it, how many
-    findings fail and do not block, and how many further causes block."""
+    """`{"state", "because", "low", "more"}` by the settings of node_gate: the state, the text that explains it, how
+    many findings fail and do not block, and how many further causes block."""
     if not summary["reached"]:
         return _row(NOT_REACHED, summary["reason"] or "")
     levels, _counts = _levels.weighed_rows(summary, findings, *(settings[name] for name in (
@@ -44,8 +43,9 @@ def _row(state, because, low=0, more=0):
 
 def sentence(host, verdict):
     """The verdict as one sentence."""
-    because = _within(verdict["because"])
-    more = " (and %d more %s)" % (verdict["more"], "cause" if verdict["more"] == 1 else "causes") if verdict["more"] else ""
+    because = judge.within(verdict["because"])
+    more = "cause" if verdict["more"] == 1 else "causes"
+    more = " (and %d more %s)" % (verdict["more"], more) if verdict["more"] else ""
     low = verdict["low"]
     return {
         BLOCKED: "%s is not fit for traffic: %s%s" % (host, because, more),
@@ -56,8 +56,3 @@ def sentence(host, verdict):
         NOT_REACHED: "%s was not reached: %s" % (host, because),
     }[verdict["state"]]
 
-
-def _within(text):
-    """A sentence as the second half of another one."""
-    first, blank, rest = text.partition(" ")
-    return first.lower() + blank + rest if first in _OPENING else text

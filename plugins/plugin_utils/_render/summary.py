@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from .._fleet.overview import state_of
 from .._policy import waiving
-from .text import some
+from .text import escaped, some
 
 _STATES = ("blocked", "not_reached", "not_known", "no_node", "fit", "not_rolled_out", "pending")
 WORDS = {"not_known": "not known", "not_reached": "not reached", "no_node": "no nodes",
@@ -32,7 +32,7 @@ def hosts_counted(counts: dict[str, int], rows: Collection[dict] = ()) -> str:
     for state in _STATES:
         if not counts.get(state) and not (state == "fit" and not any(counts.get(each) for each in _STATES)):
             continue
-        names = [row["host"] for row in rows if state in _WITH_NAMES and state_of(row) == state]
+        names = [escaped(row["host"]) for row in rows if state in _WITH_NAMES and state_of(row) == state]
         low = counts.get("fit_with_low") if state == "fit" else 0
         beside = (" ".join(names[:_NAMED]) + (" and %d more" % (len(names) - _NAMED) if len(names) > _NAMED else "")
                   if names else "%d with low findings" % low if low else "")

@@ -151,7 +151,8 @@ def _rendered(block, width, paint, id_width, where=(), names=()):
     """The lines of a block; `where` are the hosts that share it, `names` the hosts that its commands are for."""
     block = block._replace(texts=tuple(screen.with_hosts(text, names or where) for text in block.texts))
     tone = block.severity if block.status == _finding.FAIL else "dim" if block.status == _finding.WAIVED else "unknown"
-    head = "  %s %s %s " % (padded(_MARKS[block.status], 6), padded(block.severity, 6), padded(block.check, id_width))
+    head = "  %s %s " % (padded(_MARKS[block.status], 6), padded(block.severity, 6))
+    head += padded(block.check, id_width) + " " if block.check else ""
     on = ["on %s" % some(where, _SHARING)] if where else []
     return _beside(tone, head, list(block.texts[:1]) + on + list(block.texts[1:]), width, paint)
 
@@ -209,14 +210,15 @@ def _counts(summary, width, paint):
 
 
 def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list[str]] | None" = None,
-                 limit_file: "str | None" = None, reports: Collection[dict] = ()) -> str:
+                 limit_file: "str | None" = None, reports: Collection[dict] = (), brief: bool = False) -> str:
     """The play: failing checks with their hosts, hosts that were not reached, the summary of many hosts, and the
     totals. `shared` are Blocks with the hosts that share them, shown in full; `limit_file` is passed to
     summary_texts(); `reports` are the reports of the hosts, with the problems and the outcomes that a roll-up does not
-    have."""
+    have. With `brief` the checks are left out: each host has a screen, or its blocks are shared."""
     paint, width, problems = _painter(color), max(width, _NARROWEST), _problems_of_hosts(reports)
     shared = shared or {}
-    listed = [block for entry in _without_shared(_with_causes(fleet), shared) for block in _listed(entry, problems)]
+    listed = [] if brief else [block for entry in _without_shared(_with_causes(fleet), shared)
+                               for block in _listed(entry, problems)]
     id_width = widest([block.check for block in [*shared, *listed]])
     lines = [line for block, hosts in shared.items() for line in _rendered(block, width, paint, id_width, hosts)]
     lines += [line for block in listed for line in _rendered(block, width, paint, id_width)]
