@@ -6,6 +6,7 @@
 import random
 
 import pytest
+import verdicts
 from kube_audit import seed
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
@@ -25,7 +26,8 @@ def report(host, *rows, groups=(), reached=True):
     findings = [dict(TITLES, check=check, severity=severity, status=status[0] if status else "fail")
                 for check, severity, *status in parts]
     summary = dict(_finding.summarise(findings), reached=reached, reason=None if reached else "no route", needs_root=[])
-    return {"host": host, "groups": list(groups), "summary": summary, "findings": findings, "digest": None}
+    return {"host": host, "groups": list(groups), "summary": verdicts.with_verdict(summary, findings, host),
+            "findings": findings, "causes": verdicts.causes_of(findings, host), "digest": None}
 
 
 def rolled(*reports, lost=(), pending=()):

@@ -7,6 +7,7 @@ import json
 from unittest import mock
 
 import pytest
+import verdicts
 from case_rows import cases
 from healthy import healthy
 from hypothesis import given
@@ -31,7 +32,9 @@ def report(rows, host="web-1", reached=True, digest=None, needs_root=()):
                    kube_proxy=None, immutable=False,
                    needs="iptables mode", disabled=[], left_out=[], waivers=[], needs_root=list(needs_root))
     chains = healthy([])["node_iptables_chains"]
-    return rollup.node_report(host, {"node_assess_findings": rows, "node_assess_summary": summary,
+    return rollup.node_report(host, {"node_assess_findings": rows,
+                                     "node_assess_summary": verdicts.with_verdict(summary, rows, host),
+                                     "node_assess_causes": verdicts.causes_of(rows, host),
                                      "node_assess_required_modules": [],
                                      "node_assess_digest": dict(chains["digest"], **digest or {})})
 
