@@ -30,8 +30,8 @@ from . import limits, selection, waiving
 
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache returns them as variables.
-EXPORTED = ("node_assess_cni_files", "node_assess_conntrack", "node_assess_digest", "node_assess_findings",
-            "node_assess_hooks", "node_assess_modules", "node_assess_numbers",
+EXPORTED = ("node_assess_causes", "node_assess_cni_files", "node_assess_conntrack", "node_assess_digest",
+            "node_assess_findings", "node_assess_hooks", "node_assess_modules", "node_assess_numbers",
             "node_assess_required_modules", "node_assess_summary", "node_assess_sysctls", "node_assess_user_checks")
 # The tags of the playbooks with which nothing is changed.
 PLAYBOOK_TAGS = frozenset(("assess", "node_assess", "report", "node_report", "gate", "node_gate"))
