@@ -337,6 +337,8 @@ ansible_facts:
                 returned: always, sample: rules-flushed}
         sentence: {description: What is wrong., type: str, returned: always,
                    sample: The rules of kube-proxy were flushed and nothing has restored them}
+        short: {description: The sentence without its details., type: str, returned: always,
+                sample: The rules of kube-proxy were flushed and nothing has restored them}
         effect: {description: What users feel., type: str, returned: always,
                  sample: Connections to Services through this node fail.}
         felt: {description: 'V(all_services), V(some_services), V(pods), V(later) or V(none).', type: str,
@@ -351,11 +353,14 @@ ansible_facts:
         then: {description: 'How to see that it worked, or empty.', type: str, returned: always,
                sample: 'ansible-playbook kubenode.netfilter.audit -l w01: CHAIN001 passes'}
         explains:
-          description: The findings, each as a check and a subject.
+          description: The findings.
           type: list
-          elements: list
+          elements: dict
           returned: always
-          sample: [[CHAIN001, ipv4 nft nat PREROUTING]]
+          contains:
+            check: {description: The check., type: str, returned: always, sample: CHAIN001}
+            subject: {description: 'The subject, or empty.', type: str, returned: always,
+                      sample: ipv4 nft nat PREROUTING}
     node_assess_digest:
       description: Digest of kube-proxy's chains, see
         RV(kubenode.netfilter.iptables_chain_audit#module:ansible_facts.node_iptables_chains.digest).

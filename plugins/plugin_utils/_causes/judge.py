@@ -18,9 +18,10 @@ _FELT = {"high": "some_services", "medium": "pods", "low": "later", "info": "non
 
 def causes_of(findings, known, host, catalogue=None):
     """The causes of the failing findings of one host, the one that users feel most first: `cause` (an id, or None for a
-    finding that is its own cause), `sentence`, `effect`, `felt`, `certainty`, `since`, `evidence`, `fix`, `then`,
-    `class`, `severity` (the worst of its findings) and `explains`, [[check, subject]]. `known` are the sections of
-    evidence with `joins`, `host` is the name for commands. Each failing finding is in exactly one of them."""
+    finding that is its own cause), `sentence`, `short` (the sentence without its details), `effect`, `felt`,
+    `certainty`, `since`, `evidence`, `fix`, `then`, `class`, `severity` (the worst of its findings) and `explains`,
+    rows of `check` and `subject`. `known` are the sections of evidence with `joins`, `host` is the name for commands.
+    Each failing finding is in exactly one of them."""
     failing = {}
     for row in findings:
         if row["status"] == _finding.FAIL:
@@ -59,19 +60,20 @@ def _instance(cause, held, mine):
     texts = {name: getattr(cause, name).format_map(_Fields(held))
              for name in ("sentence", "effect", "since", "evidence", "then")}
     worst = max((row["severity"] for row in mine), key=_finding.SEVERITIES.index)
-    return dict(texts, cause=cause.id, felt=cause.felt, certainty=cause.certainty, severity=worst,
+    short = cause.sentence.partition(": {")[0].format_map(_Fields(held))
+    return dict(texts, short=short, cause=cause.id, felt=cause.felt, certainty=cause.certainty, severity=worst,
                 fix=cause.fix["command"].format_map(_Fields(held)), explains=_names_of(mine), **{
                     "class": cause.fix["class"]})
 
 
 def _own(row):
-    return {"cause": None, "sentence": _finding.problem_of(row), "effect": "", "since": "", "evidence": "", "then": "",
+    return {"cause": None, "sentence": _finding.problem_of(row), "short": row["problem"] or row["title"], "effect": "", "since": "", "evidence": "", "then": "",
             "felt": _FELT[row["severity"]], "certainty": "sure", "severity": row["severity"],
             "fix": row["remediation"], "class": None, "explains": _names_of([row])}
 
 
 def _names_of(rows):
-    return [[row["check"], row["subject"]] for row in rows]
+    return [{"check": row["check"], "subject": row["subject"]} for row in rows]
 
 
 def within(text):

@@ -22,8 +22,8 @@ def verdict_of(summary, findings, causes, settings):
     names = {(row["check"], row["subject"]) for row in blocking.findings if row["status"] == _finding.FAIL}
     low = sum(row["status"] == _finding.FAIL for row in findings) - len(names)
     if names:
-        of = [cause for cause in causes if any(tuple(name) in names for name in cause["explains"])]
-        return _row(BLOCKED, of[0]["sentence"], low, len(of) - 1)
+        of = [cause for cause in causes if any((name["check"], name["subject"]) in names for name in cause["explains"])]
+        return _row(BLOCKED, of[0]["short"], low, len(of) - 1)
     if blocking.reason or blocking.findings:
         return _row(BLOCKED, blocking.reason or _finding.sentence_of(blocking.findings[0]), low)
     doubts = [row for row in findings if row["status"] == _finding.UNKNOWN

@@ -20,7 +20,7 @@ def cause_texts(report):
              for cause in report["causes"][:_MOST_CAUSES]]
     more = report["causes"][_MOST_CAUSES:]
     if more:
-        checks = sorted({check for cause in more for check, _subject in cause["explains"]})
+        checks = sorted({check for cause in more for check in (row["check"] for row in cause["explains"])})
         text = "%d more %s: %s (%s)" % (len(more), "cause" if len(more) == 1 else "causes", ", ".join(checks), _ALL)
         found.append((more[0]["severity"], text, [text]))
     return found
@@ -32,7 +32,7 @@ def with_hosts(text, hosts):
 
 
 def _lines(cause, host):
-    checks = list(dict.fromkeys(check for check, _subject in cause["explains"]))
+    checks = list(dict.fromkeys(check for check in (row["check"] for row in cause["explains"])))
     number = len(cause["explains"])
     explained = "%d %s explained by this: %s (%s)" % (
         number, "finding is" if number == 1 else "findings are", ", ".join(checks), _ALL)
