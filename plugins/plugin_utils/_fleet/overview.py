@@ -18,8 +18,8 @@ JUDGED = ("blocked", "not_known", "no_node", "fit")
 
 def summary(hosts, reports) -> dict:
     """`{"findings", "failing", "groups", "worst_hosts", "limit"}` of a play: findings by status, failing findings by
-    severity, the states of hosts by inventory group, the hosts with the worst findings that fail, and the hosts that
-    are blocked or were not reached and can be listed with --limit. `hosts` are the rows of the roll-up."""
+    severity, the states of hosts by inventory group, the hosts with the worst findings that fail, and the blocked
+    hosts that can be listed with --limit. `hosts` are the rows of the roll-up."""
     findings = dict.fromkeys(_finding.STATUSES, 0)
     failing, by_host = dict.fromkeys(reversed(_finding.SEVERITIES), 0), {}
     for report in reports:
@@ -36,7 +36,7 @@ def summary(hosts, reports) -> dict:
         "findings": findings, "failing": failing, "groups": _groups(hosts, reports),
         "worst_hosts": [dict(by_host[host], host=host) for host in worst[:_SHOWN]],
         "limit": [row["host"] for row in hosts
-                  if state_of(row) in ("blocked", "not_reached") and _PLAIN_NAME.match(row["host"])],
+                  if state_of(row) == "blocked" and _PLAIN_NAME.match(row["host"])],
     }
 
 

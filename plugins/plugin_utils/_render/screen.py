@@ -1,44 +1,128 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The screen of one host: its verdict, and each cause in a few lines. PRIVATE to the collection."""
+"""The screen of one host: the lines of each cause, and what is left out of a long screen. PRIVATE to the collection."""
 
 import re
+import shlex
 
-# Lines of causes; further causes are counted.
-_MOST_CAUSES = 4
-# Stands for the name of the host in a line.
+from .. import _finding
+from .text import escaped, some, width_of, wrapped
+
+# Lines of the screen of one host, in 100 columns.
+_LINES = 24
+# Columns beside the head of a block and below it, where the screen has 100.
+_BESIDE, _BELOW = 84, 96
+# Stands for the names of the hosts in a line.
 HOST = "\0"
+# Words before the name of a host in a fix; elsewhere the name may be another word, because a host may be called `node`.
+_BEFORE = "-l|--limit|drain|ansible|on"
 _ALL = "details: -e node_report_details=all"
+# A command without a sentence after it.
+_COMMAND = re.compile(r"fix: ansible-playbook (?!.*[,;.:] )")
+_REMAINDER = re.compile(r"and (\d+) more")
 
 
 def cause_texts(report):
-    """[(severity, sentence, [lines])] of the causes of a host, the one that users feel most first: what is wrong, what
-    users feel, since when, the line that shows it, the fix and how to see that it worked. The last one counts what is
-    not shown. HOST stands for the name of the host, so that equal causes of several hosts have equal lines."""
-    found = [(cause["severity"], cause["sentence"], _lines(cause, report["host"]))
-             for cause in report["causes"][:_MOST_CAUSES]]
-    more = report["causes"][_MOST_CAUSES:]
-    if more:
-        checks = sorted({check for cause in more for check in (row["check"] for row in cause["explains"])})
-        text = "%d more %s: %s (%s)" % (len(more), "cause" if len(more) == 1 else "causes", ", ".join(checks), _ALL)
-        found.append((more[0]["severity"], text, [text]))
-    return found
+    """[(severity, [lines])] of the causes of a host, the one that users feel most first: what is wrong, what users feel
+    and since when, the line that shows it, the fix, how to see that it worked, and the number of findings. HOST stands
+    for the name of the host, so that equal causes of several hosts have equal lines."""
+    return [(cause["severity"], _lines(cause, escaped(report["host"]))) for cause in _merged(report["causes"])]
 
 
 def with_hosts(text, hosts):
-    """A line with the names of its hosts, as --limit takes them."""
-    return text.replace(HOST, ",".join(hosts))
+    """A line with the names of its hosts, as the command before them takes them."""
+    for word, names in (("on ", ", ".join(hosts)), ("drain ", " ".join(map(shlex.quote, hosts))),
+                        ("", shlex.quote(",".join(hosts)))):
+        text = text.replace(word + HOST, word + names)
+    return text
+
+
+def without_host(text, host):
+    """A line with HOST in place of the name of its host."""
+    return re.sub(r"(?<!\S)(%s) (?:%s|%s)(?![\w-]|\.\w)" % (_BEFORE, re.escape(shlex.quote(host)), re.escape(host)),
+                  lambda found: "%s %s" % (found[1], HOST), text)
+
+
+def cut(text, lines, width=_BELOW):
+    """A text that needs at most `lines` of `width` columns: a node decides how long it is."""
+    kept = wrapped(text, width)
+    return text if len(kept) <= lines else " ".join(
+        kept[:lines - 1] + [wrapped(kept[lines - 1], width - 4)[0] + " ..."])
+
+
+def broken(text, width):
+    """A text as lines. Each line of a command can be copied: it breaks after `&&` or with a backslash, and is wider
+    than a line rather than broken within a word or a quoted name."""
+    if width_of(text) <= width:
+        return [text]
+    if not _COMMAND.match(text):
+        return wrapped(text, width)
+    return [line for part in text.replace(" && ", " &&\n").split("\n") for line in _continued(part, width)]
+
+
+def _continued(command, width):
+    if width_of(command) <= width or "'" in command or max(map(width_of, command.split())) > width - 2:
+        return [command]
+    lines = wrapped(command, width - 2)
+    return [line + " \\" for line in lines[:-1]] + lines[-1:]
+
+
+def room(width, used):
+    """The lines that a screen has besides those that are `used`; a text needs more of them where they are short."""
+    return (_LINES if width >= 100 else _LINES * 100 // width) - used
+
+
+def folded(parts, room):
+    """`(lines, text)`: the lines of `parts`, [(kind, lines)], without the last ones if they need more than `room`
+    lines, and a text about what is left out, or None. The first part is never left out."""
+    if sum(len(lines) for _kind, lines in parts) <= room:
+        return [line for _kind, lines in parts for line in lines], None
+    shown, left = [], {}
+    for kind, lines in parts:
+        if left or shown and len(shown) + len(lines) >= room:
+            left[kind] = left.get(kind, 0) + 1
+        else:
+            shown += lines
+    words = ["%d %s" % (number, kind if number > 1 else kind.rstrip("s")) if kind == "causes" else kind
+             for kind, number in left.items()]
+    return shown, "more: %s (%s)" % (", ".join(words), _ALL) if left else None
+
+
+def _merged(causes):
+    """The causes, where the findings of one check that are their own causes are one."""
+    found = {}
+    for number, cause in enumerate(causes):
+        check = cause["explains"][0]["check"]
+        found.setdefault((check, None) if cause["cause"] is None else (check, number), []).append(cause)
+    return [_one(of) if len(of) > 1 else of[0] for of in found.values()]
+
+
+def _one(causes):
+    """The first of the causes, with the number of the others. A finding that counts subjects is never the first."""
+    first = min(causes, key=lambda cause: bool(_REMAINDER.fullmatch(cause["explains"][0]["subject"])))
+    explains = [name for cause in causes for name in cause["explains"]]
+    return dict(first, sentence="%s (and %d more)" % (first["sentence"], _number(explains) - 1), explains=explains,
+                severity=max((cause["severity"] for cause in causes), key=_finding.SEVERITIES.index))
+
+
+def _number(explains):
+    """How many subjects fail; one finding of a check may count the subjects that no other names."""
+    counts = [_REMAINDER.fullmatch(row["subject"]) for row in explains]
+    return sum(int(count[1]) if count else 1 for count in counts)
 
 
 def _lines(cause, host):
-    checks = list(dict.fromkeys(check for check in (row["check"] for row in cause["explains"])))
-    number = len(cause["explains"])
+    """Short texts, but a command of the catalogue is never cut: its first half may be another command."""
+    told = {name: escaped(text) for name, text in cause.items() if isinstance(text, str)}
+    since = " (since %s)." % told["since"] if told["since"] else ""
+    effect = told["effect"].rstrip(".") + since if told["effect"] and since else told["effect"]
+    fix = without_host(told["fix"], host) if cause["cause"] else cut(told["fix"], 2)
+    checks = list(dict.fromkeys(row["check"] for row in cause["explains"]))
+    number = _number(cause["explains"])
     explained = "%d %s explained by this: %s (%s)" % (
-        number, "finding is" if number == 1 else "findings are", ", ".join(checks), _ALL)
-    name = re.compile(r"(?<![\w.-])%s(?![\w.-])" % re.escape(host))
-    lines = [cause["sentence"]] + [
-        word + name.sub(HOST, text) for word, text in (
-            ("", cause["effect"]), ("since: ", cause["since"]), ("evidence: ", cause["evidence"]),
-            ("fix: ", cause["fix"]), ("then: ", cause["then"])) if text]
-    return lines + [explained if cause["cause"] else "check: " + ", ".join(checks)]
+        number, "finding" if number == 1 else "findings", some(checks, 2 if len(checks) == 2 else 1), _ALL)
+    return [cut(told["sentence"], 2, _BESIDE)] + [text for text in (
+        cut(effect, 2), told["evidence"] and cut("evidence: " + told["evidence"], 1), fix and "fix: " + fix,
+        told["then"] and "then: " + without_host(told["then"], host),
+        explained if cause["cause"] else "check: " + ", ".join(checks)) if text]

@@ -57,9 +57,8 @@ def went_well(fleet: dict, names: Collection[str]) -> bool:
     return all(state_of(row) in ("fit", "not_known", "no_node") for row in fleet["hosts"] if row["host"] in names)
 
 
-def summary_texts(fleet: dict, limit_file: "str | None" = None) -> list[str]:
-    """Counts by status, severity and inventory group, the worst checks and hosts, and the value for --limit;
-    `limit_file` is a file that lists the same hosts."""
+def summary_texts(fleet: dict) -> list[str]:
+    """Counts by status, severity and inventory group, and the worst checks and hosts."""
     known, failing = fleet["summary"], [entry for entry in fleet["checks"] if entry["fail"]]
     texts = ["findings: %s" % (counted(known["findings"]) or "none")]
     if any(known["failing"].values()):
@@ -76,11 +75,15 @@ def summary_texts(fleet: dict, limit_file: "str | None" = None) -> list[str]:
         groups = sorted(known["groups"], key=lambda row: (-row["blocked"] - row["not_reached"], row["group"]))
         texts += ["group %s: %s" % (row["group"], hosts_counted(row)) for row in groups[:_GROUPS]]
         texts += ["and %d more groups" % (len(groups) - _GROUPS)] if len(groups) > _GROUPS else []
-    if is_long(known["limit"]):
-        texts += ["blocked or not reached: --limit @%s" % limit_file] if limit_file else []
-    elif known["limit"]:
-        texts.append("blocked or not reached: --limit %s" % ",".join(known["limit"]))
     return texts
+
+
+def limit_text(fleet: dict, limit_file: "str | None" = None) -> str:
+    """The value for --limit with the blocked hosts; `limit_file` is a file that lists them."""
+    names = fleet["summary"]["limit"]
+    if is_long(names):
+        return "blocked: --limit @%s" % limit_file if limit_file else ""
+    return "blocked: --limit %s" % ",".join(names) if names else ""
 
 
 def policy_texts(fleet: dict, some_of: Callable[[list[str]], str] = some) -> list[str]:

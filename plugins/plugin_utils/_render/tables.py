@@ -38,9 +38,8 @@ def render_tables(reports: list[dict], fleet: "dict | None", details: str, width
     rolled_up = fleet and (len(fleet["hosts"]) > 1 or not shown)
     tables = [render_node(report, width, color, shared, not rolled_up, details == "all") + "\n" for report in shown]
     if rolled_up:
-        brief = details == "auto" and (of_play is None or len(of_play) == len(reports))
         tables.append(render_fleet(fleet, width, color, shared, limit_file, reports if of_play is None else of_play,
-                                   brief))
+                                   details))
     return tables + (["  reports: %s" % folder] if folder else [])
 
 

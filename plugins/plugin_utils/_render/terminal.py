@@ -15,7 +15,7 @@ from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.scope import scope_text
 from .._policy import waiving
 from . import screen
-from .summary import hosts_counted, policy_texts, summary_texts
+from .summary import hosts_counted, limit_text, policy_texts, summary_texts
 from .text import READ_ONE_BY_ONE, escaped, padded, some, widest, wrapped
 
 _MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
@@ -27,49 +27,60 @@ _ROOM_BESIDE = 33
 # A block that hosts share names at most this many of them; fleet.json names all.
 _SHARING = 20
 _LISTED = ("fail", "unknown", "waived")
+_KINDS = {_finding.FAIL: "causes", _finding.UNKNOWN: "unknown checks", _finding.WAIVED: "waived checks"}
 # Words that are correct both with check mode, which tries nothing, and without it.
 _OUTCOMES = {FIXED: "fixed", WOULD_FIX: "would fix", REFUSED: "fix refused", FAILED: "fix fails"}
 
 
 class Block(NamedTuple):
-    """The lines about one check or one cause; `title` is the title in the roll-up. Hosts with equal blocks have the
-    same finding."""
+    """The lines about one check or, without `check`, one cause. Hosts with equal blocks have the same finding."""
 
     status: str
     severity: str
     check: str
-    title: str
     texts: tuple[str, ...]
 
 
 def render_node(report: dict, width: int, color: bool, elsewhere: Container[Block] = (), alone: bool = True,
                 every: bool = False) -> str:
-    """One node: a line with its name and properties, the verdict, a block for each cause and for unknown and waived
-    checks, the counts, and the verdict again. With `every` a block for each check that fails.
+    """One node: its verdict, its properties, a block for each cause and for unknown and waived checks, the counts, and
+    the verdict again; what is too long for a screen is left out. With `every` a block for each check that fails, and
+    nothing is left out.
 
     Blocks that are `elsewhere` are left out: render_fleet() shows the blocks that hosts share, and the state of waivers
     unless the node is `alone`.
     """
     paint, width = _painter(color), max(width, _NARROWEST)
-    summary = report["summary"]
-    told = _notes([verdict.sentence(report["host"], summary["verdict"])], width, paint, _TONES[
-        summary["verdict"]["state"]])
-    lines = _title(report, width, paint) + told
+    summary, host = report["summary"], report["host"]
+    told = [paint(_TONES[summary["verdict"]["state"]], line)
+            for line in wrapped(screen.cut(escaped(verdict.sentence(host, summary["verdict"])), 2), width)]
+    head = told + _notes([_properties(summary)], width, paint)
     if not summary["reached"]:
-        return "\n".join(lines)
+        return "\n".join(head)
     blocks = [block for block in blocks_of(report, every) if block not in elsewhere]
     id_width = widest(block.check for block in blocks)
-    for block in blocks:
-        lines += _rendered(block, width, paint, id_width, names=[report["host"]])
-    notes = _outcomes(report["findings"]) + ["disabled: %s (%s)" % (row["check"], row["reason"])
-                                             for row in summary.get("disabled", ())]
+    parts = [(_KINDS[block.status], _rendered(block, width, paint, id_width, names=[host])) for block in blocks]
+    failing = sum(block.status == _finding.FAIL for block in blocks)
+    # What this run did stands before what is unknown.
+    parts[failing:failing] = [("fixes", _notes([text], width, paint)) for text in _outcomes(report["findings"])]
+    parts += [("notes", _notes([text], width, paint)) for text in _remarks(report, alone)]
+    end = _counts(summary, width, paint) + told
+    lines, left = screen.folded(parts, sum(len(lines) for _kind, lines in parts) if every
+                                else screen.room(width, len(head) + len(end)))
+    return "\n".join(head + lines + _notes([left], width, paint) + end)
+
+
+def _remarks(report, alone):
+    """What no block of a node shows."""
+    summary = report["summary"]
+    notes = ["disabled: %s (%s)" % (row["check"], row["reason"]) for row in summary.get("disabled", ())]
     notes += ["%s, no fix needed: %s" % (row["check"], row["observed"]) for row in report["findings"]
               if row["status"] == _finding.PASS and row["observed"]]
     if alone:
         notes += ["%s matched nothing" % waiving.name_of(row) for row in summary.get("waivers", ())
                   if row["matched"] is False]
         notes += filter(None, map(waiving.ending, summary.get("waivers", ())))
-    return "\n".join(lines + _notes(notes, width, paint) + _counts(summary, width, paint) + told)
+    return notes
 
 
 def blocks_of(report: dict, every: bool = False) -> list[Block]:
@@ -84,14 +95,13 @@ def blocks_of(report: dict, every: bool = False) -> list[Block]:
     failing, waived = ([_block(rows) for rows in checks[status].values()]
                        for status in (_finding.FAIL, _finding.WAIVED))
     if not every:
-        failing = [Block(_finding.FAIL, severity, "", title, tuple(lines))
-                   for severity, title, lines in screen.cause_texts(report)]
+        failing = [Block(_finding.FAIL, severity, "", tuple(lines)) for severity, lines in screen.cause_texts(report)]
     return failing + unknown + waived
 
 
 def _cause(worst, sentence):
     """The checks that are unknown for one cause, with the highest severity among them."""
-    return Block(_finding.UNKNOWN, worst["severity"], "", sentence, (sentence,))
+    return Block(_finding.UNKNOWN, worst["severity"], "", (sentence,))
 
 
 def _outcomes(findings):
@@ -106,19 +116,12 @@ def _outcomes(findings):
 
 def _notes(texts, width, paint, tone="dim"):
     """Lines of information that are not findings."""
-    return ["  " + paint(tone, line) for text in texts for line in wrapped(escaped(text), width - 2)]
+    return ["  " + paint(tone, line) for text in texts if text for line in wrapped(escaped(text), width - 2)]
 
 
-def _title(report, width, paint):
-    summary = report["summary"]
-    parts = [escaped(str(part))
-             for part in (summary.get("os"), summary.get("kernel"), _place(summary), summary.get("needs")) if part]
-    name = escaped(report["host"])
-    if not parts:
-        return [paint("bold", name)]
-    lines = wrapped("%s  %s" % (name, ", ".join(parts)), width - 4)
-    first = paint("bold", name) + lines[0][len(name):] if lines[0].startswith(name) else paint("bold", lines[0])
-    return [first] + ["    " + line for line in lines[1:]]
+def _properties(summary):
+    return ", ".join(str(part) for part in (summary.get("os"), summary.get("kernel"), _place(summary),
+                                            summary.get("needs")) if part)
 
 
 def _block(rows):
@@ -131,7 +134,7 @@ def _block(rows):
     if first["status"] == _finding.FAIL:
         texts += _of_subjects("fix", rows, "remediation")
     texts += _few(["waiver " + row["waiver"] for row in rows if row["waiver"]])
-    return Block(first["status"], first["severity"], first["check"], first["title"], tuple(filter(None, texts)))
+    return Block(first["status"], first["severity"], first["check"], tuple(filter(None, texts)))
 
 
 def _place(summary):
@@ -154,7 +157,11 @@ def _rendered(block, width, paint, id_width, where=(), names=()):
     head = "  %s %s " % (padded(_MARKS[block.status], 6), padded(block.severity, 6))
     head += padded(block.check, id_width) + " " if block.check else ""
     on = ["on %s" % some(where, _SHARING)] if where else []
-    return _beside(tone, head, list(block.texts[:1]) + on + list(block.texts[1:]), width, paint)
+    texts = [block.texts[0], *on, *block.texts[1:]]
+    # The commands of a cause need the whole width.
+    below = [] if block.check else texts[1:]
+    return _beside(tone, head, texts if block.check else texts[:1], width, paint) + [
+        "    " + line for text in below for line in screen.broken(escaped(text), width - 4)]
 
 
 def _beside(tone, head, texts, width, paint):
@@ -210,21 +217,23 @@ def _counts(summary, width, paint):
 
 
 def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list[str]] | None" = None,
-                 limit_file: "str | None" = None, reports: Collection[dict] = (), brief: bool = False) -> str:
-    """The play: failing checks with their hosts, hosts that were not reached, the summary of many hosts, and the
-    totals. `shared` are Blocks with the hosts that share them, shown in full; `limit_file` is passed to
-    summary_texts(); `reports` are the reports of the hosts, with the problems and the outcomes that a roll-up does not
-    have. With `brief` the checks are left out: each host has a screen, or its blocks are shared."""
-    paint, width, problems = _painter(color), max(width, _NARROWEST), _problems_of_hosts(reports)
-    shared = shared or {}
-    listed = [] if brief else [block for entry in _without_shared(_with_causes(fleet), shared)
-                               for block in _listed(entry, problems)]
+                 limit_file: "str | None" = None, reports: Collection[dict] = (), details: str = "all") -> str:
+    """The play: hosts that were not reached, the summary of many hosts, and the totals. `shared` are Blocks with the
+    hosts that share them, shown in full; `limit_file` is passed to limit_text(); `reports` are the reports of the
+    hosts, with the causes and the outcomes that a roll-up does not have. By `details` causes or all checks are listed
+    with their hosts; with `auto` neither: each host has a screen, or its blocks are shared."""
+    paint, width, shared = _painter(color), max(width, _NARROWEST), shared or {}
+    listed = [] if details == "auto" else _causes_of_hosts(reports) if details != "all" else []
+    listed += [] if details == "auto" else [block for entry in _with_causes(fleet)
+                                            for block in _listed(entry, _problems_of_hosts(reports))
+                                            if details == "all" or block.status != _finding.FAIL]
     id_width = widest([block.check for block in [*shared, *listed]])
     lines = [line for block, hosts in shared.items() for line in _rendered(block, width, paint, id_width, hosts)]
     lines += [line for block in listed for line in _rendered(block, width, paint, id_width)]
     lines += _notes(_outcomes_of_hosts(reports), width, paint)
+    # That a check fails on one host only stands beside the host.
     lines += _notes(["%s fails %s" % (entry["check"], scope_text(entry["scope"]))
-                     for entry in fleet["checks"] if entry["scope"]], width, paint)
+                     for entry in fleet["checks"] if entry["scope"] and entry["scope"]["kind"] != "node"], width, paint)
     lines += _notes(baseline_texts(fleet), width, paint, "unknown")
     lines += _notes(outlier_texts(fleet["outliers"], fleet["baseline"], some), width, paint)
     lost = {}
@@ -236,10 +245,22 @@ def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list
     lines += _notes(compared_texts(fleet["compared"], some), width, paint, "medium")
     lines += _notes(policy_texts(fleet), width, paint)
     if len(fleet["hosts"]) > READ_ONE_BY_ONE:
-        lines += _notes(summary_texts(fleet, limit_file), width, paint)
+        lines += _notes(summary_texts(fleet), width, paint)
+    lines += _notes([limit_text(fleet, limit_file)], width, paint)
     text = hosts_counted({name: number for name, number in fleet["totals"].items() if name != "not_rolled_out"},
                          fleet["hosts"])
     return "\n".join([paint("bold", "All nodes")] + lines + ["  " + line for line in wrapped(text, width - 2)])
+
+
+def _causes_of_hosts(reports):
+    """A Block of one line for each cause, with its hosts."""
+    hosts = {}
+    for report in reports:
+        for severity, lines in screen.cause_texts(report) if report["summary"]["reached"] else ():
+            hosts.setdefault((severity, lines[0]), []).append(report["host"])
+    return [Block(_finding.FAIL, severity, "", ("on %s: %s" % (some(of), sentence),))
+            for (severity, sentence), of in sorted(hosts.items(), key=lambda row: (
+                -_finding.SEVERITIES.index(row[0][0]), -len(row[1]), row[0][1]))]
 
 
 def _problems_of_hosts(reports):
@@ -281,17 +302,7 @@ def _listed(entry, problems):
             text = "on %s%s" % (some(hosts), ": " + problem if problem else "; must hold: " + title)
         else:
             text = "%s: %son %s" % (title, status + " " if entry["check"] else "", some(hosts))
-        yield Block(status, entry["severity"], entry["check"], title, (text,))
-
-
-def _without_shared(entries, shared):
-    """The entries of the roll-up without the hosts that a shared block names."""
-    spoken = {(block.status, block.check, block.title, host) for block, hosts in shared.items() for host in hosts}
-    for entry in entries:
-        left = {status: [host for host in entry[status] if (status, entry["check"], entry["title"], host) not in spoken]
-                for status in _LISTED}
-        if any(left.values()):
-            yield dict(entry, **left)
+        yield Block(status, entry["severity"], entry["check"], (text,))
 
 
 def _with_causes(fleet):
