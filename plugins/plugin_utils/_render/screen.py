@@ -17,7 +17,7 @@ _BESIDE, _BELOW = 84, 96
 HOST = "\0"
 # Words before the name of a host in a fix; elsewhere the name may be another word, because a host may be called `node`.
 _BEFORE = "-l|--limit|drain|ansible|on"
-_ALL = "details: -e node_report_details=all"
+_ALL, _EVIDENCE = "details: -e node_report_details=all", "evidence: "
 # A command without a sentence after it.
 _COMMAND = re.compile(r"fix: ansible-playbook (?!.*[,;.:] )")
 _REMAINDER = re.compile(r"and (\d+) more")
@@ -73,10 +73,15 @@ def room(width, used):
     return (_LINES if width >= 100 else _LINES * 100 // width) - used
 
 
+def shortened(texts):
+    """The texts of a cause without those that people can do without."""
+    return tuple(text for text in texts if not text.startswith(_EVIDENCE) and not text.endswith("(%s)" % _ALL))
+
+
 def folded(parts, room):
     """`(lines, text)`: the lines of `parts`, [(kind, lines)], without the last ones if they need more than `room`
-    lines, and a text about what is left out, or None. The first part is never left out."""
-    if sum(len(lines) for _kind, lines in parts) <= room:
+    lines, and a text about what is left out, or None. The first part is never left out; without `room` none is."""
+    if room is None or sum(len(lines) for _kind, lines in parts) <= room:
         return [line for _kind, lines in parts for line in lines], None
     shown, left = [], {}
     for kind, lines in parts:
@@ -123,6 +128,6 @@ def _lines(cause, host):
     explained = "%d %s explained by this: %s (%s)" % (
         number, "finding" if number == 1 else "findings", some(checks, 2 if len(checks) == 2 else 1), _ALL)
     return [cut(told["sentence"], 2, _BESIDE)] + [text for text in (
-        cut(effect, 2), told["evidence"] and cut("evidence: " + told["evidence"], 1), fix and "fix: " + fix,
+        cut(effect, 2), told["evidence"] and cut(_EVIDENCE + told["evidence"], 1), fix and "fix: " + fix,
         told["then"] and "then: " + without_host(told["then"], host),
         explained if cause["cause"] else "check: " + ", ".join(checks)) if text]

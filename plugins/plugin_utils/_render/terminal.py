@@ -27,6 +27,8 @@ _ROOM_BESIDE = 33
 # A block that hosts share names at most this many of them; fleet.json names all.
 _SHARING = 20
 _LISTED = ("fail", "unknown", "waived")
+# So many causes have a place on each screen, without their evidence if need be.
+_NEVER_LEFT_OUT = 2
 _KINDS = {_finding.FAIL: "causes", _finding.UNKNOWN: "unknown checks", _finding.WAIVED: "waived checks"}
 # Words that are correct both with check mode, which tries nothing, and without it.
 _OUTCOMES = {FIXED: "fixed", WOULD_FIX: "would fix", REFUSED: "fix refused", FAILED: "fix fails"}
@@ -59,15 +61,22 @@ def render_node(report: dict, width: int, color: bool, elsewhere: Container[Bloc
         return "\n".join(head)
     blocks = [block for block in blocks_of(report, every) if block not in elsewhere]
     id_width = widest(block.check for block in blocks)
-    parts = [(_KINDS[block.status], _rendered(block, width, paint, id_width, names=[host])) for block in blocks]
+    end = _counts(summary, width, paint) + told
+    room = None if every else screen.room(width, len(head) + len(end))
+    parts = [_part(block, width, paint, id_width, host) for block in blocks]
     failing = sum(block.status == _finding.FAIL for block in blocks)
+    if room is not None and sum(len(lines) for _kind, lines in parts[:failing][:_NEVER_LEFT_OUT]) >= room:
+        parts[:failing] = [_part(block._replace(texts=screen.shortened(block.texts)), width, paint, id_width, host)
+                           for block in blocks[:failing]]
     # What this run did stands before what is unknown.
     parts[failing:failing] = [("fixes", _notes([text], width, paint)) for text in _outcomes(report["findings"])]
     parts += [("notes", _notes([text], width, paint)) for text in _remarks(report, alone)]
-    end = _counts(summary, width, paint) + told
-    lines, left = screen.folded(parts, sum(len(lines) for _kind, lines in parts) if every
-                                else screen.room(width, len(head) + len(end)))
+    lines, left = screen.folded(parts, room)
     return "\n".join(head + lines + _notes([left], width, paint) + end)
+
+
+def _part(block, width, paint, id_width, host):
+    return _KINDS[block.status], _rendered(block, width, paint, id_width, names=[host])
 
 
 def _remarks(report, alone):
