@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The screen of one host: the lines of each cause, and what is left out of a long screen. PRIVATE to the collection."""
+"""The screen of one host: the lines of each cause, and the limit of a long screen. PRIVATE to the collection."""
 
 import re
 import shlex
@@ -24,9 +24,9 @@ _REMAINDER = re.compile(r"and (\d+) more")
 
 
 def cause_texts(report):
-    """[(severity, [lines])] of the causes of a host, the one that users feel most first: what is wrong, what users feel
-    and since when, the line that shows it, the fix, how to see that it worked, and the number of findings. HOST stands
-    for the name of the host, so that equal causes of several hosts have equal lines."""
+    """[(severity, [lines])] of the causes of a host, the one that users feel most first: the sentence, the effect on
+    users and since when, the line that shows it, the fix, how to see that it worked, and the number of findings. HOST
+    stands for the name of the host, so that equal causes of several hosts have equal lines."""
     return [(cause["severity"], _lines(cause, escaped(report["host"]))) for cause in _merged(report["causes"])]
 
 
@@ -69,18 +69,18 @@ def _continued(command, width):
 
 
 def room(width, used):
-    """The lines that a screen has besides those that are `used`; a text needs more of them where they are short."""
+    """The lines of a screen that are not `used` yet; on a narrow screen a text needs more lines."""
     return (_LINES if width >= 100 else _LINES * 100 // width) - used
 
 
 def shortened(texts):
-    """The texts of a cause without those that people can do without."""
+    """The texts of a cause, without its evidence and its findings."""
     return tuple(text for text in texts if not text.startswith(_EVIDENCE) and not text.endswith("(%s)" % _ALL))
 
 
 def folded(parts, room):
     """`(lines, text)`: the lines of `parts`, [(kind, lines)], without the last ones if they need more than `room`
-    lines, and a text about what is left out, or None. The first part is never left out; without `room` none is."""
+    lines, and a text that counts the others, or None. The first part is never left out; without `room` none is."""
     if room is None or sum(len(lines) for _kind, lines in parts) <= room:
         return [line for _kind, lines in parts for line in lines], None
     shown, left = [], {}
@@ -119,15 +119,15 @@ def _number(explains):
 
 def _lines(cause, host):
     """Short texts, but a command of the catalogue is never cut: its first half may be another command."""
-    told = {name: escaped(text) for name, text in cause.items() if isinstance(text, str)}
-    since = " (since %s)." % told["since"] if told["since"] else ""
-    effect = told["effect"].rstrip(".") + since if told["effect"] and since else told["effect"]
-    fix = without_host(told["fix"], host) if cause["cause"] else cut(told["fix"], 2)
+    texts = {name: escaped(text) for name, text in cause.items() if isinstance(text, str)}
+    since = " (since %s)." % texts["since"] if texts["since"] else ""
+    effect = texts["effect"].rstrip(".") + since if texts["effect"] and since else texts["effect"]
+    fix = without_host(texts["fix"], host) if cause["cause"] else cut(texts["fix"], 2)
     checks = list(dict.fromkeys(row["check"] for row in cause["explains"]))
     number = _number(cause["explains"])
     explained = "%d %s explained by this: %s (%s)" % (
         number, "finding" if number == 1 else "findings", some(checks, 2 if len(checks) == 2 else 1), _ALL)
-    return [cut(told["sentence"], 2, _BESIDE)] + [text for text in (
-        cut(effect, 2), told["evidence"] and cut(_EVIDENCE + told["evidence"], 1), fix and "fix: " + fix,
-        told["then"] and "then: " + without_host(told["then"], host),
+    return [cut(texts["sentence"], 2, _BESIDE)] + [text for text in (
+        cut(effect, 2), texts["evidence"] and cut(_EVIDENCE + texts["evidence"], 1), fix and "fix: " + fix,
+        texts["then"] and "then: " + without_host(texts["then"], host),
         explained if cause["cause"] else "check: " + ", ".join(checks)) if text]

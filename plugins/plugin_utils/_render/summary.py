@@ -26,7 +26,7 @@ def counted(counts: dict[str, int]) -> str:
 
 
 def hosts_counted(counts: dict[str, int], rows: Collection[dict] = ()) -> str:
-    """Hosts by state, the worst first, with the names of those that need work, where their `rows` of the roll-up are
+    """Hosts by state, the worst first, with the names of hosts that need work, where their `rows` of the roll-up are
     given: `3 blocked (w02 w03 w05), 2 not reached (w19 w20), 15 fit (1 with low findings)`."""
     texts = []
     for state in _STATES:

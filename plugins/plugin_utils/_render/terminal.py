@@ -46,29 +46,29 @@ class Block(NamedTuple):
 def render_node(report: dict, width: int, color: bool, elsewhere: Container[Block] = (), alone: bool = True,
                 every: bool = False) -> str:
     """One node: its verdict, its properties, a block for each cause and for unknown and waived checks, the counts, and
-    the verdict again; what is too long for a screen is left out. With `every` a block for each check that fails, and
-    nothing is left out.
+    the verdict again, without the last blocks if a screen has no room for them. With `every` a block for each check
+    that fails, and all blocks.
 
     Blocks that are `elsewhere` are left out: render_fleet() shows the blocks that hosts share, and the state of waivers
     unless the node is `alone`.
     """
     paint, width = _painter(color), max(width, _NARROWEST)
     summary, host = report["summary"], report["host"]
-    told = [paint(_TONES[summary["verdict"]["state"]], line)
+    verdict_lines = [paint(_TONES[summary["verdict"]["state"]], line)
             for line in wrapped(screen.cut(escaped(verdict.sentence(host, summary["verdict"])), 2), width)]
-    head = told + _notes([_properties(summary)], width, paint)
+    head = verdict_lines + _notes([_properties(summary)], width, paint)
     if not summary["reached"]:
         return "\n".join(head)
     blocks = [block for block in blocks_of(report, every) if block not in elsewhere]
     id_width = widest(block.check for block in blocks)
-    end = _counts(summary, width, paint) + told
+    end = _counts(summary, width, paint) + verdict_lines
     room = None if every else screen.room(width, len(head) + len(end))
     parts = [_part(block, width, paint, id_width, host) for block in blocks]
     failing = sum(block.status == _finding.FAIL for block in blocks)
     if room is not None and sum(len(lines) for _kind, lines in parts[:failing][:_NEVER_LEFT_OUT]) >= room:
         parts[:failing] = [_part(block._replace(texts=screen.shortened(block.texts)), width, paint, id_width, host)
                            for block in blocks[:failing]]
-    # What this run did stands before what is unknown.
+    # The fixes of this run stand before the unknown checks.
     parts[failing:failing] = [("fixes", _notes([text], width, paint)) for text in _outcomes(report["findings"])]
     parts += [("notes", _notes([text], width, paint)) for text in _remarks(report, alone)]
     lines, left = screen.folded(parts, room)
@@ -240,7 +240,7 @@ def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list
     lines = [line for block, hosts in shared.items() for line in _rendered(block, width, paint, id_width, hosts)]
     lines += [line for block in listed for line in _rendered(block, width, paint, id_width)]
     lines += _notes(_outcomes_of_hosts(reports), width, paint)
-    # That a check fails on one host only stands beside the host.
+    # A check that fails on one host only is in the block of the host.
     lines += _notes(["%s fails %s" % (entry["check"], scope_text(entry["scope"]))
                      for entry in fleet["checks"] if entry["scope"] and entry["scope"]["kind"] != "node"], width, paint)
     lines += _notes(baseline_texts(fleet), width, paint, "unknown")

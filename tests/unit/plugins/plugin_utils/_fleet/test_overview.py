@@ -13,7 +13,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import overview, rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import LIMIT, rendered
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.markdown import render_markdown
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.summary import summary_texts
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.summary import limit_text, summary_texts
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_batch
 
 TITLES = {"title": "t", "remediation": "", "reason": "", "observed": "", "expected": "", "waiver": "", "problem": "",
@@ -41,8 +41,8 @@ def test_counts_groups_and_the_worst_first():
                    report("d", groups=["y"], reached=False), lost=["e"])
     assert summary_texts(fleet) == [
         "findings: 2 pass, 4 fail", "fail by severity: 2 high, 2 low", "worst hosts: a (2 high, 1 low), b (1 low)",
-        "group x: 2 hosts, 0 healthy, 2 failing", "group y: 2 hosts, 1 healthy, 0 failing, 1 not reached",
-        "failing or not reached: --limit a,b,d,e"]
+        "group x: 1 blocked, 1 fit", "group y: 1 not reached, 1 fit"]
+    assert limit_text(fleet) == "blocked: --limit a", "a low finding does not block, and a lost host has no finding"
 
 
 def test_a_roll_up_names_a_baseline_of_which_nothing_is_known():
@@ -64,8 +64,8 @@ def test_many_checks_are_ranked_by_the_number_of_hosts():
                                   "::1"])
 def test_a_name_that_is_a_pattern_is_not_listed(name):
     fleet = rolled(report(name, "A1/high"))
-    assert fleet["summary"]["limit"] == [] and fleet["totals"]["failing"] == 1
-    assert not any("--limit" in text for text in summary_texts(fleet))
+    assert fleet["summary"]["limit"] == [] and fleet["totals"]["blocked"] == 1
+    assert limit_text(fleet) == ""
 
 
 @pytest.mark.parametrize("hosts, written", [(20, False), (21, True)])
@@ -74,9 +74,8 @@ def test_a_long_list_is_a_file(hosts, written):
     fleet = rolled(*[report(name, "A1/high") for name in names])
     files = rendered([], {}, fleet)
     assert files == ({LIMIT: "\n".join(names) + "\n"} if written else {})
-    line = summary_texts(fleet, "/r/limit.txt")[-1].rpartition(" --limit ")[2]
-    assert line == ("@/r/limit.txt" if written else ",".join(names))
-    assert ("--limit" in summary_texts(fleet)[-1]) is not written, "no file was written"
+    assert limit_text(fleet, "/r/limit.txt") == "blocked: --limit " + ("@/r/limit.txt" if written else ",".join(names))
+    assert bool(limit_text(fleet)) is not written, "no file was written"
 
 
 def batch(fleet, reports, names, details="auto"):
@@ -86,7 +85,7 @@ def batch(fleet, reports, names, details="auto"):
 def test_a_batch_that_went_well_is_a_line_and_any_other_is_shown():
     good, bad = [report(name, "pass") for name in "abc"], report("d", "A1/high")
     fleet = rolled(*good, pending=["x", "y", "z"])
-    assert batch(fleet, good, "bc") == ["  batch: 2 hosts, 2 healthy, 0 failing; 3 of 6 hosts done"]
+    assert batch(fleet, good, "bc") == ["  batch: 2 fit; 3 of 6 hosts done"]
     assert [text.split()[0] for text in batch(fleet, good, "bc", "all")] == ["b", "c", "batch:"]
     failed = batch(rolled(*good, bad, pending=["y", "z"]), [*good, bad], "d")
     assert [text.split()[0] for text in failed] == ["a", "b", "c", "d", "All", "reports:"]
@@ -98,7 +97,7 @@ def test_a_batch_that_went_well_is_a_line_and_any_other_is_shown():
 def test_statistics_are_bounded():
     fleet = rolled(*[report("n%03d" % number, "A1/high") for number in range(150)], lost=["l"])
     stated = overview.stated(fleet, "/r")
-    assert len(stated["failing_hosts"]) == 100 and stated["totals"]["failing"] == 150
+    assert len(stated["blocked_hosts"]) == 100 and stated["totals"]["blocked"] == 150
     assert stated["not_reached_hosts"] == ["l"] and stated["failing_findings"]["high"] == 150
 
 
@@ -113,6 +112,7 @@ def test_what_is_counted_adds_up():
         known, totals = fleet["summary"], fleet["totals"]
         assert sum(known["findings"].values()) == 3 * sum(each["summary"]["reached"] for each in reports)
         assert sum(known["failing"].values()) == known["findings"]["fail"]
-        assert len(known["limit"]) == totals["failing"] + totals["not_reached"]
+        assert len(known["limit"]) == totals["blocked"]
+        assert totals["hosts"] == sum(totals[name] for name in (*overview.JUDGED, "not_reached", "pending"))
         for row in known["groups"]:
-            assert row["hosts"] == row["healthy"] + row["unclear"] + row["failing"] + row["not_reached"]
+            assert row["hosts"] == row["not_reached"] + sum(row[name] for name in overview.JUDGED)

@@ -7,62 +7,20 @@ import json
 from unittest import mock
 
 import pytest
-import verdicts
 from case_rows import cases
-from healthy import healthy
 from hypothesis import given
 from hypothesis import strategies as st
+from screens import CHECK, failing, report, unknown
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _run
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes import catalogue as causes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import screen, text as text_module
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import text as text_module
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.markdown import render_markdown
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_tables
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped, width_of, wrapped
-
-CHECK = catalogue.catalogue()["KMOD001"]
-
-
-FIX = "ansible-playbook kubenode.netfilter.repair -l {host}"
-
-
-def report(rows, host="web-1", reached=True, digest=None, needs_root=()):
-    summary = dict(_finding.summarise(rows), run=_run.ID, reached=reached, reason=None if reached else "unreachable: x",
-                   os="Debian 12", place="live", kubelet="running", kernel="kernel 6.1", iptables=None,
-                   kube_proxy=None, immutable=False,
-                   needs="iptables mode", disabled=[], left_out=[], waivers=[], needs_root=list(needs_root))
-    chains = healthy([])["node_iptables_chains"]
-    return rollup.node_report(host, {"node_assess_findings": rows,
-                                     "node_assess_summary": verdicts.with_verdict(summary, rows, host, ()),
-                                     "node_assess_causes": verdicts.causes_of(rows, host, ()),
-                                     "node_assess_required_modules": [],
-                                     "node_assess_digest": dict(chains["digest"], **digest or {})})
-
-
-def failing(subject="xt_comment", observed="absent", status="fail", waiver=None, problem=None):
-    return _finding.finding(CHECK, status, subject, observed, "there", "a reason", "a fix", waiver, problem)
-
-
-def cause(checks=("KMOD001",), **texts):
-    """A cause as the judge makes it; `{host}` in its fix is the host of the report."""
-    return dict({"cause": "flushed", "sentence": "The rules were flushed", "effect": "Connections to Services fail.",
-                 "felt": "all_services", "certainty": "sure", "since": "", "evidence": "", "fix": FIX,
-                 "then": "ansible-playbook kubenode.netfilter.audit -l {host}: %s passes" % checks[0],
-                 "class": "disruptive", "severity": "high", "explains": [{"check": check, "subject": "x"} for check in checks]}, **texts)
-
-
-def caused(*causes, host="web-1", rows=None):
-    """The report of a host with these causes."""
-    rows = [failing()] if rows is None else rows
-    known = report(rows, host)
-    known["causes"] = [dict(each, **{name: each[name].replace("{host}", host) for name in ("fix", "then")})
-                       for each in causes]
-    known["summary"]["verdict"].update(because=causes[0]["sentence"], more=len(causes) - 1)
-    return known
 
 
 def test_subjects_with_the_same_observation_share_a_line_and_the_fix_stands_once():
@@ -78,10 +36,6 @@ def test_the_header_says_the_place_and_whether_it_is_a_node(place, kubelet, word
     assert render_node(known, 300, False).splitlines() == [
         "web-1 is fit for traffic", "  Debian 12, kernel 6.1, %s, iptables mode" % words,
         "  1 pass, 0 fail, 0 unknown, 0 waived, 0 skip", "web-1 is fit for traffic"]
-
-
-def unknown(*checks, reason="x is not readable"):
-    return [_finding.finding(catalogue.catalogue()[check], "unknown", reason=reason) for check in checks]
 
 
 def test_unknown_checks_of_one_cause_are_one_line():
@@ -203,78 +157,6 @@ def test_the_fleet_takes_the_worst_severity_that_a_policy_gives_a_check():
     assert [entry["severity"] for entry in rollup.roll_up(sorted(reports), reports)["checks"]] == ["high"]
 
 
-def tables(details, rows_of, unreached=()):
-    """What a batch prints; `rows_of` are the findings by host."""
-    reports = {name: report(rows, name, reached=name not in unreached) for name, rows in rows_of.items()}
-    return render_tables(list(reports.values()), rollup.roll_up(sorted(reports), reports), details, 120, False)
-
-
-def test_findings_of_more_than_five_hosts_are_folded_and_only_those_that_differ_have_a_table():
-    same = {name: [failing("a"), failing("b")] + unknown("CHAIN001") for name in "uvwxyz"}
-    shown = tables("auto", dict(same, z=same["z"] + [dict(failing("c"), check="KMOD002", title="another")],
-                                good=[_finding.finding(CHECK, "pass")]))
-    assert [text.split()[0] for text in shown] == ["z", "All"]
-    assert "KMOD002" in shown[0] and "KMOD001" not in shown[0] and "1 pass" not in shown[0] and "3 fail" in shown[0]
-    lines = shown[1].splitlines()
-    assert lines[1:5] == ["  FAIL   high   %s: a; found: absent; wanted: there (and 1 more)" % CHECK.title,
-                          "    on u, v, w, x, y, z", "    fix: a fix", "    check: KMOD001"]
-    assert shown[1].count("KMOD001") == 1 and shown[1].count("CHAIN001") == 1 and "another" not in shown[1]
-    assert lines[-2:] == ["  blocked: --limit u,v,w,x,y,z", "  6 blocked (u v w x y z), 1 fit"]
-
-
-def test_what_only_looks_alike_is_not_folded():
-    shown = tables("auto", {name: [failing(observed="at %s %%" % name)] for name in "123456"})
-    assert [text.split()[0] for text in shown] == [*"123456", "All"] and "FAIL" not in shown[-1]
-    assert len(tables("auto", {name: [failing()] for name in "12345"})) == 6, "five hosts are read one by one"
-
-
-def test_the_fleet_says_what_is_wrong_where_a_finding_is_not_shared():
-    rows = {"a": [failing("x", problem="x is lost")], "b": [_finding.finding(CHECK, "pass")]}
-    gone = " is lost; found: absent; wanted: there"
-    assert tables("none", rows)[-1].splitlines()[1] == "  FAIL   high   on a: x" + gone
-    same = dict(rows, c=rows["a"], d=[failing("y", problem="y is lost")])
-    assert tables("none", same)[-1].splitlines()[1:3] == ["  FAIL   high   on a, c: x" + gone,
-                                                          "  FAIL   high   on d: y" + gone]
-    assert "\n  FAIL   high   KMOD001    on a: x is lost\n" in tables("all", rows)[-1]
-    assert "  FAIL   high   KMOD001    on a, c: x is lost\n" in tables("all", dict(rows, c=rows["a"]))[-1]
-    lines = tables("all", dict(rows, c=[failing("y", problem="y is lost")]))[-1].splitlines()
-    assert lines[1] == "  FAIL   high   KMOD001    on a, c; must hold: " + CHECK.title
-    many = dict(rows, a=rows["a"] + [failing("y", problem="y is lost"),
-                                     failing("z", status="waived", waiver="until x")])
-    assert tables("all", many)[-1].splitlines()[1:3] == ["  FAIL   high   KMOD001    on a: x is lost (and 1 more)",
-                                                         "  waived high   KMOD001    %s: waived on a" % CHECK.title]
-    assert tables("none", many)[-1].splitlines()[1:3] == ["  FAIL   high   on a: x%s (and 1 more)" % gone,
-                                                          "  waived high   KMOD001    %s: waived on a" % CHECK.title]
-
-
-def test_the_fleet_counts_the_outcomes_of_fixes_where_hosts_are_folded():
-    def outcome(name, status="fail"):
-        return [dict(failing(status=status), outcome=name)]
-
-    for name, status, words in (("fixed", "pass", "fixed"), ("would fix", "fail", "would fix"),
-                                ("refused", "fail", "fix refused"), ("failed", "fail", "fix fails")):
-        shown = tables("auto", dict({each: outcome(name, status) for each in "stuvwxyz"},
-                                    other=[dict(failing(), check="KMOD002", outcome="refused")]))[-1].splitlines()
-        assert "  %s: KMOD001 on 8 hosts%s" % (words, ", KMOD002 on 1 host" * (name == "refused")) in shown
-        assert ("  fix refused: KMOD002 on 1 host" in shown) == (name != "refused")
-
-
-@pytest.mark.parametrize("details, hosts",
-                         [("all", ["bad", "gone", "good", "open"]), ("auto", ["bad", "gone", "good", "open"]),
-                          ("failing", ["bad", "gone"]), ("none", [])])
-def test_which_hosts_have_a_table(details, hosts):
-    rows = {"bad": [failing()], "gone": [failing(status="unknown")], "good": [_finding.finding(CHECK, "pass")],
-            "open": [failing(status="unknown")]}
-    assert [text.split()[0] for text in tables(details, rows, ["gone"])] == hosts + ["All"]
-
-
-@pytest.mark.parametrize("details, hosts", [("auto", ["a"]), ("failing", ["All"]), ("none", ["All"])])
-def test_a_host_alone_has_a_table_or_the_roll_up(details, hosts):
-    shown = tables(details, {"a": [_finding.finding(CHECK, "pass")]})
-    assert [text.split()[0]
-            for text in shown] == hosts and (hosts == ["a"] or shown[0].endswith("\n  1 fit"))
-
-
 @pytest.mark.parametrize("width", [40, 59, 60, 80, 300])
 def test_no_line_is_wider_than_the_terminal(width):
     rows = [_finding.finding(check, status, "a subject", "w " * 200, "e", "r " * 200, "f " * 200)
@@ -342,111 +224,6 @@ def test_the_fleet_says_whether_a_failure_is_a_groups():
     assert words in render_fleet(fleet, 120, False)
     assert ("- KMOD001 fails on all nodes with kernel 5\\.\\\\x1b\\[2J10\\| and no other \\(2 of 4 judged\\)\n"
             in render_markdown(reports, fleet))
-
-
-def test_the_screen_begins_and_ends_with_the_verdict_and_tells_each_cause():
-    known = caused(cause(["CHAIN001", "KPROXY006", "KMOD001"], since="about 03:12", evidence="nat has 0 rules"),
-                   cause(["KMOD001"], sentence="A module is missing", effect="", fix="", then=""))
-    lines = render_node(known, 100, False).splitlines()
-    assert lines == [
-        "web-1 is not fit for traffic: the rules were flushed (and 1 more cause)",
-        "  Debian 12, kernel 6.1, live node, iptables mode", "  FAIL   high   The rules were flushed",
-        "    Connections to Services fail (since about 03:12).", "    evidence: nat has 0 rules",
-        "    fix: ansible-playbook kubenode.netfilter.repair -l web-1",
-        "    then: ansible-playbook kubenode.netfilter.audit -l web-1: CHAIN001 passes",
-        "    3 findings explained by this: CHAIN001 and 2 more (details: -e node_report_details=all)",
-        "  FAIL   high   A module is missing",
-        "    1 finding explained by this: KMOD001 (details: -e node_report_details=all)",
-        "  0 pass, 1 fail, 0 unknown, 0 waived, 0 skip", lines[0]]
-    assert render_node(report([failing()], reached=False), 100, False).startswith("web-1 was not reached: unreachable")
-
-
-def test_a_cause_of_several_hosts_is_one_block_whose_commands_name_all_of_them():
-    drain = cause(fix="kubectl drain {host}, then curl on {host}, with its node node")
-    reports = {name: caused(cause(), drain, host=name) for name in ("a", "node", "c.d", "e", "f", "g h")}
-    text = render_tables(list(reports.values()), rollup.roll_up(sorted(reports), reports), "auto", 120, False)
-    assert len(text) == 1 and text[0].count("FAIL") == 2
-    assert "    on a, node, c.d, e, f, g h\n" in text[0]
-    assert "    fix: ansible-playbook kubenode.netfilter.repair -l 'a,node,c.d,e,f,g h'\n" in text[0]
-    assert "    then: ansible-playbook kubenode.netfilter.audit -l 'a,node,c.d,e,f,g h': KMOD001 passes\n" in text[0]
-    assert ("    fix: kubectl drain a node c.d e f 'g h', then curl on a, node, c.d, e, f, g h, with its node node\n"
-            in text[0])
-
-
-def test_each_cause_of_the_catalogue_names_the_host_where_others_can_stand_beside_it():
-    for known in causes.causes():
-        for text in (known.fix["command"], known.then):
-            assert "{host}" not in screen.without_host(text.replace("{host}", "w-1.x"), "w-1.x").replace("\0", "")
-            assert screen.without_host(text.replace("{host}", "w-1.x"), "w-1.x").count("\0") == text.count("{host}"), (
-                "%s: add the word before {host} to _BEFORE" % known.id)
-
-
-def most(known):
-    """A cause of the catalogue with long values of a node."""
-    long = dict.fromkeys(("sentence", "evidence"), "w " * 400)
-    host = "worker-17.cluster.example"
-    return dict(cause(["KMOD001", "KMOD002", "KMOD003"]), effect=known.effect, since="2026-11-27 03:12:44", **long,
-                fix=known.fix["command"].replace("{host}", host), then=known.then.replace("{host}", host))
-
-
-def test_two_causes_fit_on_a_screen_of_24_lines_whatever_a_node_writes():
-    long = {known.id: len(render_node(caused(most(known)), 100, False).splitlines()) for known in causes.causes()}
-    worst = sorted(causes.causes(), key=lambda known: -long[known.id])[:2]
-    rows = [failing(), *unknown("CHAIN001", "KMOD002", "KPROXY001", "HOOK001", reason="r " * 200),
-            failing(status="waived", waiver="until x")]
-    known = caused(*map(most, worst), *[cause(sentence="Cause %d" % number) for number in range(3)],
-                   host="worker-17.cluster.example", rows=rows)
-    known["summary"].update(disabled=[{"check": "KMOD001", "reason": "r"}] * 30)
-    lines = render_node(known, 100, False).splitlines()
-    assert len(lines) <= 24 and max(map(len, lines)) <= 100
-    assert sum("FAIL" in line for line in lines) == 2 and sum("fix: " in line for line in lines) == 2
-    assert "  more: 3 causes, unknown checks, waived checks, notes (details: -e node_report_details=all)" in lines
-    assert lines.index(lines[0], 1) and "--limit" not in "".join(lines)
-    assert len(render_node(known, 100, False, every=True).splitlines()) > 24
-
-
-def test_what_is_left_out_is_counted_last():
-    known = caused(*[cause(sentence="Cause %d" % number) for number in range(9)])
-    lines = render_node(known, 100, False).splitlines()
-    assert lines[-3] == "  more: 6 causes (details: -e node_report_details=all)" and len(lines) <= 24
-    lines = render_node(caused(*[cause(sentence="Cause %d" % number) for number in range(2)], rows=[failing()] + unknown(
-        "CHAIN001", reason="r " * 600)), 100, False).splitlines()
-    assert lines[-3] == "  more: unknown checks (details: -e node_report_details=all)"
-
-
-def test_findings_of_one_check_without_a_cause_are_one_block_and_the_count_is_no_subject():
-    rows = [dict(failing("and 23 more", problem="23 more of 28 fail like the subjects that are listed"),
-                 expected=CHECK.title), *[failing(name, problem="%s is lost" % name, observed="") for name in "edcba"]]
-    text = render_node(report(rows), 100, False)
-    assert text.count("FAIL") == 1 and "a is lost; wanted: there (and 27 more)" in text
-    assert "23 more of" not in "".join(line for line in text.splitlines() if line.startswith("  "))
-
-
-def test_a_command_can_be_copied_whatever_the_width():
-    long = FIX.format(host="web-1") + " -e preflight_fix=guarded && " + FIX.format(host="web-1")
-
-    def lines(fix, width, **more):
-        shown = render_node(caused(cause(fix=fix, **more)), width, False).splitlines()
-        starts = [line[4:9] for line in shown]
-        return shown[starts.index("fix: "):starts.index("then:")]
-
-    assert lines(FIX, 62) == ["    fix: ansible-playbook kubenode.netfilter.repair -l web-1"]
-    assert lines(long, 100) == ["    fix: %s -e preflight_fix=guarded &&" % FIX.format(host="web-1"),
-                                "    " + FIX.format(host="web-1")]
-    assert lines(FIX, 50) == ["    fix: ansible-playbook \\", "    kubenode.netfilter.repair -l web-1"]
-    assert lines(FIX, 24) == ["    fix: ansible-playbook kubenode.netfilter.repair -l web-1"], "no word is broken"
-    assert lines("a reboot, after " + FIX, 50)[-1] == "    kubenode.netfilter.repair -l web-1", "a sentence"
-    assert lines("w " * 300, 100, cause=None)[-1].endswith(" ..."), "the text of a finding"
-
-
-def test_the_roll_up_names_the_hosts_that_need_work():
-    bad, low = [failing()], [dict(failing(), severity="low")]
-    rows = {"w0%d" % number: bad for number in (2, 3, 5)}
-    rows.update({"w1%d" % number: [_finding.finding(CHECK, "pass")] for number in range(4)}, w06=low)
-    rows.update(dict.fromkeys(("w19", "w20"), [failing(status="unknown")]))
-    lines = tables("auto", rows, ["w19", "w20"])[-1].splitlines()
-    assert lines[-2:] == ["  blocked: --limit w02,w03,w05",
-                          "  3 blocked (w02 w03 w05), 2 not reached (w19 w20), 5 fit (1 with low findings)"]
 
 
 @pytest.mark.parametrize("baseline, words", [

@@ -1,0 +1,93 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The screen of a host: the verdict, causes with commands that can be copied, and a limit of its lines."""
+
+from screens import CHECK, FIX, cause, caused, failing, report, unknown
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes import catalogue as causes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import screen
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_node
+
+
+def test_the_screen_begins_and_ends_with_the_verdict_and_tells_each_cause():
+    known = caused(cause(["CHAIN001", "KPROXY006", "KMOD001"], since="about 03:12", evidence="nat has 0 rules"),
+                   cause(["KMOD001"], sentence="A module is missing", effect="", fix="", then=""))
+    lines = render_node(known, 100, False).splitlines()
+    assert lines == [
+        "web-1 is not fit for traffic: the rules were flushed (and 1 more cause)",
+        "  Debian 12, kernel 6.1, live node, iptables mode", "  FAIL   high   The rules were flushed",
+        "    Connections to Services fail (since about 03:12).", "    evidence: nat has 0 rules",
+        "    fix: ansible-playbook kubenode.netfilter.repair -l web-1",
+        "    then: ansible-playbook kubenode.netfilter.audit -l web-1: CHAIN001 passes",
+        "    3 findings explained by this: CHAIN001 and 2 more (details: -e node_report_details=all)",
+        "  FAIL   high   A module is missing",
+        "    1 finding explained by this: KMOD001 (details: -e node_report_details=all)",
+        "  0 pass, 1 fail, 0 unknown, 0 waived, 0 skip", lines[0]]
+    assert render_node(report([failing()], reached=False), 100, False).startswith("web-1 was not reached: unreachable")
+
+
+def test_each_cause_of_the_catalogue_names_the_host_where_others_can_stand_beside_it():
+    for known in causes.causes():
+        for text in (known.fix["command"], known.then):
+            assert "{host}" not in screen.without_host(text.replace("{host}", "w-1.x"), "w-1.x").replace("\0", "")
+            assert screen.without_host(text.replace("{host}", "w-1.x"), "w-1.x").count("\0") == text.count("{host}"), (
+                "%s: add the word before {host} to _BEFORE" % known.id)
+
+
+def most(known):
+    """A cause of the catalogue with long values of a node."""
+    long = dict.fromkeys(("sentence", "evidence"), "w " * 400)
+    host = "worker-17.cluster.example"
+    return dict(cause(["KMOD001", "KMOD002", "KMOD003"]), effect=known.effect, since="2026-11-27 03:12:44", **long,
+                fix=known.fix["command"].replace("{host}", host), then=known.then.replace("{host}", host))
+
+
+def test_two_causes_fit_on_a_screen_of_24_lines_whatever_a_node_writes():
+    long = {known.id: len(render_node(caused(most(known)), 100, False).splitlines()) for known in causes.causes()}
+    worst = sorted(causes.causes(), key=lambda known: -long[known.id])[:2]
+    rows = [failing(), *unknown("CHAIN001", "KMOD002", "KPROXY001", "HOOK001", reason="r " * 200),
+            failing(status="waived", waiver="until x")]
+    known = caused(*map(most, worst), *[cause(sentence="Cause %d" % number) for number in range(3)],
+                   host="worker-17.cluster.example", rows=rows)
+    known["summary"].update(disabled=[{"check": "KMOD001", "reason": "r"}] * 30)
+    lines = render_node(known, 100, False).splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 100
+    assert sum("FAIL" in line for line in lines) == 2 and sum("fix: " in line for line in lines) == 2
+    assert "  more: 3 causes, unknown checks, waived checks, notes (details: -e node_report_details=all)" in lines
+    assert lines.index(lines[0], 1) and "--limit" not in "".join(lines)
+    assert len(render_node(known, 100, False, every=True).splitlines()) > 24
+
+
+def test_what_is_left_out_is_counted_last():
+    known = caused(*[cause(sentence="Cause %d" % number) for number in range(9)])
+    lines = render_node(known, 100, False).splitlines()
+    assert lines[-3] == "  more: 6 causes (details: -e node_report_details=all)" and len(lines) <= 24
+    lines = render_node(caused(*[cause(sentence="Cause %d" % number) for number in range(2)], rows=[failing()] + unknown(
+        "CHAIN001", reason="r " * 600)), 100, False).splitlines()
+    assert lines[-3] == "  more: unknown checks (details: -e node_report_details=all)"
+
+
+def test_findings_of_one_check_without_a_cause_are_one_block_and_the_count_is_no_subject():
+    rows = [dict(failing("and 23 more", problem="23 more of 28 fail like the subjects that are listed"),
+                 expected=CHECK.title), *[failing(name, problem="%s is lost" % name, observed="") for name in "edcba"]]
+    text = render_node(report(rows), 100, False)
+    assert text.count("FAIL") == 1 and "a is lost; wanted: there (and 27 more)" in text
+    assert "23 more of" not in "".join(line for line in text.splitlines() if line.startswith("  "))
+
+
+def test_a_command_can_be_copied_whatever_the_width():
+    long = FIX.format(host="web-1") + " -e preflight_fix=guarded && " + FIX.format(host="web-1")
+
+    def lines(fix, width, **more):
+        shown = render_node(caused(cause(fix=fix, **more)), width, False).splitlines()
+        starts = [line[4:9] for line in shown]
+        return shown[starts.index("fix: "):starts.index("then:")]
+
+    assert lines(FIX, 62) == ["    fix: ansible-playbook kubenode.netfilter.repair -l web-1"]
+    assert lines(long, 100) == ["    fix: %s -e preflight_fix=guarded &&" % FIX.format(host="web-1"),
+                                "    " + FIX.format(host="web-1")]
+    assert lines(FIX, 50) == ["    fix: ansible-playbook \\", "    kubenode.netfilter.repair -l web-1"]
+    assert lines(FIX, 24) == ["    fix: ansible-playbook kubenode.netfilter.repair -l web-1"], "no word is broken"
+    assert lines("a reboot, after " + FIX, 50)[-1] == "    kubenode.netfilter.repair -l web-1", "a sentence"
+    assert lines("w " * 300, 100, cause=None)[-1].endswith(" ..."), "the text of a finding"

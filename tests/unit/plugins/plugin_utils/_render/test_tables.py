@@ -1,0 +1,105 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which hosts have a screen, and what the roll-up shows in place of it."""
+
+import pytest
+from screens import CHECK, cause, caused, failing, report, unknown
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_tables
+
+
+def tables(details, rows_of, unreached=()):
+    """What a batch prints; `rows_of` are the findings by host."""
+    reports = {name: report(rows, name, reached=name not in unreached) for name, rows in rows_of.items()}
+    return render_tables(list(reports.values()), rollup.roll_up(sorted(reports), reports), details, 120, False)
+
+
+def test_findings_of_more_than_five_hosts_are_folded_and_only_those_that_differ_have_a_table():
+    same = {name: [failing("a"), failing("b")] + unknown("CHAIN001") for name in "uvwxyz"}
+    shown = tables("auto", dict(same, z=same["z"] + [dict(failing("c"), check="KMOD002", title="another")],
+                                good=[_finding.finding(CHECK, "pass")]))
+    assert [text.split()[0] for text in shown] == ["z", "All"]
+    assert "KMOD002" in shown[0] and "KMOD001" not in shown[0] and "1 pass" not in shown[0] and "3 fail" in shown[0]
+    lines = shown[1].splitlines()
+    assert lines[1:5] == ["  FAIL   high   %s: a; found: absent; wanted: there (and 1 more)" % CHECK.title,
+                          "    on u, v, w, x, y, z", "    fix: a fix", "    check: KMOD001"]
+    assert shown[1].count("KMOD001") == 1 and shown[1].count("CHAIN001") == 1 and "another" not in shown[1]
+    assert lines[-2:] == ["  blocked: --limit u,v,w,x,y,z", "  6 blocked (u v w x y z), 1 fit"]
+
+
+def test_what_only_looks_alike_is_not_folded():
+    shown = tables("auto", {name: [failing(observed="at %s %%" % name)] for name in "123456"})
+    assert [text.split()[0] for text in shown] == [*"123456", "All"] and "FAIL" not in shown[-1]
+    assert len(tables("auto", {name: [failing()] for name in "12345"})) == 6, "five hosts are read one by one"
+
+
+def test_the_fleet_says_what_is_wrong_where_a_finding_is_not_shared():
+    rows = {"a": [failing("x", problem="x is lost")], "b": [_finding.finding(CHECK, "pass")]}
+    gone = " is lost; found: absent; wanted: there"
+    assert tables("none", rows)[-1].splitlines()[1] == "  FAIL   high   on a: x" + gone
+    same = dict(rows, c=rows["a"], d=[failing("y", problem="y is lost")])
+    assert tables("none", same)[-1].splitlines()[1:3] == ["  FAIL   high   on a, c: x" + gone,
+                                                          "  FAIL   high   on d: y" + gone]
+    assert "\n  FAIL   high   KMOD001    on a: x is lost\n" in tables("all", rows)[-1]
+    assert "  FAIL   high   KMOD001    on a, c: x is lost\n" in tables("all", dict(rows, c=rows["a"]))[-1]
+    lines = tables("all", dict(rows, c=[failing("y", problem="y is lost")]))[-1].splitlines()
+    assert lines[1] == "  FAIL   high   KMOD001    on a, c; must hold: " + CHECK.title
+    many = dict(rows, a=rows["a"] + [failing("y", problem="y is lost"),
+                                     failing("z", status="waived", waiver="until x")])
+    assert tables("all", many)[-1].splitlines()[1:3] == ["  FAIL   high   KMOD001    on a: x is lost (and 1 more)",
+                                                         "  waived high   KMOD001    %s: waived on a" % CHECK.title]
+    assert tables("none", many)[-1].splitlines()[1:3] == ["  FAIL   high   on a: x%s (and 1 more)" % gone,
+                                                          "  waived high   KMOD001    %s: waived on a" % CHECK.title]
+
+
+def test_the_fleet_counts_the_outcomes_of_fixes_where_hosts_are_folded():
+    def outcome(name, status="fail"):
+        return [dict(failing(status=status), outcome=name)]
+
+    for name, status, words in (("fixed", "pass", "fixed"), ("would fix", "fail", "would fix"),
+                                ("refused", "fail", "fix refused"), ("failed", "fail", "fix fails")):
+        shown = tables("auto", dict({each: outcome(name, status) for each in "stuvwxyz"},
+                                    other=[dict(failing(), check="KMOD002", outcome="refused")]))[-1].splitlines()
+        assert "  %s: KMOD001 on 8 hosts%s" % (words, ", KMOD002 on 1 host" * (name == "refused")) in shown
+        assert ("  fix refused: KMOD002 on 1 host" in shown) == (name != "refused")
+
+
+@pytest.mark.parametrize("details, hosts",
+                         [("all", ["bad", "gone", "good", "open"]), ("auto", ["bad", "gone", "good", "open"]),
+                          ("failing", ["bad", "gone"]), ("none", [])])
+def test_which_hosts_have_a_table(details, hosts):
+    rows = {"bad": [failing()], "gone": [failing(status="unknown")], "good": [_finding.finding(CHECK, "pass")],
+            "open": [failing(status="unknown")]}
+    assert [text.split()[0] for text in tables(details, rows, ["gone"])] == hosts + ["All"]
+
+
+@pytest.mark.parametrize("details, hosts", [("auto", ["a"]), ("failing", ["All"]), ("none", ["All"])])
+def test_a_host_alone_has_a_table_or_the_roll_up(details, hosts):
+    shown = tables(details, {"a": [_finding.finding(CHECK, "pass")]})
+    assert [text.split()[0]
+            for text in shown] == hosts and (hosts == ["a"] or shown[0].endswith("\n  1 fit"))
+
+
+def test_a_cause_of_several_hosts_is_one_block_whose_commands_name_all_of_them():
+    drain = cause(fix="kubectl drain {host}, then curl on {host}, with its node node")
+    reports = {name: caused(cause(), drain, host=name) for name in ("a", "node", "c.d", "e", "f", "g h")}
+    text = render_tables(list(reports.values()), rollup.roll_up(sorted(reports), reports), "auto", 120, False)
+    assert len(text) == 1 and text[0].count("FAIL") == 2
+    assert "    on a, node, c.d, e, f, g h\n" in text[0]
+    assert "    fix: ansible-playbook kubenode.netfilter.repair -l 'a,node,c.d,e,f,g h'\n" in text[0]
+    assert "    then: ansible-playbook kubenode.netfilter.audit -l 'a,node,c.d,e,f,g h': KMOD001 passes\n" in text[0]
+    assert ("    fix: kubectl drain a node c.d e f 'g h', then curl on a, node, c.d, e, f, g h, with its node node\n"
+            in text[0])
+
+
+def test_the_roll_up_names_the_hosts_that_need_work():
+    bad, low = [failing()], [dict(failing(), severity="low")]
+    rows = {"w0%d" % number: bad for number in (2, 3, 5)}
+    rows.update({"w1%d" % number: [_finding.finding(CHECK, "pass")] for number in range(4)}, w06=low)
+    rows.update(dict.fromkeys(("w19", "w20"), [failing(status="unknown")]))
+    lines = tables("auto", rows, ["w19", "w20"])[-1].splitlines()
+    assert lines[-2:] == ["  blocked: --limit w02,w03,w05",
+                          "  3 blocked (w02 w03 w05), 2 not reached (w19 w20), 5 fit (1 with low findings)"]
