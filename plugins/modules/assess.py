@@ -335,7 +335,7 @@ ansible_facts:
       contains:
         cause: {description: 'Id of the cause, or null for a finding that is its own cause.', type: str,
                 returned: always, sample: rules-flushed}
-        sentence: {description: What is wrong., type: str, returned: always,
+        sentence: {description: The fault and its evidence., type: str, returned: always,
                    sample: The rules of kube-proxy were flushed and nothing has restored them}
         short: {description: The sentence without its details., type: str, returned: always,
                 sample: The rules of kube-proxy were flushed and nothing has restored them}

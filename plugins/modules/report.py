@@ -14,10 +14,11 @@ description:
     and writes the roll-up of the hosts assessed so far.
   - Writes one file for each host that this run has assessed, and C(fleet.json) over all hosts of the play, including
     hosts that were not reached. Files are replaced as a whole and readable by their owner only.
-  - Shows tables of the hosts of the batch. In a play with more than five hosts, a batch in which no host fails and all
-    were reached is one line while others are to come, and the last batch shows all hosts of the play and a summary.
-    The summary counts findings and hosts, names the worst checks and hosts, and lists the hosts that fail or were not
-    reached for C(--limit); more than twenty are in the file C(limit.txt).
+  - Shows a screen of each host of the batch, which begins and ends with its verdict and has a block for each cause with
+    the fix as a command. In a play with more than five hosts, a batch in which no host is blocked and all were reached
+    is one line while others are to come, and the last batch shows all hosts of the play and a summary. The summary
+    counts findings, names the worst checks and hosts, and ends with the hosts that are blocked or were not reached.
+  - The blocked hosts are listed for C(--limit); more than twenty are in the file C(limit.txt).
   - Colors follow Ansible's settings and the variable C(NO_COLOR). Lines are as
     wide as the terminal, or as the variable C(COLUMNS) sets; without a terminal they have 120 columns.
   - The tables are printed where stdout is for people, which means that the stdout callback is V(default), V(minimal) or
@@ -63,11 +64,13 @@ options:
     default: false
   details:
     description:
-      - Which hosts of the batch have a table of their own. What all of them have in common is in the roll-up.
-      - V(auto) is V(all) for up to five hosts. With more hosts, findings that are the same on several hosts are shown
-        once, in the roll-up with the names of the hosts, and a host has a table only for what no other host has.
-      - V(all) is a table for each host, V(failing) one for each host on which a check fails or that was not reached,
-        V(none) prints only the roll-up.
+      - Which hosts of the batch have a screen of their own, of at most 24 lines in 100 columns. It counts causes and
+        notes that it has no room for.
+      - V(auto) is a screen for each of up to five hosts. With more hosts, a cause of several hosts is shown once, in
+        the roll-up, where its fix names all of them, and a host has a screen only for other causes.
+      - V(failing) is a screen for each host that is blocked or was not reached, V(none) prints only the roll-up with a
+        line for each cause.
+      - V(all) is a table with every check for each host, and a roll-up with every check.
     type: str
     choices: [auto, all, failing, none]
     default: auto
@@ -135,16 +138,18 @@ shared:
   sample: /srv/audit/shared
 totals:
   description:
-    - Number of hosts in each state. On a C(healthy) host nothing fails and nothing is unknown, on one that is
-      C(unclear) nothing fails.
+    - Number of hosts in each state. A C(blocked) host fails by the settings of P(kubenode.netfilter.node_gate#role), one
+      that is C(not_known) has checks that could not look, and C(no_node) is a container without kubelet.
+    - C(fit_with_low) counts the C(fit) hosts with findings that fail and do not block.
   returned: always
   type: dict
-  sample: {hosts: 4, assessed: 3, healthy: 1, unclear: 1, failing: 1, not_reached: 1, not_rolled_out: 0, pending: 0}
+  sample: {hosts: 4, assessed: 3, blocked: 1, not_known: 1, no_node: 0, fit: 1, fit_with_low: 0, not_reached: 1,
+           not_rolled_out: 0, pending: 0}
 ansible_stats:
   description:
     - Custom statistics of the run, which AWX has as artifacts of the job, and Ansible prints where
       C(show_custom_stats) is set. C(kubenode_netfilter) has RV(totals), findings that fail by severity, RV(folder), and
-      at most 100 names each of hosts that fail and of hosts that were not reached. After the last batch they are those
+      at most 100 names each of hosts that are blocked and of hosts that were not reached. After the last batch they are those
       of all hosts.
     - Where each host reports itself, only the report of the last host returns them.
   returned: when the roll-up is complete for the hosts that had their turn
@@ -153,19 +158,21 @@ ansible_stats:
     data:
       kubenode_netfilter:
         run: 20261122T114153Z-24994
-        totals: {hosts: 2, assessed: 2, healthy: 1, unclear: 0, failing: 1, not_reached: 0, not_rolled_out: 0,
-                 pending: 0}
+        totals: {hosts: 2, assessed: 2, blocked: 1, not_known: 0, no_node: 0, fit: 1, fit_with_low: 0, not_reached: 0,
+                 not_rolled_out: 0, pending: 0}
         failing_findings: {high: 1, medium: 0, low: 0, info: 0}
-        failing_hosts: [web-2]
+        blocked_hosts: [web-2]
         not_reached_hosts: []
         folder: /srv/audit
     per_host: false
     aggregate: false
 text:
-  description: The tables.
+  description: The screens and the roll-up.
   returned: when O(formats) contains V(terminal) and the stdout callback is not one for people
   type: str
   sample: |-
-    web-1 Debian GNU/Linux 13 (trixie), kernel 6.12.107+deb13-cloud-amd64
+    web-1 is fit for traffic
+      Debian GNU/Linux 13 (trixie), kernel 6.12.107+deb13-cloud-amd64
       67 pass, 0 fail, 0 unknown, 0 waived, 5 skip
+    web-1 is fit for traffic
 """

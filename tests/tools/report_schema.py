@@ -75,6 +75,7 @@ def schema():
         "run": {"$ref": "#/$defs/run"},
         "started": {"$ref": "#/$defs/started"},
         "summary": facts["node_assess_summary"],
+        "causes": facts["node_assess_causes"],
         "findings": facts["node_assess_findings"],
         "required_modules": facts["node_assess_required_modules"],
         "conntrack_peak": {"type": "integer", "minimum": 0,

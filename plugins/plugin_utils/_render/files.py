@@ -25,7 +25,7 @@ TELL_CHANGES = {"html", "markdown"}
 FORMATS = ("json", "terminal", *sorted(FILES))
 
 
-# For --limit, where the hosts that fail or were not reached are many.
+# For --limit, where many hosts are blocked.
 LIMIT = "limit.txt"
 
 

@@ -142,6 +142,7 @@ def test_an_answer_without_a_key_or_a_section_blocks_until_a_later_look_replaces
     sections, problems, _reason = sections_of({"ansible_facts": evidence}, ["conntrack", "ipvs", "host"])
     looker = LookingAction.__new__(LookingAction)
     looker._earlier_conntrack, looker._keeps_all = lambda _variables: {}, lambda *_arguments: False
+    looker._templated = lambda _name, value: value
     facts = looker.judged((sections, problems, None), assess.chosen_checks(None), policy, {}, {})
     blocked = judged({}, facts=facts)
     assert blocked["failed"] and blocked["blocking"] == [
