@@ -49,17 +49,17 @@ def test_batches_that_went_well_are_a_line_and_the_last_one_shows_all(tmp_path):
     fleet = fleets.Fleet(tmp_path, "good1", "good2", "good3", "good4", "good5", "bad1")
     done = fleet.run("preflight", environment={"ANSIBLE_SHOW_CUSTOM_STATS": "1"}, preflight_serial=[1, 4, 1])
     assert re.findall(r"^  batch: .*$", done.stdout, re.M) == [
-        "  batch: 1 host, 1 healthy, 0 failing; 1 of 6 hosts done",
-        "  batch: 4 hosts, 4 healthy, 0 failing; 5 of 6 hosts done"], done.stdout + done.stderr
+        "  batch: 1 fit; 1 of 6 hosts done",
+        "  batch: 4 fit; 5 of 6 hosts done"], done.stdout + done.stderr
     assert done.stdout.count("All nodes") == done.stdout.count("  reports: ") == 1
-    assert re.findall(r"^(\w+\d) image", done.stdout, re.M) == ["bad1"]
+    assert re.findall(r"^(\w+\d) is not fit", done.stdout, re.M) == ["bad1"] * 2
     text = " ".join(done.stdout.split())
     for words in (HOOK + " is missing on 5 nodes: iptables -t nat -F on bad1", "fail by severity: 1 ",
-                  "worst hosts: bad1 (1", "failing or not reached: --limit bad1 6 hosts, 5 healthy, 1 failing"):
+                  "worst hosts: bad1 (1", "blocked: --limit bad1 1 blocked (bad1), 5 fit"):
         assert words in text, done.stdout
     stats = custom_stats(done)
     ours = stats["kubenode_netfilter"]
-    assert ours["failing_hosts"] == ["bad1"] and ours["totals"]["hosts"] == 6 and ours["totals"]["pending"] == 0
+    assert ours["blocked_hosts"] == ["bad1"] and ours["totals"]["hosts"] == 6 and ours["totals"]["pending"] == 0
     assert ours["folder"] == str(tmp_path / "report") and sum(ours["failing_findings"].values()) == 1
     assert stats["kubenode_netfilter_rollout"] == {"ended": False, "blocked": 1, "blocked_hosts": ["bad1"],
                                                    "not_rolled_out": 0}

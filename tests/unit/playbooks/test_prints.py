@@ -81,13 +81,12 @@ def test_more_than_five_hosts_are_folded_and_only_hosts_that_differ_have_a_table
     fleet = fleets.Fleet(tmp_path, "good1", *names)
     (tmp_path / "bad3/etc/cron.d/other").write_text("0 4 * * * root iptables -t mangle -F\n")
     report = tasks(fleet.run("audit", node_gate_mode="never"))[1][1]
-    assert re.search(r"^All nodes\n  FAIL   \w+ +HOOK001 (?:.*\n +)+?on bad1, bad2, bad4, bad5, bad6$", report,
-                     re.M), report
-    assert re.findall(r"^(\w+\d) ", report, re.M) == ["bad3"], report
-    assert len(re.findall(r"^  FAIL   \w+ +HOOK001", report, re.M)) == 3 and re.search(
-        r"^  FAIL   \w+ +HOOK001 +on bad3: /etc/cron.d/firewall flushes ", report, re.M), report
+    assert re.search(r"^All nodes\n  FAIL   .*\n(?: +.*\n)*?    on bad1, bad2, bad4, bad5, bad6$", report, re.M), report
+    assert re.search(r"^    fix: .* -l bad1,bad2,bad4,bad5,bad6( |$)", report, re.M), report
+    assert re.findall(r"^(\w+\d) ", report, re.M) == ["bad3", "bad3"], report
+    assert len(re.findall(r"^  FAIL  ", report, re.M)) == 2, report
     done = fleet.run("audit", node_gate_mode="never", node_report_details="all")
-    assert len(re.findall(r"^(?:bad|good)\d ", tasks(done)[1][1], re.M)) == 7, done.stdout
+    assert len(set(re.findall(r"^(?:bad|good)\d ", tasks(done)[1][1], re.M))) == 7, done.stdout
 
 
 def test_a_gate_that_has_something_to_say_of_one_host_is_for_each(tmp_path):
