@@ -157,8 +157,9 @@ def _shown(render, *given, **named):
     tables = render(*given, width=_width() if for_people else WIDTH, color=color, **named)
     if not for_people:
         return {"text": "\n".join(tables)}
-    for table in tables:
-        display.display(table)
+    if tables:
+        # Ansible prints no empty line after a text, so the screens are one text.
+        display.display("\n".join(tables))
     return {}
 
 

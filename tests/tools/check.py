@@ -37,7 +37,7 @@ def shown(check, row, width, color, every):
     report["summary"].update(os=None, kernel=None, needs=None, place=None)  # Each case is the same healthy node.
     silent = ["  %s  %s  %s" % (each["status"], each["check"], each["reason"] or each["title"])
               for each in report["findings"] if each["status"] in SILENT]
-    return "\n".join([render_node(report, width, color), *silent])
+    return "\n".join([render_node(report, width, color, every=True), *silent])
 
 
 def main():

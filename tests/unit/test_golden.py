@@ -31,7 +31,8 @@ def test_each_format_is_as_people_have_read_it(texts, name):
 @pytest.mark.parametrize("name, width", [("terminal-80.txt", 80), ("terminal-many-80.txt", 80), ("changes-80.txt", 80),
                                          ("terminal-160.txt", 160), ("changes-160.txt", 160)])
 def test_tables_keep_the_width_and_are_ascii_but_for_texts_of_a_node(texts, name, width):
-    assert max(map(width_of, texts[name].splitlines())) <= width
+    # A command with a quoted name is not broken.
+    assert max(width_of(line) for line in texts[name].splitlines() if not line.startswith("    fix: ")) <= width
     ours = texts[name].replace("gr\u00f6\u00dfe \u4e16\u754c", "")
     assert ours.isascii() and "\033" not in ours
 

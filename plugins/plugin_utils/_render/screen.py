@@ -74,8 +74,9 @@ def room(width, used):
 
 
 def shortened(texts):
-    """The texts of a cause, without its evidence and its findings."""
-    return tuple(text for text in texts if not text.startswith(_EVIDENCE) and not text.endswith("(%s)" % _ALL))
+    """The texts of a cause with a short sentence, without its evidence and its findings."""
+    return (cut(texts[0], 2, _BESIDE), *(
+        text for text in texts[1:] if not text.startswith(_EVIDENCE) and not text.endswith("(%s)" % _ALL)))
 
 
 def folded(parts, room):
@@ -127,7 +128,7 @@ def _lines(cause, host):
     number = _number(cause["explains"])
     explained = "%d %s explained by this: %s (%s)" % (
         number, "finding" if number == 1 else "findings", some(checks, 2 if len(checks) == 2 else 1), _ALL)
-    return [cut(texts["sentence"], 2, _BESIDE)] + [text for text in (
+    return [cut(texts["sentence"], 4, _BESIDE)] + [text for text in (
         cut(effect, 2), texts["evidence"] and cut(_EVIDENCE + texts["evidence"], 1), fix and "fix: " + fix,
         texts["then"] and "then: " + without_host(texts["then"], host),
         explained if cause["cause"] else "check: " + ", ".join(checks)) if text]

@@ -63,8 +63,8 @@ def test_what_is_left_out_is_counted_last():
     known = caused(*[cause(sentence="Cause %d" % number) for number in range(9)])
     lines = render_node(known, 100, False).splitlines()
     assert lines[-3] == "  more: 6 causes (details: -e node_report_details=all)" and len(lines) <= 24
-    lines = render_node(caused(*[cause(sentence="Cause %d" % number) for number in range(2)], rows=[failing()] + unknown(
-        "CHAIN001", reason="r " * 600)), 100, False).splitlines()
+    rows = [failing(), *unknown("CHAIN001", reason="r " * 600)]
+    lines = render_node(caused(cause(), cause(sentence="Other"), rows=rows), 100, False).splitlines()
     assert lines[-3] == "  more: unknown checks (details: -e node_report_details=all)"
 
 
