@@ -31,14 +31,18 @@ def with_hosts(text, hosts):
     return text.replace(HOST, ",".join(hosts))
 
 
+def without_host(text, host):
+    """A line with HOST in place of the name of its host."""
+    return re.sub(r"(?<![\w.-])%s(?![\w.-])" % re.escape(host), HOST, text)
+
+
 def _lines(cause, host):
     checks = list(dict.fromkeys(check for check in (row["check"] for row in cause["explains"])))
     number = len(cause["explains"])
     explained = "%d %s explained by this: %s (%s)" % (
         number, "finding is" if number == 1 else "findings are", ", ".join(checks), _ALL)
-    name = re.compile(r"(?<![\w.-])%s(?![\w.-])" % re.escape(host))
     lines = [cause["sentence"]] + [
-        word + name.sub(HOST, text) for word, text in (
+        word + without_host(text, host) for word, text in (
             ("", cause["effect"]), ("since: ", cause["since"]), ("evidence: ", cause["evidence"]),
             ("fix: ", cause["fix"]), ("then: ", cause["then"])) if text]
     return lines + [explained if cause["cause"] else "check: " + ", ".join(checks)]

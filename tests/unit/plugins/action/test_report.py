@@ -30,7 +30,7 @@ def test_files_and_table(run, tmp_path):
     assert sorted(path.name for path in (folder / "latest").rglob("*.json")) == ["a.json", "b.json", "fleet.json"]
     fleet = json.loads((folder / "fleet.json").read_text())
     assert fleet["totals"] == {"hosts": 3, "assessed": 2, "not_reached": 1, "not_rolled_out": 0, "pending": 0,
-                               "healthy": 1, "unclear": 0, "failing": 1}
+                               "blocked": 1, "not_known": 0, "no_node": 0, "fit": 1, "fit_with_low": 0}
     node = json.loads((folder / "nodes" / "b.json").read_text())
     assert node["findings"][0]["check"] in ("KMOD001", "KMOD014") and "evidence" not in node
     text = "\n".join(run.shown)
@@ -52,6 +52,12 @@ def test_evidence_on_demand_and_formats(run, tmp_path):
     run.shown.clear()
     assert run({"folder": str(tmp_path / "not_made"), "formats": []}, {"a": assessed()})["files"] == []
     assert not (tmp_path / "not_made").exists() and run.shown == []
+
+
+def test_a_format_adds_to_json(run, tmp_path):
+    run({"folder": str(tmp_path), "formats": ["junit"]}, {"a": assessed()})
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"fleet.json", "junit.xml", "a.json", "order"}
+    assert run.shown == []
 
 
 def test_the_summary_tells_what_changed_since_the_run_before(run, tmp_path, monkeypatch):

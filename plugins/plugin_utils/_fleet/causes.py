@@ -1,0 +1,47 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The causes of a fleet: a cause that many hosts share is one, with its hosts and one fix. PRIVATE to the
+collection."""
+
+from .. import _finding
+from .._causes.catalogue import CERTAINTIES, EFFECTS
+from .._causes.verdict import blocking_of
+from .._render.screen import with_hosts, without_host
+
+# A command names at most this many hosts.
+MOST = 20
+_OF_FIRST = ("cause", "sentence", "effect", "since", "evidence", "felt", "certainty", "class")
+
+
+def causes_of(reports):
+    """[{"cause", "sentence", "effect", "since", "evidence", "felt", "certainty", "class", "others", "severity",
+    "blocks", "fix", "then", "checks", "hosts"}], those that block and that users feel most first. Hosts share a cause
+    if its fix is the same. The texts are those of the first host, `others` are other sentences with their hosts,
+    [{"sentence", "hosts"}]; the commands are for the first MOST hosts."""
+    found = {}
+    for report in reports:
+        blocking = blocking_of(report["summary"]["verdict"])
+        for cause in report["causes"]:
+            texts = tuple(without_host(cause[name], report["host"]) for name in ("fix", "then"))
+            blocks = any(tuple(name) in blocking for name in cause["explains"])
+            # A finding that is its own cause has no id, and its sentence tells it from others.
+            key = cause["cause"], cause["cause"] or cause["sentence"], texts, blocks
+            found.setdefault(key, []).append((report["host"], cause))
+    rows = [_row(texts, blocks, held) for (_id, _sentence, texts, blocks), held in found.items()]
+    return sorted(rows, key=lambda row: (
+        not row["blocks"], EFFECTS.index(row["felt"]), CERTAINTIES.index(row["certainty"]),
+        -_finding.SEVERITIES.index(row["severity"]), -len(row["hosts"]), row["sentence"]))
+
+
+def _row(texts, blocks, held):
+    """`held` is [(host, its cause)]."""
+    hosts, first, sentences = list(dict.fromkeys(host for host, _cause in held)), held[0][1], {}
+    for host, cause in held:
+        sentences.setdefault(cause["sentence"], []).append(host)
+    fix, then = (with_hosts(text, hosts[:MOST]) for text in texts)
+    return dict({name: first[name] for name in _OF_FIRST},
+                others=[{"sentence": text, "hosts": of} for text, of in sentences.items() if text != first["sentence"]],
+                severity=max((cause["severity"] for _host, cause in held), key=_finding.SEVERITIES.index),
+                blocks=blocks, fix=fix, then=then, hosts=hosts,
+                checks=sorted({check for _host, cause in held for check, _subject in cause["explains"]}))
