@@ -16,7 +16,7 @@ _OF_FIRST = ("cause", "sentence", "effect", "since", "evidence", "felt", "certai
 
 def causes_of(reports):
     """[{"cause", "sentence", "effect", "since", "evidence", "felt", "certainty", "class", "others", "severity",
-    "blocks", "fix", "then", "checks", "hosts"}], those that block and that users feel most first. Hosts share a cause
+    "blocks", "fix", "then", "checks", "hosts"}], the blocking ones first, then by what users feel. Hosts share a cause
     if its fix is the same. The texts are those of the first host, `others` are other sentences with their hosts,
     [{"sentence", "hosts"}]; the commands are for the first MOST hosts."""
     found = {}

@@ -41,7 +41,8 @@ _cells = operator.itemgetter(*_COLUMNS)
 def render_html(reports: dict, fleet: dict) -> str:
     """The page: verdict, counts, causes, nodes that no cause names, findings, and the data of the map; then groups,
     outliers and changes."""
-    findings, numbers = fold(reports)
+    # For a host that was not reached each check is unknown for the reason of the verdict.
+    findings, numbers = fold({host: report for host, report in reports.items() if report["summary"]["reached"]})
     verdict = safe(verdict_of_fleet(fleet["totals"]))
     return page(
         "report", title="kubenode.netfilter: " + verdict,
@@ -117,11 +118,10 @@ def _some(names):
 
 
 def _table(fleet, findings, numbers):
-    """Findings that neither pass nor are skipped, the worst first; equal findings of several hosts share a row. Of a
-    host that was not assessed all checks are unknown for the reason that its verdict gives."""
+    """Findings that neither pass nor are skipped, the worst first; equal findings of several hosts share a row."""
     hosts = {}
     for row in fleet["hosts"]:
-        for number in set(numbers.get(row["host"], ()) if row["status"] == "assessed" else ()):
+        for number in set(numbers.get(row["host"], ())):
             hosts.setdefault(number, []).append(row["host"])
     open_ones = [dict(findings[number], hosts=hosts[number]) for number in sorted(hosts)
                  if findings[number]["status"] not in (_finding.PASS, _finding.SKIP)]

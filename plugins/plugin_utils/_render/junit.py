@@ -20,7 +20,8 @@ from .text import escaped
 
 # Bytes; GitLab takes no file above 30 MB.
 LIMIT = 28 * 1000 * 1000
-# What is not known is an error; a pipeline that reads JUnit counts it beside the failures and never as a pass.
+# A host that is not known to be fit is an error; a pipeline that reads JUnit counts it beside the failures and never
+# as a pass.
 _OF_STATE = {BLOCKED: "failure", NO_NODE: "skipped", "pending": "skipped", "not_rolled_out": "skipped", FIT: None}
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 # Statuses that are left out of a file that would be too large, step by step.

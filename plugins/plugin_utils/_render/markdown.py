@@ -54,7 +54,7 @@ def render_markdown(_reports: dict, fleet: dict) -> str:
 
 
 def _causes(fleet):
-    """[(what is wrong, hosts, fix)] of the causes that block."""
+    """[(sentence and effect, hosts, fix)] of the causes that block."""
     return [(" ".join(filter(None, (_ended(cause["sentence"]), cause["effect"]))), _some(cause["hosts"]), cause["fix"])
             for cause in fleet["causes"] if cause["blocks"]]
 

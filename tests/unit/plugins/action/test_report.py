@@ -56,7 +56,8 @@ def test_evidence_on_demand_and_formats(run, tmp_path):
 
 def test_a_format_adds_to_json(run, tmp_path):
     run({"folder": str(tmp_path), "formats": ["junit"]}, {"a": assessed()})
-    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"fleet.json", "junit.xml", "a.json", "order"}
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {
+        "fleet.json", "junit.xml", "a.json", "order"}
     assert run.shown == []
 
 
