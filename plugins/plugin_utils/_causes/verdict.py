@@ -14,8 +14,8 @@ _ROOT = "not root"
 def verdict_of(summary, findings, causes, settings, users=()):
     """`{"state", "because", "low", "more", "severity", "blocking"}` by the settings of node_gate: the state, the text
     that explains it, how many findings fail and do not block, how many further causes block, the severity from which
-    on a finding counts, and the findings that block, rows of `check` and `subject`. `users` are the texts of the user's checks,
-    see described.py."""
+    on a finding counts, and the findings that block, rows of `check` and `subject`. `users` are the texts of the
+    user's checks, see described.py."""
     if not summary["reached"]:
         return _row(settings, NOT_REACHED, summary["reason"] or "")
     levels, _counts = _levels.weighed_rows(summary, findings, *(settings[name] for name in (

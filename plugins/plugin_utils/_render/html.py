@@ -14,7 +14,7 @@ import zlib
 
 from .. import _finding
 from .._checks.described import described, of_reports
-from .._fleet.causes import MOST
+from .._fleet import causes
 from .._fleet.compare import compared_texts
 from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.scope import scope_text
@@ -25,8 +25,8 @@ from .summary import WORDS, policy_texts, sentence_of, verdict_of_fleet, without
 from .text import escaped, some
 
 _NAMED = 10
-# Causes, other sentences of a cause, and nodes on the first screen.
-_CAUSES, _OTHERS, _NODES = 40, 3, 60
+# Causes, sentences of a cause, and nodes on the first screen.
+_CAUSES, _DETAILS, _NODES = 40, 3, 60
 # Rows of the plain table; the map has every finding.
 _ROWS = 400
 _TOTALS = ("hosts", "blocked", "not_reached", "not_known", "no_node", "fit", "not_rolled_out", "pending")
@@ -47,7 +47,7 @@ def render_html(reports: dict, fleet: dict) -> str:
     return page(
         "report", title="kubenode.netfilter: " + verdict,
         run=safe("Run %s, started %s, version %s" % (fleet["run"], fleet["started"], fleet["tool"]["version"])),
-        verdict=verdict, totals=_totals(fleet["totals"]), causes=_causes(fleet["causes"]), nodes=_nodes(fleet),
+        verdict=verdict, totals=_totals(fleet["totals"]), causes=_causes_of(fleet["causes"]), nodes=_nodes(fleet),
         remarks=_remarks(fleet), changes=_since(fleet.get("changes")),
         findings=_table(fleet, findings, numbers), data=page_data(reports, fleet, findings, numbers))
 
@@ -58,11 +58,12 @@ def _totals(totals):
         if totals[key] or key in ("hosts", "fit", "blocked"))
 
 
-def _causes(causes):
+def _causes_of(rows):
     """Each cause that blocks, with its hosts and its fix; a line for each that does not, folded."""
-    blocking = ["<li>\n%s</li>\n" % _cause(cause) for cause in causes if cause["blocks"]]
-    others = ["<li>%s (%s, on %s)</li>\n" % (safe(cause["sentence"]), cause["severity"], safe(_some(cause["hosts"])))
-              for cause in causes if not cause["blocks"]]
+    blocking = ["<li>\n%s</li>\n" % _cause(cause) for cause in rows if cause["blocks"]]
+    others = ["<li>%s (%s, on %s)</li>\n" % (
+        safe(causes.sentence_of(cause)), cause["severity"], safe(_some(cause["hosts"])))
+        for cause in rows if not cause["blocks"]]
     text = "<h3>Causes</h3>\n<ol class=\"causes\">\n%s</ol>\n%s" % (
         "".join(blocking[:_CAUSES]), _more(len(blocking) - _CAUSES, "causes: fleet.json has them all")
     ) if blocking else ""
@@ -73,12 +74,13 @@ def _causes(causes):
 
 def _cause(cause):
     hosts = cause["hosts"]
-    lines = [("", "<b>%s</b>" % safe(cause["sentence"])), ("", safe(cause["effect"]))]
-    lines += [("", "%s: %s" % (safe(_some(row["hosts"])), safe(row["sentence"]))) for row in cause["others"][:_OTHERS]]
-    lines += [("", _more(len(cause["others"]) - _OTHERS, "nodes differ in the details"))]
-    lines += [("on ", safe(", ".join(hosts[:MOST])) + _folded(hosts[MOST:]))]
+    details = cause["sentences"] if len(cause["sentences"]) > 1 else []
+    lines = [("", "<b>%s</b>" % safe(causes.sentence_of(cause))), ("", safe(cause["effect"]))]
+    lines += [("", "%s: %s" % (safe(_some(row["hosts"])), safe(row["sentence"]))) for row in details[:_DETAILS]]
+    lines += [("", _more(len(details) - _DETAILS, "differ in the details"))]
+    lines += [("on ", safe(", ".join(hosts[:causes.MOST])) + _folded(hosts[causes.MOST:]))]
     lines += [("since: ", safe(cause["since"])), ("evidence: ", safe(cause["evidence"]))]
-    lines += [("fix%s: " % (" (first %d nodes)" % MOST if len(hosts) > MOST else ""),
+    lines += [("fix%s: " % (" (first %d nodes)" % causes.MOST if len(hosts) > causes.MOST else ""),
                cause["fix"] and "<code>%s</code>" % safe(cause["fix"])), ("then: ", safe(cause["then"])),
               ("checks: ", safe(", ".join(cause["checks"])))]
     return "".join("<div>%s%s</div>\n" % (word, text) for word, text in lines if text)

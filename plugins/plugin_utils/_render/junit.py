@@ -13,7 +13,7 @@ import collections
 from xml.etree import ElementTree
 
 from .. import _finding
-from .._causes.verdict import BLOCKED, FIT, NO_NODE, blocking_of
+from .._causes.verdict import BLOCKED, FIT, NO_NODE, blocking_of, blocks
 from .._fleet.overview import state_of
 from .summary import counted, sentence_of
 from .text import escaped
@@ -106,7 +106,7 @@ def _case_of_verdict(row, report, room):
         texts = [texts[0][:_CUT]]
     elif report:
         blocking = blocking_of(report["summary"]["verdict"])
-        texts += [line for cause in report["causes"] if any(tuple(name) in blocking for name in cause["explains"])
+        texts += [line for cause in report["causes"] if blocks(cause, blocking)
                   for line in [cause["sentence"], *_of_cause(cause)]]
     case = ElementTree.Element("testcase", classname=escaped(row["host"].replace(".", "_")), name="verdict")
     element = _OF_STATE.get(state_of(row), "error")
@@ -148,7 +148,8 @@ def _cases(host, report):
         return None
     verdict = report["summary"]["verdict"]
     blocking = blocking_of(verdict)
-    causes = {tuple(name): cause for cause in report["causes"] if cause["cause"] for name in cause["explains"]}
+    causes = {(row["check"], row["subject"]): cause for cause in report["causes"] if cause["cause"]
+              for row in cause["explains"]}
 
     def case_of(finding):
         case = _new_case(host, finding["severity"], " ".join(filter(None, (finding["check"], finding["subject"]))))

@@ -9,6 +9,7 @@ GitHub drops a summary above 1 MiB as a whole, and a page of a job is read in a 
 
 import re
 
+from .._fleet import causes
 from .._fleet.compare import compared_texts
 from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.overview import state_of
@@ -55,8 +56,8 @@ def render_markdown(_reports: dict, fleet: dict) -> str:
 
 def _causes(fleet):
     """[(sentence and effect, hosts, fix)] of the causes that block."""
-    return [(" ".join(filter(None, (_ended(cause["sentence"]), cause["effect"]))), _some(cause["hosts"]), cause["fix"])
-            for cause in fleet["causes"] if cause["blocks"]]
+    return [(" ".join(filter(None, (_ended(causes.sentence_of(cause)), cause["effect"]))), _some(cause["hosts"]),
+             cause["fix"]) for cause in fleet["causes"] if cause["blocks"]]
 
 
 def _ended(sentence):

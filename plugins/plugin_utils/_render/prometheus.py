@@ -10,7 +10,7 @@ the whole file.
 import datetime
 
 from .. import _finding
-from .._causes.verdict import STATES, blocking_of
+from .._causes.verdict import STATES, blocking_of, blocks
 from .._fleet.overview import state_of
 from .text import escaped
 
@@ -72,7 +72,7 @@ def render_prometheus(reports: dict, fleet: dict) -> str:
 def _causes(report):
     blocking, found = blocking_of(report["summary"]["verdict"]), {"true": 0, "false": 0}
     for cause in report["causes"]:
-        found["true" if any(tuple(name) in blocking for name in cause["explains"]) else "false"] += 1
+        found["true" if blocks(cause, blocking) else "false"] += 1
     return found
 
 

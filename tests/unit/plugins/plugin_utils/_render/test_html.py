@@ -110,7 +110,7 @@ def test_the_first_screen_has_each_cause_with_its_hosts_and_one_fix():
     text = text_of("html", reports, fleet)
     screen = text[:text.index('<section id="map"')]
     assert screen.count("<code>") == 1 and "kubenode.netfilter.preflight -l w0,w1,w2</code>" in screen
-    assert "on w0, w1, w2</div>" in screen and "w1: The conntrack table is or was too small" in screen
+    assert "on w0, w1, w2</div>" in screen and "w1: The conntrack table is or was too small: " in screen
     assert screen.count("no route to host") == 1 == screen.count("gone was not reached: the play lost the host")
     assert "<summary>1 cause does not block</summary>" in screen
     assert text.index('id="map"') < text.index('id="plain"')
@@ -121,7 +121,7 @@ def test_a_cause_of_many_hosts_names_some_in_its_command():
     reports, fleet = run(*(report("n%02d" % number, row) for number in range(30)))
     (cause,) = fleet["causes"]
     assert cause["fix"].endswith(" -l " + ",".join("n%02d" % number for number in range(20)))
-    assert len(cause["hosts"]) == 30 and cause["others"] == [] and cause["checks"] == ["CTRACK001"]
+    assert len(cause["hosts"]) == 30 and len(cause["sentences"]) == 1 and cause["checks"] == ["CTRACK001"]
     text = text_of("html", reports, fleet)
     assert "fix (first 20 nodes): <code>" in text and "<summary>and 10 more</summary>n20, n21" in text
 
