@@ -14,10 +14,10 @@ description:
     and writes the roll-up of the hosts assessed so far.
   - Writes one file for each host that this run has assessed, and C(fleet.json) over all hosts of the play, including
     hosts that were not reached. Files are replaced as a whole and readable by their owner only.
-  - Shows tables of the hosts of the batch. In a play with more than five hosts, a batch in which no host fails and all
-    were reached is one line while others are to come, and the last batch shows all hosts of the play and a summary.
-    The summary counts findings and hosts, names the worst checks and hosts, and lists the hosts that fail or were not
-    reached for C(--limit); more than twenty are in the file C(limit.txt).
+  - Shows tables of the hosts of the batch. In a play with more than five hosts, a batch in which no host is blocked and
+    all were reached is one line while others are to come, and the last batch shows all hosts of the play and a summary.
+    The summary counts findings and hosts, names the worst checks and hosts, and lists the hosts that are blocked or
+    were not reached for C(--limit); more than twenty are in the file C(limit.txt).
   - Colors follow Ansible's settings and the variable C(NO_COLOR). Lines are as
     wide as the terminal, or as the variable C(COLUMNS) sets; without a terminal they have 120 columns.
   - The tables are printed where stdout is for people, which means that the stdout callback is V(default), V(minimal) or
@@ -40,16 +40,16 @@ options:
     type: str
   formats:
     description:
-      - Formats of the report; an empty list writes and prints nothing. Each format but V(terminal) also writes
-        C(fleet.json).
-      - V(json) writes a file for each host.
+      - Formats of the report; an empty list writes and prints nothing.
+      - V(json) writes a file for each host and C(fleet.json). Each other format but V(terminal) adds its file to them.
       - V(csv) writes C(findings.csv), a row for each finding.
-      - V(html) writes C(report.html), one page with a map of nodes and checks, filters and each finding with its fix.
-        It loads nothing and is readable without scripts.
-      - V(junit) writes C(junit.xml), a suite for each host and a case for each finding. A finding that fails is
-        C(failure), one that is unknown is C(error), waived and skipped ones are C(skipped) with the reason. It stays
-        below 30 MB; what does not fit is counted in a case of the host.
-      - V(markdown) writes C(summary.md), below 1 MiB, for the summary of a job.
+      - V(html) writes C(report.html), one page that begins with the verdict and the causes, with a map of nodes and
+        checks, filters and each finding with its fix. It loads nothing and is readable without scripts.
+      - V(junit) writes C(junit.xml), a suite for each host, whose first case is the verdict, and a case for each
+        finding. A finding that blocks by the settings of P(kubenode.netfilter.node_gate#role) is C(failure), one that
+        is unknown at its severity is C(error), the others are C(skipped) with the reason. It stays below 30 MB; what
+        does not fit is counted in a case of the host.
+      - V(markdown) writes C(summary.md), at most 40 lines for the summary of a job, with the causes that block.
       - V(prometheus) writes C(kubenode_netfilter.prom) for the textfile collector of node_exporter.
       - V(sarif) writes C(results.sarif) (SARIF 2.1.0) for code scanning, a result for each check that fails or is
         unknown, with the number of nodes. Its place is the inventory file.
@@ -66,7 +66,7 @@ options:
       - Which hosts of the batch have a table of their own. What all of them have in common is in the roll-up.
       - V(auto) is V(all) for up to five hosts. With more hosts, findings that are the same on several hosts are shown
         once, in the roll-up with the names of the hosts, and a host has a table only for what no other host has.
-      - V(all) is a table for each host, V(failing) one for each host on which a check fails or that was not reached,
+      - V(all) is a table for each host, V(failing) one for each host that is blocked or was not reached,
         V(none) prints only the roll-up.
     type: str
     choices: [auto, all, failing, none]
@@ -135,16 +135,18 @@ shared:
   sample: /srv/audit/shared
 totals:
   description:
-    - Number of hosts in each state. On a C(healthy) host nothing fails and nothing is unknown, on one that is
-      C(unclear) nothing fails.
+    - Number of hosts in each state. C(blocked) hosts fail by the settings of P(kubenode.netfilter.node_gate#role), on
+      C(not_known) ones checks could not look, and C(no_node) are containers without kubelet. C(fit_with_low) counts
+      the C(fit) hosts with findings that fail and do not block.
   returned: always
   type: dict
-  sample: {hosts: 4, assessed: 3, healthy: 1, unclear: 1, failing: 1, not_reached: 1, not_rolled_out: 0, pending: 0}
+  sample: {hosts: 4, assessed: 3, blocked: 1, not_known: 1, no_node: 0, fit: 1, fit_with_low: 0, not_reached: 1,
+           not_rolled_out: 0, pending: 0}
 ansible_stats:
   description:
     - Custom statistics of the run, which AWX has as artifacts of the job, and Ansible prints where
       C(show_custom_stats) is set. C(kubenode_netfilter) has RV(totals), findings that fail by severity, RV(folder), and
-      at most 100 names each of hosts that fail and of hosts that were not reached. After the last batch they are those
+      at most 100 names each of hosts that are blocked and of hosts that were not reached. After the last batch they are those
       of all hosts.
     - Where each host reports itself, only the report of the last host returns them.
   returned: when the roll-up is complete for the hosts that had their turn
@@ -153,10 +155,10 @@ ansible_stats:
     data:
       kubenode_netfilter:
         run: 20261122T114153Z-24994
-        totals: {hosts: 2, assessed: 2, healthy: 1, unclear: 0, failing: 1, not_reached: 0, not_rolled_out: 0,
-                 pending: 0}
+        totals: {hosts: 2, assessed: 2, blocked: 1, not_known: 0, no_node: 0, fit: 1, fit_with_low: 0,
+                 not_reached: 0, not_rolled_out: 0, pending: 0}
         failing_findings: {high: 1, medium: 0, low: 0, info: 0}
-        failing_hosts: [web-2]
+        blocked_hosts: [web-2]
         not_reached_hosts: []
         folder: /srv/audit
     per_host: false
