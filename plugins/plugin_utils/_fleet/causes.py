@@ -11,6 +11,8 @@ from .._render.screen import with_hosts, without_host
 
 # A command names at most this many hosts.
 MOST = 20
+# Causes that fleet.json lists. Only damage that differs from node to node has more; the report of a node has its own.
+LISTED = 1000
 _OF_FIRST = ("cause", "short", "effect", "since", "evidence", "felt", "certainty", "class")
 
 

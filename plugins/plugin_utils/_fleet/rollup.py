@@ -66,11 +66,12 @@ def roll_up(names, reports, pending=(), left_out=(), baseline=None, inventory=re
     hosts = [_host_row(name, reports.get(name), _NOT_ROLLED_OUT if name in left_out else _PENDING
                        if name in pending else _LOST) for name in sorted(names)]
     assessed = [reports[name] for name in sorted(reports)]
-    found = compared(assessed, baseline)
+    found, held = compared(assessed, baseline), causes.causes_of(assessed)
     return {
         "schema": 1, "tool": tool.tool(), "run": _run.ID, "started": _run.STARTED.isoformat(),
         "inventory": inventory, "totals": _totals(hosts), "hosts": hosts,
-        "causes": causes.causes_of(assessed), "checks": _checks(assessed, found["checks"]),
+        "causes": held[:causes.LISTED], "causes_left_out": max(0, len(held) - causes.LISTED),
+        "checks": _checks(assessed, found["checks"]),
         "unknown": _causes(assessed), "disabled": _disabled(assessed),
         # A waiver that matches no host so far may be for a host of a later batch.
         "unmatched_waivers": [] if pending or left_out else _unmatched(assessed),

@@ -47,8 +47,9 @@ def render_html(reports: dict, fleet: dict) -> str:
     return page(
         "report", title="kubenode.netfilter: " + verdict,
         run=safe("Run %s, started %s, version %s" % (fleet["run"], fleet["started"], fleet["tool"]["version"])),
-        verdict=verdict, totals=_totals(fleet["totals"]), causes=_causes_of(fleet["causes"]), nodes=_nodes(fleet),
-        remarks=_remarks(fleet), changes=_since(fleet.get("changes")),
+        verdict=verdict, totals=_totals(fleet["totals"]), nodes=_nodes(fleet),
+        causes=_causes_of(fleet["causes"], fleet["causes_left_out"]), remarks=_remarks(fleet),
+        changes=_since(fleet.get("changes")),
         findings=_table(fleet, findings, numbers), data=page_data(reports, fleet, findings, numbers))
 
 
@@ -58,18 +59,18 @@ def _totals(totals):
         if totals[key] or key in ("hosts", "fit", "blocked"))
 
 
-def _causes_of(rows):
+def _causes_of(rows, left_out):
     """Each cause that blocks, with its hosts and its fix; a line for each that does not, folded."""
     blocking = ["<li>\n%s</li>\n" % _cause(cause) for cause in rows if cause["blocks"]]
     others = ["<li>%s (%s, on %s)</li>\n" % (
         safe(causes.sentence_of(cause)), cause["severity"], safe(_some(cause["hosts"])))
         for cause in rows if not cause["blocks"]]
     text = "<h3>Causes</h3>\n<ol class=\"causes\">\n%s</ol>\n%s" % (
-        "".join(blocking[:_CAUSES]), _more(len(blocking) - _CAUSES, "causes: fleet.json has them all")
+        "".join(blocking[:_CAUSES]), _more(max(0, len(blocking) - _CAUSES) + left_out, "causes")
     ) if blocking else ""
     return text + ("<details class=\"below\"><summary>%d %s not block</summary>\n<ul>\n%s</ul>\n%s</details>\n" % (
         len(others), "cause does" if len(others) == 1 else "causes do", "".join(others[:_CAUSES]),
-        _more(len(others) - _CAUSES, "causes: fleet.json has them all")) if others else "")
+        _more(len(others) - _CAUSES, "causes")) if others else "")
 
 
 def _cause(cause):

@@ -45,7 +45,7 @@ def render_markdown(_reports: dict, fleet: dict) -> str:
     if rows:
         lines = ["| %s | %s | %s |" % tuple(map(_cut, row)) for row in rows[:_ROWS]]
         kept = fitting(lines, LIMIT // 2)
-        left = len(rows) - len(kept)
+        left = len(rows) - len(kept) + fleet["causes_left_out"]
         head += ["| what | hosts | fix |", "| --- | --- | --- |", *kept, ""]
         head += ["%d more rows are in report\\.html and fleet\\.json." % left, ""] if left else []
     remarks, room = ["- " + _cut(text) for text in _below(fleet) + _remarks(fleet)], LINES - len(head)
