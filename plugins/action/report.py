@@ -87,7 +87,8 @@ class ActionModule(Action):
                        if TELL_CHANGES.intersection(formats) and not fleet["totals"]["pending"] else None)
             texts = dict({store.FLEET: render_json(fleet)},
                          **rendered(formats, reports, dict(fleet, changes=changes)))
-            of_nodes = {name: reports[name] for name in (reports if once else mine)} if "json" in formats else {}
+            # Other formats are made of JSON, and a later comparison reads it, so it is always written with them.
+            of_nodes = {name: reports[name] for name in (reports if once else mine)}
             files, problems, complete = _written(folder, of_nodes, fleet, texts, once, keep)
             if arguments.get("pseudonyms") and (once or complete):
                 others = repository.names_of(plain(task_vars["groups"]["all"]), names, task_vars["hostvars"])
@@ -129,8 +130,7 @@ def _shared(formats, reports, fleet, others, known):
     texts = dict({store.FLEET: render_json(fleet)}, **rendered(formats, reports, dict(fleet, changes=changes)))
     # It is for a command on this controller.
     texts.pop(LIMIT, None)
-    of_nodes = {host: render_json(report) for host, report in reports.items()} if "json" in formats else {}
-    return names.known, of_nodes, texts
+    return names.known, {host: render_json(report) for host, report in reports.items()}, texts
 
 
 def _written(folder, reports, fleet, texts, once, keep):

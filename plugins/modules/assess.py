@@ -240,6 +240,17 @@ ansible_facts:
             because: {description: 'Why, or empty.', type: str, returned: always, sample: ''}
             low: {description: Findings that fail and do not block., type: int, returned: always, sample: 0}
             more: {description: Further causes that block., type: int, returned: always, sample: 0}
+            severity: {description: The severity from which on a finding counts., type: str, returned: always,
+                       sample: medium}
+            blocking:
+              description: The findings that block.
+              type: list
+              elements: dict
+              returned: always
+              contains:
+                check: {description: The check., type: str, returned: always, sample: CHAIN001}
+                subject: {description: 'The subject, or empty.', type: str, returned: always,
+                          sample: ipv4 nft nat PREROUTING}
         run: {description: The run of Ansible that assessed the node., type: str, returned: always,
               sample: 20261122T114153Z-24994}
         reached: {description: Whether the node was looked at., type: bool, returned: always, sample: true}

@@ -41,16 +41,16 @@ options:
     type: str
   formats:
     description:
-      - Formats of the report; an empty list writes and prints nothing. Each format but V(terminal) also writes
-        C(fleet.json).
-      - V(json) writes a file for each host.
+      - Formats of the report; an empty list writes and prints nothing.
+      - V(json) writes a file for each host and C(fleet.json). Each other format but V(terminal) adds its file to them.
       - V(csv) writes C(findings.csv), a row for each finding.
-      - V(html) writes C(report.html), one page with a map of nodes and checks, filters and each finding with its fix.
-        It loads nothing and is readable without scripts.
-      - V(junit) writes C(junit.xml), a suite for each host and a case for each finding. A finding that fails is
-        C(failure), one that is unknown is C(error), waived and skipped ones are C(skipped) with the reason. It stays
-        below 30 MB; what does not fit is counted in a case of the host.
-      - V(markdown) writes C(summary.md), below 1 MiB, for the summary of a job.
+      - V(html) writes C(report.html), one page that begins with the verdict and the causes, with a map of nodes and
+        checks, filters and each finding with its fix. It loads nothing and is readable without scripts.
+      - V(junit) writes C(junit.xml), a suite for each host, whose first case is the verdict, and a case for each
+        finding. A finding that blocks by the settings of P(kubenode.netfilter.node_gate#role) is C(failure), one that
+        is unknown at its severity is C(error), the others are C(skipped) with the reason. It stays below 30 MB; what
+        does not fit is counted in a case of the host.
+      - V(markdown) writes C(summary.md), at most 40 lines for the summary of a job, with the causes that block.
       - V(prometheus) writes C(kubenode_netfilter.prom) for the textfile collector of node_exporter.
       - V(sarif) writes C(results.sarif) (SARIF 2.1.0) for code scanning, a result for each check that fails or is
         unknown, with the number of nodes. Its place is the inventory file.

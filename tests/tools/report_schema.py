@@ -52,7 +52,9 @@ def of_entry(entry, name=""):
     if name in ENUMS:
         schema["enum"] = ENUMS[name]
     if kind == "array":
-        schema["items"] = (of_keys(entry["contains"]) if "contains" in entry else {"type": TYPES[entry["elements"]]})
+        schema["items"] = (of_keys(entry["contains"]) if "contains" in entry else
+                           {"type": "array", "items": {"type": "string"}} if entry["elements"] == "list" else
+                           {"type": TYPES[entry["elements"]]})
     elif "contains" in entry:
         schema.update(of_keys(entry["contains"]))
     return schema

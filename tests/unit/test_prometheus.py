@@ -36,7 +36,7 @@ def test_every_metric_has_a_help_and_is_named_by_the_rules(metrics):
         assert metric.documentation.endswith(".") and metric.samples
         # A gauge is no counter, histogram or summary, and a unit is a base unit and stands in full.
         assert not re.search("_(total|count|sum|bucket|info_.*|ms|sec|secs|minutes|percent|kb|mb)$", name)
-        assert all(set(sample.labels) <= {"node", "check", "severity", "status", "version"}
+        assert all(set(sample.labels) <= {"node", "check", "severity", "status", "state", "blocks", "version"}
                    for sample in metric.samples)
         series = [tuple(sorted(sample.labels.items())) for sample in metric.samples]
         assert len(set(series)) == len(series), "a series is written once"
@@ -45,6 +45,17 @@ def test_every_metric_has_a_help_and_is_named_by_the_rules(metrics):
 def test_hostile_names_come_back_as_they_are_written(metrics):
     assert values_of(metrics, "node_reached") == {
         "gone": 0, "node-1.example": 1, "web.\\x1b[2J<b>": 1, "with-evidence": 1}
+
+
+def test_the_verdict_and_the_number_of_causes(metrics):
+    states = {sample.labels["node"]: sample.labels["state"] for sample in metrics[PREFIX + "node_verdict"].samples
+              if sample.value}
+    assert states == {"gone": "not_reached", "node-1.example": "blocked", "web.\\x1b[2J<b>": "blocked",
+                      "with-evidence": "fit"}
+    assert len(metrics[PREFIX + "node_verdict"].samples) == 5 * len(states)
+    causes = {sample.labels["node"]: sample.value for sample in metrics[PREFIX + "node_causes"].samples
+              if sample.labels["blocks"] == "true"}
+    assert causes["with-evidence"] == 0 and causes["node-1.example"] > 0 and "gone" not in causes
 
 
 def test_numbers_of_the_evidence(metrics):
@@ -135,6 +146,8 @@ def test_the_alerts_of_the_page_fire_when_they_should(tmp_path):
         "interval": "1m", "input_series": samples, "alert_rule_test": [
             fired("KubenodeNetfilterStale", 2 * 1440), fired("KubenodeNetfilterStale", 2 * 1440 + 60, {}),
             fired("KubenodeNetfilterCheckFails", 60, *failing),
+            fired("KubenodeNetfilterBlocked", 60, {"node": "node-2.example", "state": "blocked"},
+                  {"node": "node-3<b>\\x1b[2J|=1", "state": "blocked"}),
             # The waiver ends 15.5 days after the run.
             fired("KubenodeNetfilterWaiverEnds", 35 * 60),
             fired("KubenodeNetfilterWaiverEnds", 37 * 60, {"node": "node-2.example", "check": "HOOK001"}),

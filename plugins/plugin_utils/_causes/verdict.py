@@ -11,34 +11,50 @@ BLOCKED, FIT, UNKNOWN, NO_NODE, NOT_REACHED = STATES = "blocked", "fit", "not_kn
 _ROOT = "not root"
 
 
-def verdict_of(summary, findings, causes, settings):
-    """`{"state", "because", "low", "more"}` by the settings of node_gate: the state, the text that explains it, how
-    many findings fail and do not block, and how many further causes block."""
+def verdict_of(summary, findings, causes, settings, users=()):
+    """`{"state", "because", "low", "more", "severity", "blocking"}` by the settings of node_gate: the state, the text
+    that explains it, how many findings fail and do not block, how many further causes block, the severity from which
+    on a finding counts, and the findings that block, rows of `check` and `subject`. `users` are the texts of the
+    user's checks, see described.py."""
     if not summary["reached"]:
-        return _row(NOT_REACHED, summary["reason"] or "")
+        return _row(settings, NOT_REACHED, summary["reason"] or "")
     levels, _counts = _levels.weighed_rows(summary, findings, *(settings[name] for name in (
-        "severity", "unknown", "unreached", "waived", "classes")))
+        "severity", "unknown", "unreached", "waived", "classes")), users=users)
     blocking = levels["fail"]
     names = {(row["check"], row["subject"]) for row in blocking.findings if row["status"] == _finding.FAIL}
     low = sum(row["status"] == _finding.FAIL for row in findings) - len(names)
     if names:
-        of = [cause for cause in causes if any((name["check"], name["subject"]) in names for name in cause["explains"])]
-        return _row(BLOCKED, of[0]["short"], low, len(of) - 1)
+        of = [cause for cause in causes if blocks(cause, names)]
+        return _row(settings, BLOCKED, of[0]["short"], low, len(of) - 1, blocking.findings)
     if blocking.reason or blocking.findings:
-        return _row(BLOCKED, blocking.reason or _finding.sentence_of(blocking.findings[0]), low)
+        return _row(settings, BLOCKED, blocking.reason or _finding.sentence_of(blocking.findings[0]), low, 0,
+                    blocking.findings)
     doubts = [row for row in findings if row["status"] == _finding.UNKNOWN
               and _finding.at_least(row["severity"], settings["severity"])]
     if doubts:
         checks = len({row["check"] for row in doubts})
         because = _ROOT if any(row["check"] in summary["needs_root"] for row in doubts) else doubts[0]["reason"]
-        return _row(UNKNOWN, "%d %s could not look (%s)" % (checks, "check" if checks == 1 else "checks", because), low)
+        return _row(settings, UNKNOWN, "%d %s could not look (%s)" % (
+            checks, "check" if checks == 1 else "checks", because), low)
     if summary.get("place") == "container" and summary.get("kubelet") == "absent":
-        return _row(NO_NODE, "it is a container without kubelet; %d checks were skipped" % summary["skip"], low)
-    return _row(FIT, "", low)
+        return _row(settings, NO_NODE, "it is a container without kubelet; %d checks were skipped" % summary["skip"],
+                    low)
+    return _row(settings, FIT, "", low)
 
 
-def _row(state, because, low=0, more=0):
-    return {"state": state, "because": because, "low": low, "more": more}
+def _row(settings, state, because, low=0, more=0, blocking=()):
+    return {"state": state, "because": because, "low": low, "more": more, "severity": settings["severity"],
+            "blocking": [{"check": row["check"], "subject": row["subject"]} for row in blocking]}
+
+
+def blocking_of(verdict):
+    """The findings that block, {(check, subject)}."""
+    return {(row["check"], row["subject"]) for row in verdict["blocking"]}
+
+
+def blocks(cause, blocking):
+    """Whether a cause explains one of the findings that block, the result of blocking_of()."""
+    return any((row["check"], row["subject"]) in blocking for row in cause["explains"])
 
 
 def sentence(host, verdict):

@@ -90,14 +90,14 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
         summary["unusable"] = [{"section": name, "reason": problems[name]} for name in sorted(problems)]
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
     causes = causes_of(findings, evidence, host) if summary["reached"] else []
-    summary["verdict"] = verdict_of(summary, findings, causes, gate or default_gate())
+    users = described.rows_of(policy.checks, findings)
+    summary["verdict"] = verdict_of(summary, findings, causes, gate or default_gate(), users)
     facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings, node_assess_causes=causes,
                  node_assess_required_modules=modules, node_assess_summary=summary,
                  node_assess_numbers=figures.numbers_of(evidence, numbers))
     if "node_iptables_chains" in evidence:
         facts["node_assess_digest"] = evidence["node_iptables_chains"]["digest"]
     facts.update(items.facts_of(evidence))
-    users = described.rows_of(policy.checks, findings)
     if users:
         facts[described.FACT] = users
     conntrack = _conntrack_fact(requirements, earlier or {})

@@ -11,7 +11,7 @@ from .._plain import plain
 from .._play import repository
 from .._policy import waiving
 from .._runs import tool
-from . import figures, grouping, items, outliers, overview, scope
+from . import causes, figures, grouping, items, outliers, overview, scope
 from .compare import compare
 
 # Status and reason of a host without a report.
@@ -66,10 +66,11 @@ def roll_up(names, reports, pending=(), left_out=(), baseline=None, inventory=re
     hosts = [_host_row(name, reports.get(name), _NOT_ROLLED_OUT if name in left_out else _PENDING
                        if name in pending else _LOST) for name in sorted(names)]
     assessed = [reports[name] for name in sorted(reports)]
-    found = compared(assessed, baseline)
+    found, held = compared(assessed, baseline), causes.causes_of(assessed)
     return {
         "schema": 1, "tool": tool.tool(), "run": _run.ID, "started": _run.STARTED.isoformat(),
         "inventory": inventory, "totals": _totals(hosts), "hosts": hosts,
+        "causes": held[:causes.LISTED], "causes_left_out": max(0, len(held) - causes.LISTED),
         "checks": _checks(assessed, found["checks"]),
         "unknown": _causes(assessed), "disabled": _disabled(assessed),
         # A waiver that matches no host so far may be for a host of a later batch.
@@ -92,7 +93,8 @@ def _host_row(name, report, without):
         return dict(without, host=name, worst=None, verdict=None)
     summary = report["summary"]
     return {"host": name, "status": "assessed" if summary["reached"] else "not_reached", "worst": summary["worst"],
-            "verdict": summary["verdict"],
+            # The report of the host has the findings that block.
+            "verdict": {key: value for key, value in summary["verdict"].items() if key != "blocking"},
             "reason": summary["reason"], "pass": summary["pass"], "fail": summary["fail"], "skip": summary["skip"],
             "unknown": summary["unknown"], "waived": summary["waived"]}
 

@@ -8,7 +8,7 @@ Everything is in plain tables, the script only hides rows that do not match the 
 
 from .._runs import differences
 from .changes import grouped, notes, title_of, words_of
-from .html_page import framed, page, safe, table
+from .html_page import cells, framed, page, safe, table
 from .markdown import fitting
 
 # Bytes of all rows: far below the size that a browser opens at once.
@@ -21,7 +21,7 @@ def render_changes_html(changes: dict) -> str:
     """The page: counts, other differences, and a table for each kind of change."""
     title, words, rows = safe(title_of(changes)), words_of(changes), grouped(changes)
     heads = _HEADS if changes["kind"] == "runs" else _HEADS[:-1]
-    lines = fitting([_row(row[1:1 + len(heads)]) for row in rows], _LIMIT)
+    lines = fitting([_row(heads, row[1:1 + len(heads)]) for row in rows], _LIMIT)
     left = len(rows) - len(lines)
     tables = "".join(_table(words[kind], changes["totals"][kind], heads, [
         line for line, row in zip(lines, rows) if row[0] == kind]) for kind in differences.KINDS)
@@ -55,11 +55,10 @@ def _table(words, count, heads, rows):
     return '<section class="change">\n<h2>%s (%d)</h2>\n%s</section>\n' % (safe(name), count, framed(name, heads, rows))
 
 
-def _row(cells):
-    severity, check, text, *hosts = cells
-    texts = "".join("<td>%s</td>" % safe(cell) for cell in (severity, check, text))
-    return '<tr data-severity="%s">%s%s</tr>' % (
-        severity, texts, "".join("<td>%s</td>" % _nodes(names) for names in hosts))
+def _row(heads, texts):
+    severity, check, text, *hosts = texts
+    return '<tr data-severity="%s">%s</tr>' % (severity, cells(heads, [*map(safe, (severity, check, text)), *map(
+        _nodes, hosts)]))
 
 
 def _nodes(hosts):

@@ -14,16 +14,19 @@ import zlib
 
 from .. import _finding
 from .._checks.described import described, of_reports
+from .._fleet import causes
 from .._fleet.compare import compared_texts
 from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.scope import scope_text
 from .._runs import differences
 from .changes import grouped, notes
 from .html_page import page, safe, table
-from .summary import policy_texts, WORDS
+from .summary import WORDS, policy_texts, sentence_of, verdict_of_fleet, without_cause
 from .text import escaped, some
 
 _NAMED = 10
+# Causes, sentences of a cause, and nodes on the first screen.
+_CAUSES, _DETAILS, _NODES = 40, 3, 60
 # Rows of the plain table; the map has every finding.
 _ROWS = 400
 _TOTALS = ("hosts", "blocked", "not_reached", "not_known", "no_node", "fit", "not_rolled_out", "pending")
@@ -36,31 +39,67 @@ _cells = operator.itemgetter(*_COLUMNS)
 
 
 def render_html(reports: dict, fleet: dict) -> str:
-    """The page: verdict and counts, groups and outliers, failing and unknown findings, and the data of the map."""
-    findings, numbers = fold(reports)
-    verdict = safe(_verdict(fleet["totals"]))
+    """The page: verdict, counts, causes, nodes that no cause names, findings, and the data of the map; then groups,
+    outliers and changes."""
+    # For a host that was not reached each check is unknown for the reason of the verdict.
+    findings, numbers = fold({host: report for host, report in reports.items() if report["summary"]["reached"]})
+    verdict = safe(verdict_of_fleet(fleet["totals"]))
     return page(
         "report", title="kubenode.netfilter: " + verdict,
         run=safe("Run %s, started %s, version %s" % (fleet["run"], fleet["started"], fleet["tool"]["version"])),
-        verdict=verdict, totals=_totals(fleet["totals"]), remarks=_remarks(fleet), changes=_since(fleet.get("changes")),
+        verdict=verdict, totals=_totals(fleet["totals"]), nodes=_nodes(fleet),
+        causes=_causes_of(fleet["causes"], fleet["causes_left_out"]), remarks=_remarks(fleet),
+        changes=_since(fleet.get("changes")),
         findings=_table(fleet, findings, numbers), data=page_data(reports, fleet, findings, numbers))
-
-
-def _verdict(totals):
-    if not totals["hosts"]:
-        return "The run has no hosts"
-    if totals["blocked"]:
-        return "%d of %d nodes must not carry traffic" % (totals["blocked"], totals["hosts"])
-    if totals["fit"] == totals["hosts"]:
-        return "All nodes are fit for traffic"
-    return "No node is blocked, but %d of %d are not known to be fit for traffic" % (
-        totals["hosts"] - totals["fit"], totals["hosts"])
 
 
 def _totals(totals):
     return "<ul>%s</ul>" % "".join(
         "<li><b>%d</b> %s</li>" % (totals[key], WORDS.get(key, key)) for key in _TOTALS
         if totals[key] or key in ("hosts", "fit", "blocked"))
+
+
+def _causes_of(rows, left_out):
+    """Each cause that blocks, with its hosts and its fix; a line for each that does not, folded."""
+    blocking = ["<li>\n%s</li>\n" % _cause(cause) for cause in rows if cause["blocks"]]
+    others = ["<li>%s (%s, on %s)</li>\n" % (
+        safe(causes.sentence_of(cause)), cause["severity"], safe(_some(cause["hosts"])))
+        for cause in rows if not cause["blocks"]]
+    text = "<h3>Causes</h3>\n<ol class=\"causes\">\n%s</ol>\n%s" % (
+        "".join(blocking[:_CAUSES]), _more(max(0, len(blocking) - _CAUSES) + left_out, "causes")
+    ) if blocking else ""
+    return text + ("<details class=\"below\"><summary>%d %s not block</summary>\n<ul>\n%s</ul>\n%s</details>\n" % (
+        len(others), "cause does" if len(others) == 1 else "causes do", "".join(others[:_CAUSES]),
+        _more(len(others) - _CAUSES, "causes")) if others else "")
+
+
+def _cause(cause):
+    hosts = cause["hosts"]
+    details = cause["sentences"] if len(cause["sentences"]) > 1 else []
+    lines = [("", "<b>%s</b>" % safe(causes.sentence_of(cause))), ("", safe(cause["effect"]))]
+    lines += [("", "%s: %s" % (safe(_some(row["hosts"])), safe(row["sentence"]))) for row in details[:_DETAILS]]
+    lines += [("", _more(len(details) - _DETAILS, "differ in the details"))]
+    lines += [("on ", safe(", ".join(hosts[:causes.MOST])) + _folded(hosts[causes.MOST:]))]
+    lines += [("since: ", safe(cause["since"])), ("evidence: ", safe(cause["evidence"]))]
+    lines += [("fix%s: " % (" (first %d nodes)" % causes.MOST if len(hosts) > causes.MOST else ""),
+               cause["fix"] and "<code>%s</code>" % safe(cause["fix"])), ("then: ", safe(cause["then"])),
+              ("checks: ", safe(", ".join(cause["checks"])))]
+    return "".join("<div>%s%s</div>\n" % (word, text) for word, text in lines if text)
+
+
+def _folded(hosts):
+    return "<details><summary>and %d more</summary>%s</details>" % (len(hosts), safe(", ".join(hosts))) if hosts else ""
+
+
+def _more(number, words):
+    return "%d more %s" % (number, words) if number > 0 else ""
+
+
+def _nodes(fleet):
+    """A line for each node that no cause names and that is not known to be fit, such as one that was not reached."""
+    rows = ["<li>%s</li>\n" % safe(sentence_of(row)) for row in without_cause(fleet)]
+    return "<h3>Other nodes</h3>\n<ul class=\"nodes\">\n%s</ul>\n%s" % (
+        "".join(rows[:_NODES]), _more(len(rows) - _NODES, "nodes: the map has them all")) if rows else ""
 
 
 def _remarks(fleet):
@@ -74,7 +113,7 @@ def _remarks(fleet):
 
 def _list(title, lines):
     items = "".join("<li>%s</li>\n" % safe(line) for line in lines)
-    return "<h3>%s</h3>\n<ul>\n%s</ul>\n" % (title, items) if lines else ""
+    return "<section>\n<h2>%s</h2>\n<ul>\n%s</ul>\n</section>\n" % (title, items) if lines else ""
 
 
 def _some(names):
@@ -82,20 +121,17 @@ def _some(names):
 
 
 def _table(fleet, findings, numbers):
-    """Findings that neither pass nor are skipped, the worst first; equal findings of several hosts share a row. For a
-    host that was not assessed all checks are unknown for one reason, which its row gives."""
-    rows = [row for row in fleet["hosts"] if row["status"] != "assessed"]
-    lines = [(row["status"].replace("_", " "), "", row["reason"] or "", "", [row["host"]]) for row in rows]
+    """Findings that neither pass nor are skipped, the worst first; equal findings of several hosts share a row."""
     hosts = {}
     for row in fleet["hosts"]:
-        for number in set(numbers.get(row["host"], ()) if row["status"] == "assessed" else ()):
+        for number in set(numbers.get(row["host"], ())):
             hosts.setdefault(number, []).append(row["host"])
     open_ones = [dict(findings[number], hosts=hosts[number]) for number in sorted(hosts)
                  if findings[number]["status"] not in (_finding.PASS, _finding.SKIP)]
-    lines += [("%s %s" % (row["status"], row["severity"]), row["check"], _finding.sentence_of(row), row["remediation"],
-               row["hosts"]) for row in _finding.by_urgency(open_ones)]
+    lines = [("%s %s" % (row["status"], row["severity"]), row["check"], _finding.sentence_of(row), row["remediation"],
+              row["hosts"]) for row in _finding.by_urgency(open_ones)]
     if not lines:
-        return "<p>Nothing fails, nothing is unknown and nothing is waived.</p>"
+        return "<p>No finding fails, is unknown or is waived.</p>"
     left = len(lines) - _ROWS
     more = "<p>%d more rows: the map, which needs scripts, has them all.</p>" % left if left > 0 else ""
     return table("Table of findings", ("Status", "Check", "Finding", "Fix", "Nodes"),
@@ -112,10 +148,11 @@ def _since(changes):
             for change, severity, check, text, hosts in lines[:_ROWS]]
     left = len(lines) - _ROWS
     texts = [differences.counts_text(changes), *notes(changes)] + (["%d more rows" % left] if left > 0 else [])
-    return ('<section aria-labelledby="changes-title">\n<h2 id="changes-title">Since run %s</h2>\n<ul>\n%s</ul>\n%s'
-            "</section>" % (
-                safe(changes["before"]["run"]), "".join("<li>%s</li>\n" % safe(text) for text in texts),
-                table("Table of changes", ("Change", "Severity", "Check", "Finding", "Nodes"), rows) if rows else ""))
+    items = "".join("<li>%s</li>\n" % safe(text) for text in texts)
+    heads = ("Change", "Severity", "Check", "Finding", "Nodes")
+    return ('<section id="changes" aria-labelledby="changes-title">\n<h2 id="changes-title">Since run %s</h2>\n'
+            "<ul>\n%s</ul>\n%s</section>" % (safe(changes["before"]["run"]), items, table(
+                "Table of changes", heads, rows) if rows else ""))
 
 
 # The data that the script of the HTML page reads.
@@ -141,7 +178,7 @@ def page_data(reports: dict, fleet: dict, findings: list, numbers: dict) -> str:
             + [texts.setdefault(row[name] or "", len(texts)) for name in _TEXTS]
             + [[lines.setdefault(line, len(lines)) for line in (row["evidence"] or "").splitlines()]]
             for row in findings]
-    hosts = [{"name": escaped(row["host"]), "status": row["status"], "reason": escaped(row["reason"] or ""),
+    hosts = [{"name": escaped(row["host"]), "status": row["status"], "verdict": escaped(sentence_of(row)),
               "groups": [escaped(group) for group in reports.get(row["host"], {}).get("groups", ())],
               "findings": numbers.get(row["host"], [])} for row in fleet["hosts"]]
     users = of_reports(reports.values())

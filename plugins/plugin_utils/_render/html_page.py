@@ -44,8 +44,12 @@ def safe(text: str) -> str:
 
 def table(title: str, names: Sequence[str], rows: Iterable[tuple], kind: str = "findings") -> str:
     """A table of texts with the heads `names`."""
-    return framed(title, names, ["<tr>%s</tr>" % "".join("<td>%s</td>" % safe(cell) for cell in row) for row in rows],
-                  kind)
+    return framed(title, names, ["<tr>%s</tr>" % cells(names, map(safe, row)) for row in rows], kind)
+
+
+def cells(names: Sequence[str], texts: Iterable[str]) -> str:
+    """The cells of a row, which are HTML already; a narrow screen shows their heads beside them."""
+    return "".join('<td data-name="%s">%s</td>' % (safe(name), text) for name, text in zip(names, texts))
 
 
 def framed(title: str, names: Sequence[str], rows: list[str], kind: str = "findings") -> str:

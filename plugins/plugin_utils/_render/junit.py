@@ -13,24 +13,29 @@ import collections
 from xml.etree import ElementTree
 
 from .. import _finding
-from .summary import counted
+from .._causes.verdict import BLOCKED, FIT, NO_NODE, blocking_of, blocks
+from .._fleet.overview import state_of
+from .summary import counted, sentence_of
 from .text import escaped
 
 # Bytes; GitLab takes no file above 30 MB.
 LIMIT = 28 * 1000 * 1000
-# A check that could not be judged is an error; a pipeline that reads JUnit counts it beside the failures and never as a
-# pass.
-_ELEMENTS = {_finding.FAIL: "failure", _finding.UNKNOWN: "error", _finding.SKIP: "skipped", _finding.WAIVED: "skipped"}
+# A host that is not known to be fit is an error; a pipeline that reads JUnit counts it beside the failures and never
+# as a pass.
+_OF_STATE = {BLOCKED: "failure", NO_NODE: "skipped", "pending": "skipped", "not_rolled_out": "skipped", FIT: None}
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 # Statuses that are left out of a file that would be too large, step by step.
 _STEPS = ((), (_finding.PASS,), (_finding.PASS, _finding.SKIP))
 # Bytes of a suite without its cases, but with the case that counts the findings that are left out.
 _FRAME = 1500
+# Characters of a verdict where there is little room.
+_CUT = 300
+_ORDER = ("failure", "error", "skipped", None)
 
 
 def render_junit(reports: dict, fleet: dict) -> str:
-    """A suite for each host with a case for each finding; a host without a report is a suite with one error. Findings
-    that do not fit below LIMIT are counted in one case of their suite."""
+    """A suite for each host with a case for its verdict and one for each finding; a host that was not assessed has the
+    first alone. Findings that do not fit below LIMIT are counted in one case of their suite."""
     for statuses in _STEPS:
         suites = _below_limit(_suite(row, reports, fleet["started"], statuses) for row in fleet["hosts"])
         if suites is not None:
@@ -67,18 +72,21 @@ def _document(suites):
 
 def _suite(row, reports, started, left_out, room=None):
     """The suite of a host without the findings whose status is `left_out`, and without the findings that do not fit
-    into `room` bytes; the worst findings come first there."""
-    host = row["host"]
-    findings = reports[host]["findings"] if host in reports else [_unreported(row)]
+    into `room` bytes; the worst findings come first there. Of a host that was not reached each finding is unknown for
+    the reason of the verdict."""
+    host, report = row["host"], reports.get(row["host"])
+    findings = report["findings"] if report and row["status"] == "assessed" else []
     suite = ElementTree.Element("testsuite", name=escaped(host), hostname=escaped(host), timestamp=started)
+    case_of = _cases(host, report)
+    suite.append(_case_of_verdict(row, report if findings else None, room))
     kept = [finding for finding in findings if finding["status"] not in left_out]
     if room is not None:
-        kept = _fitting(host, _finding.by_urgency(kept), room)
+        kept = _fitting(case_of, _finding.by_urgency(kept), room - len(_bytes(suite)))
     for finding in sorted(kept, key=lambda each: (each["check"], each["subject"])):
-        suite.append(_case(host, finding))
+        suite.append(case_of(finding))
     if len(kept) < len(findings):
         known = set(map(id, kept))
-        suite.append(_case_of_the_rest(host, [finding for finding in findings if id(finding) not in known]))
+        suite.append(_case_of_the_rest(host, report, [each for each in findings if id(each) not in known]))
     cases = suite.findall("testcase")
     suite.set("tests", str(len(cases)))
     for name, tag in _COUNTED.items():
@@ -86,39 +94,82 @@ def _suite(row, reports, started, left_out, room=None):
     return suite
 
 
-def _fitting(host, findings, room):
+def _bytes(element):
+    return ElementTree.tostring(element, encoding="us-ascii")
+
+
+def _case_of_verdict(row, report, room):
+    """The first case of a suite: the verdict, and each cause that blocks with its fix. With little `room` the verdict
+    alone, cut."""
+    texts = [sentence_of(row)]
+    if room is not None:
+        texts = [texts[0][:_CUT]]
+    elif report:
+        blocking = blocking_of(report["summary"]["verdict"])
+        texts += [line for cause in report["causes"] if blocks(cause, blocking)
+                  for line in [cause["sentence"], *_of_cause(cause)]]
+    case = ElementTree.Element("testcase", classname=escaped(row["host"].replace(".", "_")), name="verdict")
+    element = _OF_STATE.get(state_of(row), "error")
+    if element:
+        return _with(case, element, texts)
+    ElementTree.SubElement(case, "system-out").text = escaped(texts[0])
+    return case
+
+
+def _of_cause(cause):
+    return [text and "%s: %s" % (word, text) for word, text in (
+        ("effect", cause["effect"]), ("fix", cause["fix"]), ("then", cause["then"]))]
+
+
+def _fitting(case_of, findings, room):
     """The first of the findings, as long as their cases fit into `room` bytes."""
     for number, finding in enumerate(findings):
-        room -= len(ElementTree.tostring(_case(host, finding), encoding="us-ascii"))
+        room -= len(_bytes(case_of(finding)))
         if room < 0:
             return findings[:number]
     return findings
 
 
-def _case_of_the_rest(host, findings):
+def _case_of_the_rest(host, report, findings):
     """A case with the number of findings of a host that are not in the file; it fails if one of these findings
-    fails."""
-    worst = _finding.by_urgency(findings)[0]
-    counts = collections.Counter(finding["status"] for finding in findings)
+    blocks."""
+    verdict = report["summary"]["verdict"]
+    blocking, counts = blocking_of(verdict), collections.Counter(finding["status"] for finding in findings)
+    worst = sorted(findings, key=lambda each: _ORDER.index(_element(each, blocking, verdict)))[0]
     text = "left out, because GitLab takes no file above 30 MB: %s; the formats json, csv and html have all" % counted(
         {status: counts[status] for status in reversed(_finding.STATUSES)})
-    element = _ELEMENTS.get(worst["status"], "skipped")
+    element = _element(worst, blocking, verdict) or "skipped"
     return _with(_new_case(host, "info" if element == "skipped" else worst["severity"], "left out"), element, [text])
 
 
-def _unreported(row):
-    """A host that the run did not assess, as a finding: unknown if it was not reached, otherwise skipped: its turn is
-    still to come, or will not come."""
-    status = _finding.UNKNOWN if row["status"] == "not_reached" else _finding.SKIP
-    return {"check": row["status"], "subject": "", "severity": "high", "status": status,
-            "reason": row["reason"] or row["status"], "problem": None, "title": "Every node is assessed",
-            "observed": "", "expected": "", "remediation": "", "waiver": None}
+def _cases(host, report):
+    """A function that makes the case of a finding."""
+    if not report:
+        return None
+    verdict = report["summary"]["verdict"]
+    blocking = blocking_of(verdict)
+    causes = {(row["check"], row["subject"]): cause for cause in report["causes"] if cause["cause"]
+              for row in cause["explains"]}
+
+    def case_of(finding):
+        case = _new_case(host, finding["severity"], " ".join(filter(None, (finding["check"], finding["subject"]))))
+        element = _element(finding, blocking, verdict)
+        if not element:
+            return case
+        cause = causes.get((finding["check"], finding["subject"])) if finding["status"] == _finding.FAIL else None
+        return _with(case, element, [_message(finding, element), *_details(finding, cause)])
+
+    return case_of
 
 
-def _case(host, finding):
-    case = _new_case(host, finding["severity"], " ".join(filter(None, (finding["check"], finding["subject"]))))
-    element = _ELEMENTS.get(finding["status"])
-    return _with(case, element, [_message(finding), *_details(finding)]) if element else case
+def _element(finding, blocking, verdict):
+    """How a finding counts by the settings of the gate: one that blocks is a failure, one that is unknown at its
+    severity an error."""
+    if finding["status"] == _finding.PASS:
+        return None
+    if finding["status"] == _finding.UNKNOWN:
+        return "error" if _finding.at_least(finding["severity"], verdict["severity"]) else "skipped"
+    return "failure" if (finding["check"], finding["subject"]) in blocking else "skipped"
 
 
 def _new_case(host, severity, name):
@@ -133,19 +184,21 @@ def _with(case, element, texts):
     return case
 
 
-def _message(finding):
+def _message(finding, element):
     if finding["status"] == _finding.FAIL:
-        return _finding.problem_of(finding)
+        return ("" if element == "failure" else "does not block: ") + _finding.problem_of(finding)
     if finding["status"] == _finding.WAIVED:
         return "waived: %s" % (finding["waiver"] or "")
     return "%s: %s" % (finding["status"], finding["reason"])
 
 
-def _details(finding):
-    """The texts that the name of the case does not have; it has only the id of the check."""
+def _details(finding, cause):
+    """The texts that the name of the case does not have; it has only the id of the check. A finding that a cause
+    explains has the fix of the cause."""
     if finding["status"] == _finding.WAIVED and finding["problem"]:
         return [_finding.problem_of(finding)]
     if finding["status"] != _finding.FAIL:
         return ["must hold: %s" % finding["title"]]
-    return [text and "%s: %s" % (word, text)
-            for word, text in (("why", finding["reason"]), ("fix", finding["remediation"]))]
+    why = finding["reason"] and "why: %s" % finding["reason"]
+    fix = cause["fix"] if cause else finding["remediation"]
+    return ["cause: %s" % cause["sentence"] if cause else "", why, fix and "fix: %s" % fix]

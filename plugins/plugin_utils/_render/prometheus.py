@@ -10,6 +10,8 @@ the whole file.
 import datetime
 
 from .. import _finding
+from .._causes.verdict import STATES, blocking_of, blocks
+from .._fleet.overview import state_of
 from .text import escaped
 
 # The value of a check is the value of its worst finding.
@@ -30,14 +32,20 @@ _NUMBERS = {
 
 
 def render_prometheus(reports: dict, fleet: dict) -> str:
-    """Gauges, each with HELP and TYPE: when the run began, whether a node was reached, its findings by status, the
-    status of each check, and numbers of the evidence."""
+    """Gauges, each with HELP and TYPE: when the run began, whether a node was reached, its verdict and causes, its
+    findings by status, the status of each check, and numbers of the evidence."""
     started = datetime.datetime.fromisoformat(fleet["started"]).timestamp()
     nodes = [(row["host"], reports.get(row["host"])) for row in fleet["hosts"]]
     judged = [(host, report) for host, report in nodes if report]
     lines = _metric("run_timestamp_seconds", "Start of the run that wrote this file.", [({}, int(started))])
     lines += _metric("node_reached", "1 where the node was assessed, 0 where it was not.",
                      [({"node": host}, int(bool(report and report["summary"]["reached"]))) for host, report in nodes])
+    lines += _metric("node_verdict", "1 for the state of a node by the settings of the gate, 0 for the other states.",
+                     [({"node": row["host"], "state": state}, int(state_of(row) == state)) for row in fleet["hosts"]
+                      for state in STATES])
+    lines += _metric("node_causes", "Causes of the failing findings of a node, by whether they block.",
+                     [({"node": host, "blocks": word}, number) for host, report in judged
+                      if report["summary"]["reached"] for word, number in _causes(report).items()])
     lines += _metric("findings", "Findings of a node by status.",
                      [({"node": host, "status": status}, report["summary"][status]) for host, report in judged
                       for status in _VALUES])
@@ -59,6 +67,13 @@ def render_prometheus(reports: dict, fleet: dict) -> str:
     lines += _metric("build_info", "Version of the collection that wrote this file.", [(
         {"version": fleet["tool"]["version"]}, 1)])
     return "".join(line + "\n" for line in lines)
+
+
+def _causes(report):
+    blocking, found = blocking_of(report["summary"]["verdict"]), {"true": 0, "false": 0}
+    for cause in report["causes"]:
+        found["true" if blocks(cause, blocking) else "false"] += 1
+    return found
 
 
 def _waiver_ends(report):

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Collection
 
+from .._causes import verdict
 from .._fleet.overview import state_of
 from .._policy import waiving
 from .text import escaped, some
@@ -38,6 +39,34 @@ def hosts_counted(counts: dict[str, int], rows: Collection[dict] = ()) -> str:
                   if names else "%d with low findings" % low if low else "")
         texts.append("%d %s%s" % (counts.get(state, 0), WORDS.get(state, state), " (%s)" % beside if beside else ""))
     return ", ".join(texts)
+
+
+def verdict_of_fleet(totals: dict[str, int]) -> str:
+    """Whether the nodes may carry traffic, as a title."""
+    if not totals["hosts"]:
+        return "The run has no hosts"
+    if totals["blocked"]:
+        return "%d of %d nodes must not carry traffic" % (totals["blocked"], totals["hosts"])
+    if totals["fit"] == totals["hosts"]:
+        return "All nodes are fit for traffic"
+    return "No node is blocked, but %d of %d are not known to be fit for traffic" % (
+        totals["hosts"] - totals["fit"], totals["hosts"])
+
+
+def sentence_of(row: dict) -> str:
+    """The verdict on the host of a row of the roll-up, which may have no report."""
+    if row["verdict"]:
+        return verdict.sentence(row["host"], row["verdict"])
+    if row["status"] == "not_reached":
+        return "%s was not reached: %s" % (row["host"], row["reason"])
+    return "%s: %s" % (row["host"], row["reason"])
+
+
+def without_cause(fleet: dict) -> list[dict]:
+    """The rows of the hosts that are neither fit nor still to come, and that no cause which blocks names."""
+    named = {host for cause in fleet["causes"] if cause["blocks"] for host in cause["hosts"]}
+    return [row for row in fleet["hosts"]
+            if state_of(row) not in ("fit", "pending", "not_rolled_out") and row["host"] not in named]
 
 
 def batch_text(fleet: dict, names: Collection[str]) -> str:

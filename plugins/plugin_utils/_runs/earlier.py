@@ -92,7 +92,7 @@ def read_run(path: str, hosts=None) -> dict:
                 host, fleet["run"], "; did you mean %s?" % near if near else "")))
     wanted, nodes = assessed if hosts is None else hosts, os.path.join(path, "nodes")
     if wanted and not (os.path.isdir(nodes) and os.listdir(nodes)):
-        raise BadInput("The run %s has no reports of nodes; node_report_formats must contain json" % fleet["run"])
+        raise BadInput("The run %s has no reports of nodes in %s" % (fleet["run"], nodes))
     return {"fleet": fleet, "reports": {host: _report(path, host) for host in wanted}}
 
 

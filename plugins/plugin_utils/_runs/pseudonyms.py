@@ -16,7 +16,7 @@ HOSTS, ADDRESSES, DOMAINS = "hosts", "addresses", "domains"
 _FORMS = {HOSTS: "node-%03d", ADDRESSES: "ip-%03d", DOMAINS: "domain-%03d"}
 # Values under these keys are words of this collection, even if a host has the same name.
 _OURS = {"check", "status", "severity", "outcome", "run", "started", "read_at", "schema", "tool", "kind",
-         "change", "worst", "was", "is"}
+         "change", "worst", "was", "is", "felt", "certainty"}
 # Under these keys the keys of a dictionary are hosts.
 _BY_HOST = {"others", "counts"}
 _KEY = re.compile(r"[a-z0-9_]+")

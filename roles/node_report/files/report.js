@@ -213,8 +213,7 @@ function show(data) {
     const end = node("button", "Close", { type: "button", id: "detail-close" });
     end.addEventListener("click", close);
     opener = at;
-    const parts = [end, title];
-    if (host.reason) parts.push(node("p", `${host.status.replace("_", " ")}: ${host.reason}`));
+    const parts = [end, title, node("p", host.verdict)];
     if (host.groups.length) parts.push(node("p", `Inventory groups: ${host.groups.join(", ")}`));
     detail.replaceChildren(...parts, ...found.map((finding) => article(host, finding)));
     detail.hidden = false;

@@ -144,5 +144,5 @@ def test_files_of_a_run_name_every_host_and_are_written_anew_where_a_rollout_end
     assert sorted(texts) == ["findings.csv", "fleet.json", "junit.xml", "kubenode_netfilter.prom", "summary.md"]
     assert '"good1","","","not_rolled_out"' in texts["findings.csv"] and texts["junit.xml"].count("<testsuite ") == 3
     assert ('kubenode_netfilter_node_reached{node="good1"} 0' in texts["kubenode_netfilter.prom"]
-            and "1 failing, 2 not rolled out" in texts["summary.md"])
-    assert not list((tmp_path / "report/nodes").iterdir())
+            and "1 blocked \\(bad1\\), 2 not rolled out" in texts["summary.md"])
+    assert [path.name for path in (tmp_path / "report/nodes").iterdir()] == ["bad1.json"]

@@ -151,7 +151,7 @@ def test_runs_that_hold_no_reports(tmp_path, monkeypatch):
         run(folder=str(tmp_path))
     for run_id in RUNS:
         write(monkeypatch, tmp_path / "report", run_id, {"a": "fail"}, with_nodes=run_id != RUNS[1])
-    with pytest.raises(AnsibleActionFail, match="has no reports of nodes; node_report_formats must contain json"):
+    with pytest.raises(AnsibleActionFail, match="has no reports of nodes in "):
         run(folder=str(tmp_path / "report"))
 
 

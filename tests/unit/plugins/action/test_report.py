@@ -54,6 +54,13 @@ def test_evidence_on_demand_and_formats(run, tmp_path):
     assert not (tmp_path / "not_made").exists() and run.shown == []
 
 
+def test_a_format_adds_to_json(run, tmp_path):
+    run({"folder": str(tmp_path), "formats": ["junit"]}, {"a": assessed()})
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {
+        "fleet.json", "junit.xml", "a.json", "order"}
+    assert run.shown == []
+
+
 def test_the_summary_tells_what_changed_since_the_run_before(run, tmp_path, monkeypatch):
     texts = []
     for run_id, modules in (("20261121T090000Z-9", {}), ("20261122T090000Z-8", {"xt_comment": "absent"}),

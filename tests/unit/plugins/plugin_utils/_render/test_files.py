@@ -29,24 +29,45 @@ def test_no_cell_of_csv_is_a_formula_in_any_language_of_a_spreadsheet(text, cell
     assert row["subject"] == cell
 
 
-def test_markdown_shares_a_row_between_hosts_and_stays_below_its_limit(monkeypatch):
-    same = [finding("KMOD003", "ip_vs", "fail", observed="absent")]
-    reports, fleet = run(report("a", *same), report("b", *same), lost=["gone"])
-    text = text_of("markdown", reports, fleet)
-    assert ("| fail high | KMOD003 | P; found: absent | a, b |" in text and "| not reached |  | " in text
-            and text.startswith("# kubenode.netfilter\n"))
+def lines_of(text):
+    return [line for line in text.splitlines() if line.startswith("| ")][2:]
+
+
+def test_markdown_has_a_row_for_a_cause_and_one_for_all_hosts_that_were_not_reached():
+    same = [finding("KMOD003", "ip_vs", "fail", problem="ip_vs is absent"), finding("HOOK002", "x", "unknown")]
     down = [report_of(name, not_reached="no route to host") for name in ("down-1", "down-2")]
-    text = text_of("markdown", *run(*down, report("b", *same)))
-    assert "| not reached |  | no route to host | down\\-1, down\\-2 |" in text and text.count("no route to host") == 1
-    reports, fleet = everything()
+    unclear = [report(name, finding("HOOK001", "", "unknown", reason="denied")) for name in ("u1", "u2")]
+    text = text_of("markdown", *run(report("a", *same), report("b", *same), *down, *unclear))
+    assert text.startswith("# kubenode\\.netfilter: 2 of 6 nodes must not carry traffic\n\n2 blocked \\(a b\\), 2 not ")
+    assert lines_of(text) == [
+        "| A required module is not loaded: ip\\_vs is absent\\. kube\\-proxy or pods need it now\\. | a, b | "
+        "ansible\\-playbook kubenode\\.netfilter\\.preflight \\-l a,b |",
+        "| not reached: no route to host | down\\-1, down\\-2 |  |",
+        "| not known: 1 check could not look \\(denied\\) | u1, u2 |  |"]
+    text = text_of("markdown", *run(*down, lost=["gone"]))
+    assert lines_of(text) == ["| not reached: no route to host \\(down\\-1, down\\-2\\); the play lost the host before it "
+                              "was assessed \\(gone\\) | down\\-1, down\\-2, gone |  |"]
+
+
+def test_markdown_counts_what_does_not_block():
+    text = text_of("markdown", *run(*(report(name, finding("KMOD003", "ip_vs", "fail", severity="low"))
+                                      for name in "ab")))
+    assert "All nodes are fit for traffic\n\n2 fit \\(2 with low findings\\)." in text and lines_of(text) == []
+    assert "- 1 cause on 2 hosts does not block\n" in text
+
+
+def test_markdown_has_forty_lines_at_most_and_stays_below_its_limit():
+    def rows(number):
+        return [finding("U%03d" % each, "%d" % number, "fail", problem="%d %s" % (number, "|\U000e0001" * 9000))
+                for each in range(20)]
+    reports, fleet = run(*(report("node-%03d" % number, *rows(number)) for number in range(100)))
     text = text_of("markdown", reports, fleet)
-    rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in rows), "no text breaks out of its cell"
+    assert len(text.splitlines()) <= 40 and len(text.encode()) < markdown.LIMIT
+    assert re.search(r"\n\d+ more rows are in report\\.html and fleet\\.json\.\n", text)
+    assert re.search(r"\n- \d+ more remarks are in report\\.html\n$", text)
+    text = text_of("markdown", *everything())
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == 4 for line in lines_of(text)), "no text breaks out of its cell"
     assert "<script>" not in text
-    monkeypatch.setattr(markdown, "LIMIT", 600)
-    cut = text_of("markdown", reports, fleet)
-    assert (len(cut.encode()) < 700
-            and re.search(r"\n\d+ more rows do not fit; fleet\.json lists every check with its hosts\.\n$", cut))
 
 
 @pytest.mark.parametrize("name", sorted(files.FILES))

@@ -11,7 +11,7 @@ import zlib
 import pytest
 import report_runs
 from parsed_html import Parsed, loaded, policy_of
-from report_runs import finding, report, run, text_of
+from report_runs import finding, report, report_of, run, text_of
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import differences
@@ -89,15 +89,41 @@ def test_findings_that_all_differ_do_not_make_a_page_too_large():
 
 
 @pytest.mark.parametrize("hosts, verdict", [
-    ((["fail"], ["pass"]), "1 of 3 nodes fails"), ((["unknown"], ["pass"]), "No node fails, but 2 of 3"),
-    ((["pass"], ["skip"]), "No node fails, but 1 of 3")])
+    ((["fail"], ["pass"]), "1 of 3 nodes must not carry traffic"),
+    ((["unknown"], ["pass"]), "No node is blocked, but 2 of 3 are not known to be fit for traffic"),
+    ((["pass"], ["skip"]), "No node is blocked, but 1 of 3")])
 def test_the_verdict_is_never_greener_than_the_fleet(hosts, verdict):
     reports = [report("h%d" % number, *(finding(status=status) for status in statuses))
                for number, statuses in enumerate(hosts)]
-    assert "<h2 id=\"summary\">%s" % verdict in text_of("html", *run(*reports, lost=["gone"]))
+    text = text_of("html", *run(*reports, lost=["gone"]))
+    assert "<h2 id=\"summary\">%s" % verdict in text and "<title>kubenode.netfilter: %s" % verdict in text
     assert "<h2 id=\"summary\">The run has no hosts" in text_of("html", *run())
     healthy = text_of("html", *run(report("a", finding())))
-    assert "All nodes are healthy" in healthy and "Nothing fails, nothing is unknown" in healthy
+    assert "All nodes are fit for traffic" in healthy and "No finding fails, is unknown or is waived." in healthy
+
+
+def test_the_first_screen_has_each_cause_with_its_hosts_and_one_fix():
+    rows = [finding("CTRACK001", "the table", "fail", problem="The table is full: %d of 9" % number)
+            for number in range(3)]
+    reports, fleet = run(*(report("w%d" % number, rows[number], finding("KMOD003", "", "fail", severity="low"))
+                           for number in range(3)), report_of("down", not_reached="no route to host"), lost=["gone"])
+    text = text_of("html", reports, fleet)
+    screen = text[:text.index('<section id="map"')]
+    assert screen.count("<code>") == 1 and "kubenode.netfilter.preflight -l w0,w1,w2</code>" in screen
+    assert "on w0, w1, w2</div>" in screen and "w1: The conntrack table is or was too small: " in screen
+    assert screen.count("no route to host") == 1 == screen.count("gone was not reached: the play lost the host")
+    assert "<summary>1 cause does not block</summary>" in screen
+    assert text.index('id="map"') < text.index('id="plain"')
+
+
+def test_a_cause_of_many_hosts_names_some_in_its_command():
+    row = finding("CTRACK001", "the table", "fail", problem="The table is full")
+    reports, fleet = run(*(report("n%02d" % number, row) for number in range(30)))
+    (cause,) = fleet["causes"]
+    assert cause["fix"].endswith(" -l " + ",".join("n%02d" % number for number in range(20)))
+    assert len(cause["hosts"]) == 30 and len(cause["sentences"]) == 1 and cause["checks"] == ["CTRACK001"]
+    text = text_of("html", reports, fleet)
+    assert "fix (first 20 nodes): <code>" in text and "<summary>and 10 more</summary>n20, n21" in text
 
 
 def test_what_changed_since_the_run_before():
