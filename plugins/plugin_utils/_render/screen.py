@@ -118,11 +118,6 @@ def _number(explains):
     return sum(int(count[1]) if count else 1 for count in counts)
 
 
-def without_host(text, host):
-    """A line with HOST in place of the name of its host."""
-    return re.sub(r"(?<![\w.-])%s(?![\w.-])" % re.escape(host), HOST, text)
-
-
 def _lines(cause, host):
     """Short texts, but a command of the catalogue is never cut: its first half may be another command."""
     texts = {name: escaped(text) for name, text in cause.items() if isinstance(text, str)}
