@@ -41,12 +41,12 @@ def test_a_case_has_its_causes_and_no_finding_is_lost(case):
     found = causes_of(case)
     checks = {}
     for cause in found:
-        checks.setdefault(cause["cause"], []).extend(check for check, _subject in cause["explains"])
+        checks.setdefault(cause["cause"], []).extend(row["check"] for row in cause["explains"])
     known = {name: sorted(explained) for name, explained in checks.items() if name}
     assert known == {name: sorted(explained) for name, explained in case["causes"].items()}
     if "sentence" in case:
         assert found[0]["sentence"] == case["sentence"]
-    explained = [tuple(key) for cause in found for key in cause["explains"]]
+    explained = [(row["check"], row["subject"]) for cause in found for row in cause["explains"]]
     assert sorted(explained) == sorted((row["check"], row["subject"]) for row in map(finding, case["failing"]))
     assert all("{" not in cause[key] for cause in found for key in ("sentence", "effect", "fix", "then"))
 
