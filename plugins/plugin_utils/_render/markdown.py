@@ -31,7 +31,7 @@ def render_markdown(reports: dict, fleet: dict) -> str:
             "Run %s, started %s, version %s." % run, ""]
     changes = fleet.get("changes")
     head += ["Since run %s: %s." % (changes["before"]["run"], counts_text(changes)), ""] if changes else []
-    scopes = ["- %s fails %s" % (entry["check"], cell(scope_text(entry["scope"])))
+    scopes = ["- %s fails %s" % (entry["check"], cell(scope_text(entry["scope"], entry["fail"])))
               for entry in fleet["checks"] if entry["scope"]]
     scopes += ["- " + cell(text) for text in baseline_texts(fleet)
                + outlier_texts(fleet["outliers"], fleet["baseline"], _some)
