@@ -10,6 +10,7 @@ STATUSES = (PASS, SKIP, WAIVED, UNKNOWN, FAIL)
 SEVERITIES = ("info", "low", "medium", "high")
 KEYS = ("check", "subject", "title", "problem", "status", "severity", "observed", "expected", "reason", "remediation",
         "waiver", "outcome", "evidence")
+_OTHERS = re.compile(r"and \d+ more\Z")
 # Keys that are null if they do not apply.
 _NULLABLE = ("problem", "waiver", "outcome", "evidence")
 
@@ -61,6 +62,11 @@ def unsaid(row):
     return [(word, row[key]) for word, key in (("found", "observed"), ("wanted", "expected"))
             if row[key] not in ("", row["title"])
             and not re.search(r"(?<!\w)%s(?!\w)" % re.escape(row[key]), row["problem"] or "")]
+
+
+def counts_others(row):
+    """Whether a failure only counts the subjects that are not listed."""
+    return row["status"] == FAIL and bool(_OTHERS.match(row["subject"]))
 
 
 def at_least(severity, threshold):

@@ -1,8 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes docs/checks.md, docs/log-causes.md, the schema of a report, the tables of the roles' variables, the guides of
-the site and the changelog (with --check: only compares) and proves that every page of the collection renders.
+"""Writes docs/checks.md, docs/causes.md, docs/log-causes.md, the screens of the README, the schema of a report, the
+tables of the roles' variables, the guides of the site and the changelog (with --check: only compares) and proves that
+every page of the collection renders.
 
 With --site it also builds the documentation site, which takes minutes.
 """
@@ -13,11 +14,13 @@ import subprocess
 import sys
 import time
 
+import causes_page
 import checks_page
 import docsite
 import guides
 import log_causes_page
 import report_schema
+import screens
 import variables
 from results import BUILD, TOP, VENV, Results, clean_env
 
@@ -73,9 +76,9 @@ def write_page(results, path, page, check):
 
 def main(check, site):
     results = Results("docs")
-    for module in (checks_page, log_causes_page, report_schema):
+    for module in (checks_page, causes_page, log_causes_page, report_schema):
         write_page(results, module.PAGE, module.render_page(), check)
-    for path, page in [*variables.pages(), *guides.pages()]:
+    for path, page in [*variables.pages(), *guides.pages(), (screens.README, screens.render_readme())]:
         write_page(results, path, page, check)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         jobs = [pool.submit(render, results, kind, pattern) for kind, pattern in PAGES]

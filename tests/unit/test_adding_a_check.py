@@ -13,6 +13,7 @@ import yaml
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases import table
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.catalogue import Cause, causes_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.kinds import KINDS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._joins.table import JOINS
@@ -28,12 +29,15 @@ def rows_below(heading):
     return [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")]
 
 
-def test_the_sample_of_an_entry_is_one():
+def test_the_samples_of_entries_are_some():
     lines = (TOP / "docs/adding-a-check.md").read_text(encoding="utf-8").splitlines()
-    begin = next(number for number, line in enumerate(lines) if line.lstrip().startswith("- id: "))
-    sample = list(itertools.takewhile(str.strip, lines[begin:]))
-    [entry] = yaml.safe_load(textwrap.dedent("\n".join(sample)))
-    assert set(entry) == {field.name for field in dataclasses.fields(catalogue.Check)} - {"file"}
+    begins = [number for number, line in enumerate(lines) if line.lstrip().startswith("- id: ")]
+    samples = [yaml.safe_load(textwrap.dedent("\n".join(itertools.takewhile(str.strip, lines[begin:]))))
+               for begin in begins]
+    [[check], [cause]] = samples
+    assert set(check) == {field.name for field in dataclasses.fields(catalogue.Check)} - {"file"}
+    assert [each.id for each in causes_of([("sample", cause)])] == [cause["id"]]
+    assert set(cause) == {field.name for field in dataclasses.fields(Cause)}
 
 
 def test_every_kind():

@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 
+import causes_page
 import checks_page
 import pytest
 import yaml
@@ -188,6 +189,10 @@ def test_every_check_has_its_table_of_cases_and_no_table_is_orphaned():
 
 def test_the_page_of_the_checks_is_fresh():
     assert read("docs/checks.md") == checks_page.render_page(), "run `make docs`"
+
+
+def test_the_page_of_the_causes_is_fresh():
+    assert read("docs/causes.md") == causes_page.render_page(), "run `make docs`"
 
 
 def test_version_is_the_newest_of_the_changelog():

@@ -8,6 +8,7 @@ import pathlib
 import re
 
 import pytest
+import screens
 import yaml
 from each_file import nothing_found
 
@@ -94,8 +95,12 @@ def test_every_public_module_and_filter_has_a_row():
 
 
 @pytest.mark.parametrize("filter_name", sorted(FILTERS))
-def test_the_readme_has_an_example_of_every_filter(filter_name):
-    assert "| kubenode.netfilter.%s" % filter_name in read(README)
+def test_every_filter_has_an_example(filter_name):
+    assert r"\| kubenode.netfilter.%s" % filter_name in read(TOP / "docs/modules.md")
+
+
+def test_the_screens_of_the_readme_are_those_of_a_run():
+    assert read(README) == screens.render_readme(), "run `make docs`"
 
 
 def test_every_playbook_and_role_has_its_place():

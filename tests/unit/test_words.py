@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages, descriptions, comments, docstrings, messages, causes of log lines, names of tasks and the changelog avoid the
-banned words.
+"""Pages, descriptions, comments, docstrings, messages, causes, causes of log lines, names of tasks and the changelog
+avoid the banned words.
 
 The texts of checks are tested in plugins/plugin_utils/test_checks.py.
 """
@@ -25,7 +25,8 @@ PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments")
                  for path in TOP.glob("plugins/%s/*.py" % folder))
 SPECS = sorted(TOP.glob("roles/*/meta/argument_specs.yml"))
 DEFAULTS = sorted([*TOP.glob("roles/*/defaults/**/*.yml"), *TOP.glob("roles/node_policy/files/profiles/*.yml")])
-CAUSES = sorted(TOP.glob("roles/node_policy/files/log_*/*.yml"))
+LOG_CAUSES = sorted(TOP.glob("roles/node_policy/files/log_*/*.yml"))
+CAUSES = sorted(TOP.glob("roles/node_policy/files/causes/*.yml"))
 TASKS = sorted(path for pattern in ("roles/*/tasks/**/*.yml", "playbooks/**/*.yml", "molecule/*/*.yml",
                                     "molecule/*/tasks/*.yml") for path in TOP.glob(pattern))
 # Keywords of the shell, the documentation that modules share, and a mark that earlier versions have written into files.
@@ -107,8 +108,11 @@ def texts(path):
     if path in DEFAULTS:
         return ["\n".join(re.findall(r"^\s*# (.*)$", text, re.MULTILINE))]
     data = yaml.load(text, Loader=LOADER)
-    if path in CAUSES:
+    if path in LOG_CAUSES:
         return [cause[key] for cause in data for key in ("effect", "meaning", "fix") if key in cause]
+    if path in CAUSES:
+        return [text for cause in data for text in (cause["sentence"], cause["effect"], cause["fix"]["command"],
+                                                    cause["then"])]
     if path in TASKS:
         return list(task_names(data))
     if path in FRAGMENTS:
@@ -116,8 +120,9 @@ def texts(path):
     return list(described(data))
 
 
-@pytest.mark.parametrize("paths", [PAGES, SPECS, DEFAULTS, CAUSES, TASKS, FRAGMENTS, PLUGINS],
-                         ids=["pages", "specifications", "defaults", "causes", "tasks", "fragments", "plugins"])
+@pytest.mark.parametrize("paths", [PAGES, SPECS, DEFAULTS, LOG_CAUSES, CAUSES, TASKS, FRAGMENTS, PLUGINS],
+                         ids=["pages", "specifications", "defaults", "causes of log lines", "causes", "tasks",
+                              "fragments", "plugins"])
 def test_no_text_has_a_banned_word(paths):
     # Scenarios have files of plain data, which name no task.
     assert [path for path in paths if not texts(path) and path.parent.parent.name != "molecule"] == []

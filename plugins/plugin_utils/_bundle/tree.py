@@ -71,8 +71,9 @@ def lay_out(bundle, folder, declared=None):
         for part, kind, path in kinds:
             tree.take(kind, part, path)
     if not recognised:
-        raise BadInput("bundle %s contains no known file, such as rules, lsmod, a kernel configuration or sysctls; "
-                       "see docs/bundles.md" % bundle)
+        raise BadInput("bundle %s has no file of a known form: no rules, no lsmod, no log with times (docs/bundles.md "
+                       "lists all). For pasted lines of a log: ansible localhost -m kubenode.netfilter.log_info -a "
+                       "src=FILE" % bundle)
     tree.finish(files, recognised, declared or {})
 
 

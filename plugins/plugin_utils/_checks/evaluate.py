@@ -14,7 +14,8 @@ from .expressions import search
 from .kinds import KINDS
 
 # A source with one of these statuses was not read, so no check that needs it may pass.
-_UNREAD = ("denied", "timeout", "unparsed")
+_UNREAD = {"denied": "may not be read (denied)", "timeout": "was not read in time (timeout)",
+           "unparsed": "cannot be read as what it should be (unparsed)"}
 _BUNDLE = "bundle"
 _NO_REASON = "the node gives no reason"
 # Characters of one text of a finding; a list of a node may be long.
@@ -116,7 +117,7 @@ def _unread(check, evidence):
             return "%s does not show what was read" % section
         unread = [name for name, status in collected.items() if str(status) in _UNREAD and source in ("", name)]
         if unread:
-            return "%s of %s is %s" % (min(unread), section, collected[min(unread)])
+            return "%s of %s %s" % (min(unread), section, _UNREAD[str(collected[min(unread)])])
     return ""
 
 
@@ -159,9 +160,9 @@ def _failures(check, offenders, evidence, policy):
             _finding.finding(
                 check, _finding.FAIL, subject="and %d more" % more,
                 observed="%d in all" % (min(len(offenders), limit) + more), expected=check.title,
-                reason=one_line(check.why), remediation="Fix them like the subjects that are listed.",
-                problem="%d more of %d fail like the subjects that are listed"
-                % (more, min(len(offenders), limit) + more) if check.problem else None))
+                reason=one_line(check.why), remediation="As for the other subjects.",
+                problem="... and %d more (%d in all)" % (more, min(len(offenders), limit) + more)
+                if check.problem else None))
     return found
 
 

@@ -79,7 +79,8 @@ def judge_log_causes(selected, want) -> list:
     period = "the last 15 minutes" if logs["ends"] is None else "the logs of the bundle"
     return [{"subject": row["cause"], "meaning": row["meaning"].rstrip(".") + _pods(row), "count": row["count"],
              "last": row["last"] or _UNDATED, "evidence": row["evidence"], "source": row["source"],
-             "manual": _remedy(row), "period": period}
+             "manual": _remedy(row), "period": period,
+             "times": "once" if row["count"] == 1 else "%d times" % row["count"]}
             for row in lasting]
 
 
@@ -145,5 +146,5 @@ KINDS = {
     "at_most": Kind(judge_at_most, (int, float)),
     "each_at_most": Kind(judge_each_at_most, (int, float)),
     "log_causes": Kind(judge_log_causes, (int,), frozenset((
-        "subject", "meaning", "count", "last", "evidence", "source", "manual", "period"))),
+        "subject", "meaning", "count", "last", "evidence", "source", "manual", "period", "times"))),
 }

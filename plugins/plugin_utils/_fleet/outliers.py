@@ -17,7 +17,8 @@ from .traits import traits_of
 _LINES = 20
 _NAMED = 5
 # The value of an item that a node does not have -> the word that people read.
-_WORDS = {"none": "missing"}
+_MISSING = "missing"
+_WORDS = {"none": _MISSING}
 
 
 def outliers(reports: list, baseline: "str | None" = None) -> list:
@@ -69,6 +70,12 @@ def _text(what, verb, key, baseline, some):
     listed = sorted(values.items())
     shown = ["%s on %s" % (value, some(sorted(hosts))) for value, hosts in listed[:_NAMED]]
     shown += ["and %d more values" % (len(listed) - _NAMED)] if len(listed) > _NAMED else []
+    if not baseline and _MISSING in (usual, *values) and len(values) == 1:
+        hosts = some(sorted(host for host, _value in others))
+        plural = len(others) > 1
+        if usual == _MISSING:
+            return "only %s %s %s: %s" % (hosts, "have" if plural else "has", what, listed[0][0])
+        return "only %s %s %s" % (hosts, "lack" if plural else "lacks", what)
     where = "%s (baseline)" % baseline if baseline else "%d nodes" % nodes
     return "%s %s %s on %s: %s" % (what, verb, usual, where, "; ".join(shown))
 

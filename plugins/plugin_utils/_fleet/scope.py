@@ -26,13 +26,13 @@ def scopes(reports):
     return {check: _scope(sides, traits) for check, sides in sorted(_sides(reached).items()) if sides[_finding.FAIL]}
 
 
-def scope_text(scope):
-    """A scope as the rest of a sentence that begins with the failure."""
+def scope_text(scope, hosts):
+    """A scope as the rest of a sentence that begins with the failure; `hosts` are those on which the check fails."""
     judged = scope["judged"]
     if scope["kind"] == "everywhere":
         text = "on all %d nodes judged" % judged
     elif scope["kind"] == "node":
-        text = "on one of %d nodes judged" % judged
+        text = "only on %s (%d nodes judged)" % (", ".join(hosts), judged)
     else:
         text = "on all nodes %s %s %s and no other (%d of %d judged)" % (
             "in" if scope["by"] == _GROUP else "with", scope["by"], scope["value"], scope["failing"], judged)

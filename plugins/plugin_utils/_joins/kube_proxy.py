@@ -49,8 +49,8 @@ def kube_proxy_mode(evidence):
 
 
 def kube_proxy_sync(evidence):
-    """The families that kube-proxy syncs; `failed`: a sync failed, `idle`: none succeeded or failed, `unclear`: why it
-    is not known whether a change waits."""
+    """The families that kube-proxy syncs; `failed`: a sync failed, `idle`: none succeeded or failed, `failures`: how
+    many syncs failed, as a sentence, `unclear`: why it is not known whether a change waits."""
     found = _proxy(evidence).get("sync")
     return None if found is None else [_synced(row) for row in found]
 
@@ -63,8 +63,19 @@ def _synced(row):
     elif row["waiting"] and row.get("waiting_seconds") is None and not above(row.get("behind_seconds"), 300):
         unclear = "the metrics do not show what time it was, or the clock of the node was set back"
     return dict(row, subject="both families" if row.get("family") == "all" else row.get("family"), unclear=unclear,
-                failed=any(above(number, 0) for number in failures),
+                failed=any(above(number, 0) for number in failures), failures=_failures(*failures),
                 idle=bool(row.get("never_synced")) and failures == [0, 0])
+
+
+def _failures(restores, syncs):
+    """Why a change waits, by the counters of failures."""
+    if restores is None and syncs is None:
+        return "its metrics count no failures"
+    if not restores and not syncs:
+        return "no sync failed since its start, so it waits or hangs"
+    counted = ["%d %s%s" % (number, noun, "" if number == 1 else "s")
+               for number, noun in ((restores, "restore"), (syncs, "nftables sync")) if number]
+    return "%s failed since its start" % " and ".join(counted)
 
 
 def kube_proxy_failed_start(evidence):

@@ -104,7 +104,7 @@ def _nodes(fleet):
 
 def _remarks(fleet):
     """Common properties of failing nodes, nodes that differ from the others, and exceptions of the policy."""
-    lines = ["%s fails %s" % (entry["check"], scope_text(entry["scope"]))
+    lines = ["%s fails %s" % (entry["check"], scope_text(entry["scope"], entry["fail"]))
              for entry in fleet["checks"] if entry["scope"]]
     lines += (baseline_texts(fleet) + outlier_texts(fleet["outliers"], fleet["baseline"], _some)
               + compared_texts(fleet["compared"], _some))

@@ -138,10 +138,11 @@ def _block(rows):
     printed once."""
     first = rows[0]
     texts = _problems(rows) if first["problem"] else _titled(rows)
+    listed = [row for row in rows if not _finding.counts_others(row)]
     if first["status"] == _finding.UNKNOWN or _finding.at_least(first["severity"], "medium"):
-        texts += _of_subjects("why", rows, "reason")
+        texts += _of_subjects("why", listed, "reason")
     if first["status"] == _finding.FAIL:
-        texts += _of_subjects("fix", rows, "remediation")
+        texts += _of_subjects("fix", listed, "remediation")
     texts += _few(["waiver " + row["waiver"] for row in rows if row["waiver"]])
     return Block(first["status"], first["severity"], first["check"], tuple(filter(None, texts)))
 
@@ -241,7 +242,7 @@ def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list
     lines += [line for block in listed for line in _rendered(block, width, paint, id_width)]
     lines += _notes(_outcomes_of_hosts(reports), width, paint)
     # A check that fails on one host only is in the block of the host.
-    lines += _notes(["%s fails %s" % (entry["check"], scope_text(entry["scope"]))
+    lines += _notes(["%s fails %s" % (entry["check"], scope_text(entry["scope"], entry["fail"]))
                      for entry in fleet["checks"] if entry["scope"] and entry["scope"]["kind"] != "node"], width, paint)
     lines += _notes(baseline_texts(fleet), width, paint, "unknown")
     lines += _notes(outlier_texts(fleet["outliers"], fleet["baseline"], some), width, paint)

@@ -91,7 +91,8 @@ def watch_of(window, sockets, twice=False):
                                                     "to the API server" % (sockets["readings"], sockets["seconds"])}
     if window is None:
         because = ("the second reading of its metrics got no answer" if twice else
-                   "one reading does not show requests over time; run node_facts with window_seconds")
+                   "one reading does not show requests over time; confirm: ansible NODE -b -m "
+                   "kubenode.netfilter.node_facts -a window_seconds=60")
         return {"state": "unknown", "because": "; ".join(part for part in (because, connected) if part)}
     failed = failed_requests(window["api_requests"])
     answered = sum(number for code, number in window["api_requests"].items() if code[0] == "2")

@@ -151,7 +151,7 @@ def _portals(rule_set, setting):
                           "packets do not reach the virtual addresses after it")
         if matched:
             yield observe("unexpected_drop", rule_set, "nat", chain, matched.text, matched_count,
-                          "packets that it matches do not reach a Service after it")
+                          "it hides the Services behind it from packets that it matches")
 
 
 def _rules(table, chain):

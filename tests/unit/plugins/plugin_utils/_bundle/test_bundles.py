@@ -188,11 +188,11 @@ def test_a_single_dump_packed_or_not(tmp_path):
     "make, message", [
         (lambda path: path / "none", "does not exist"),
         (lambda path: "/dev/null", "neither a folder nor a regular file"),
-        (lambda path: bundles.folder(path, {"a.txt": "hello\n"}), "contains no known file"),
+        (lambda path: bundles.folder(path, {"a.txt": "hello\n"}), "has no file of a known form"),
         (lambda path: bundles.folder(path, {"x": b"PK\3\4\0"}) / "x", "is a zip archive; unpack it"),
         (lambda path: bundles.folder(path, {"nodes/a/lsmod": LSMOD, "nodes/b/lsmod": LSMOD}), "contains several nodes"),
         (lambda path: bundles.folder(path, {"x.tar.gz": b"\x1f\x8b" + b"\0" * 30}) / "x.tar.gz",
-         "contains no known file|could not be read"),
+         "has no file of a known form|could not be read"),
     ])
 def test_what_is_no_bundle_is_one_sentence(tmp_path, make, message):
     with pytest.raises(BadInput, match=message) as raised:

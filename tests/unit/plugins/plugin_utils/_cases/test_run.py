@@ -42,7 +42,7 @@ def test_each_case_is_judged_and_has_the_text_that_a_user_reads(tmp_path):
     assert [(case["name"], case["statuses"], case["texts"]) for case in row["cases"]] == [
         ("none", ["pass"], []), ("one", ["fail"], ["bridge is used; wanted: another plugin"]),
         ("another", ["pass"], []),
-        ("denied", ["unknown"], ["net_d of node_cni is denied"])]
+        ("denied", ["unknown"], ["net_d of node_cni may not be read (denied)"])]
 
 
 def test_a_case_that_comes_out_otherwise_is_named(tmp_path):
@@ -111,7 +111,7 @@ def test_each_difference_has_a_text(change, text):
 
 def test_an_unknown_names_its_reason():
     row = {"name": "n", "expect": "pass", "evidence": {"node_cni": {"collected": {"net_d": "denied"}, "plugins": []}}}
-    assert of(row) == ["it is unknown (net_d of node_cni is denied), and the case expects pass"]
+    assert of(row) == ["it is unknown (net_d of node_cni may not be read (denied)), and the case expects pass"]
 
 
 def test_an_empty_text_of_a_failure():

@@ -24,20 +24,20 @@ def scope_of(*reports):
 def test_one_of_several_nodes():
     known = scope_of(report("a", "pass", "fail"), report("b", "pass"), report("c", "pass"))
     assert known == {"kind": "node", "by": None, "value": None, "failing": 1, "judged": 3, "unclear": 0}
-    assert scope.scope_text(known) == "on one of 3 nodes judged"
+    assert scope.scope_text(known, ["a"]) == "only on a (3 nodes judged)"
 
 
 def test_everywhere_is_what_was_judged_and_tells_what_was_not():
     known = scope_of(report("a", "fail"), report("b", "fail"), report("c", "unknown"), report("d", "waived", "pass"),
                      report("e", "skip"), report("f", "pass", reached=False))
-    assert scope.scope_text(known) == "on all 2 nodes judged, unknown or waived on 2"
+    assert scope.scope_text(known, []) == "on all 2 nodes judged, unknown or waived on 2"
 
 
 @cases
 def test_the_group_that_explains_it(trait, by, words):
     known = scope_of(report("a", "fail", **trait), report("b", "fail", **trait), report("c", "pass"),
                      report("d", "pass"))
-    assert (known["kind"], known["by"], scope.scope_text(known)) == ("group", by, words)
+    assert (known["kind"], known["by"], scope.scope_text(known, [])) == ("group", by, words)
 
 
 @cases
@@ -78,7 +78,7 @@ def test_a_variable_that_the_user_names_comes_before_other_groups_that_fit_alike
              in_rack("r1", report("b", "fail", kernel="5", groups=["edge"])), in_rack("r2", report("c", "pass"))]
     known = scope_of(*fleet)
     assert (known["by"], known["value"]) == ("rack", "r1")
-    assert scope.scope_text(known) == "on all nodes with rack r1 and no other (2 of 3 judged)"
+    assert scope.scope_text(known, []) == "on all nodes with rack r1 and no other (2 of 3 judged)"
     assert scope_of(*[dict(each, group_by={}) for each in fleet]) is None, "kernel and inventory group fit alike"
 
 
