@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The screen of a host: the verdict, causes with commands that can be copied, and a limit of its lines."""
 
-from screens import CHECK, FIX, cause, caused, failing, report, unknown
+from screen_reports import CHECK, FIX, cause, caused, failing, report, unknown
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes import catalogue as causes
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import screen

@@ -4,7 +4,7 @@
 """Which hosts have a screen, and what the roll-up shows in place of it."""
 
 import pytest
-from screens import CHECK, cause, caused, failing, report, unknown
+from screen_reports import CHECK, cause, caused, failing, report, unknown
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup

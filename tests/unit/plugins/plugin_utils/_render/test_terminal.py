@@ -10,7 +10,7 @@ import pytest
 from case_rows import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from screens import CHECK, failing, report, unknown
+from screen_reports import CHECK, failing, report, unknown
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
