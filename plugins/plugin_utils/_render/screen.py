@@ -7,6 +7,7 @@ import re
 import shlex
 
 from .. import _finding
+from .._causes import verdict
 from .text import escaped, some, width_of, wrapped
 
 # Lines of the screen of one host, in 100 columns.
@@ -24,10 +25,13 @@ _REMAINDER = re.compile(r"and (\d+) more")
 
 
 def cause_texts(report):
-    """[(severity, [lines])] of the causes of a host, the one that users feel most first: the sentence, the effect on
-    users and since when, the line that shows it, the fix, how to see that it worked, and the number of findings. HOST
-    stands for the name of the host, so that equal causes of several hosts have equal lines."""
-    return [(cause["severity"], _lines(cause, escaped(report["host"]))) for cause in _merged(report["causes"])]
+    """[(whether it blocks, severity, [lines])] of the causes of a host, the blocking ones first, then the one that
+    users feel most: the sentence, the effect on users and since when, the line that shows it, the fix, how to see that
+    it worked, and the number of findings. HOST stands for the name of the host, so that equal causes of several hosts
+    have equal lines."""
+    blocking, host = verdict.blocking_of(report["summary"]["verdict"]), escaped(report["host"])
+    causes = sorted(_merged(report["causes"]), key=lambda cause: not verdict.blocks(cause, blocking))
+    return [(verdict.blocks(cause, blocking), cause["severity"], _lines(cause, host)) for cause in causes]
 
 
 def with_hosts(text, hosts):

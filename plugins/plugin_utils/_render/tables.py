@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from .. import _finding
 from .summary import batch_text, went_well
-from .terminal import blocks_of, render_fleet, render_node
+from .terminal import ORDER, blocks_of, render_fleet, render_node
 from .text import READ_ONE_BY_ONE, wrapped
 
 DETAILS = ("auto", "all", "failing", "none")
@@ -52,11 +52,12 @@ def _is_shown(report, details, folds, shared):
 
 
 def _shared(reports):
-    """{Block: hosts} of the Blocks that two hosts or more have in common, the worst first."""
-    found = {}
+    """{Block: hosts} of the Blocks that two hosts or more have in common, in the order that they have on a screen."""
+    found, places = {}, {}
     for report in reports:
-        for block in blocks_of(report) if report["summary"]["reached"] else ():
+        for place, block in enumerate(blocks_of(report) if report["summary"]["reached"] else ()):
             found.setdefault(block, []).append(report["host"])
-    blocks = sorted((block for block, hosts in found.items() if len(hosts) > 1), key=lambda block: (
-        -_finding.STATUSES.index(block.status), -_finding.SEVERITIES.index(block.severity), block.check, block.texts))
+            places[block] = min(place, places.get(block, place))
+    blocks = sorted((block for block in found if len(found[block]) > 1), key=lambda block: (
+        ORDER.index(block.status), places[block], -_finding.SEVERITIES.index(block.severity), block.check, block.texts))
     return {block: found[block] for block in blocks}

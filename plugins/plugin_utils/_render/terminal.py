@@ -10,6 +10,7 @@ from .. import _finding
 from .._causes import verdict
 from .._checks import unknowns
 from .._fix.work import FAILED, FIXED, REFUSED, WOULD_FIX
+from .._fleet import causes
 from .._fleet.compare import compared_texts
 from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.scope import scope_text
@@ -18,7 +19,11 @@ from . import screen
 from .summary import hosts_counted, limit_text, policy_texts, summary_texts
 from .text import READ_ONE_BY_ONE, escaped, padded, some, widest, wrapped
 
-_MARKS = {_finding.FAIL: "FAIL", _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
+# The status of a cause that does not block; only what blocks fails.
+_NOTE = "note"
+_MARKS = {_finding.FAIL: "FAIL", _NOTE: _NOTE, _finding.UNKNOWN: "?", _finding.WAIVED: "waived"}
+# The order of blocks.
+ORDER = tuple(_MARKS)
 _TONES = {"blocked": "high", "fit": "good", "not_known": "unknown", "no_node": "unknown", "not_reached": "unknown"}
 _COLORS = {"high": "31;1", "medium": "33;1", "low": "33", "info": "36", "good": "32", "dim": "2", "unknown": "35"}
 # The smallest width of a table, and the width below which texts are printed below their head.
@@ -29,7 +34,8 @@ _SHARING = 20
 _LISTED = ("fail", "unknown", "waived")
 # So many causes have a place on each screen, without their evidence if need be.
 _NEVER_LEFT_OUT = 2
-_KINDS = {_finding.FAIL: "causes", _finding.UNKNOWN: "unknown checks", _finding.WAIVED: "waived checks"}
+_KINDS = {_finding.FAIL: "causes", _NOTE: "causes", _finding.UNKNOWN: "unknown checks",
+          _finding.WAIVED: "waived checks"}
 # Words that are correct both with check mode, which tries nothing, and without it.
 _OUTCOMES = {FIXED: "fixed", WOULD_FIX: "would fix", REFUSED: "fix refused", FAILED: "fix fails"}
 
@@ -64,7 +70,7 @@ def render_node(report: dict, width: int, color: bool, elsewhere: Container[Bloc
     end = _counts(summary, width, paint) + verdict_lines
     room = None if every else screen.room(width, len(head) + len(end))
     parts = [_part(block, width, paint, id_width, host) for block in blocks]
-    failing = sum(block.status == _finding.FAIL for block in blocks)
+    failing = sum(_KINDS[block.status] == "causes" for block in blocks)
     if room is not None and sum(len(lines) for _kind, lines in parts[:failing][:_NEVER_LEFT_OUT]) >= room:
         parts[:failing] = [_part(block._replace(texts=screen.shortened(block.texts)), width, paint, id_width, host)
                            for block in blocks[:failing]]
@@ -104,7 +110,8 @@ def blocks_of(report: dict, every: bool = False) -> list[Block]:
     failing, waived = ([_block(rows) for rows in checks[status].values()]
                        for status in (_finding.FAIL, _finding.WAIVED))
     if not every:
-        failing = [Block(_finding.FAIL, severity, "", tuple(lines)) for severity, lines in screen.cause_texts(report)]
+        failing = [Block(_finding.FAIL if blocks else _NOTE, severity, "", tuple(lines))
+                   for blocks, severity, lines in screen.cause_texts(report)]
     return failing + unknown + waived
 
 
@@ -163,7 +170,7 @@ def _place(summary):
 def _rendered(block, width, paint, id_width, where=(), names=()):
     """The lines of a block; `where` are the hosts that share it, `names` the hosts that its commands are for."""
     block = block._replace(texts=tuple(screen.with_hosts(text, names or where) for text in block.texts))
-    tone = block.severity if block.status == _finding.FAIL else "dim" if block.status == _finding.WAIVED else "unknown"
+    tone = {_finding.WAIVED: "dim", _finding.UNKNOWN: "unknown"}.get(block.status, block.severity)
     head = "  %s %s " % (padded(_MARKS[block.status], 6), padded(block.severity, 6))
     head += padded(block.check, id_width) + " " if block.check else ""
     on = ["on %s" % some(where, _SHARING)] if where else []
@@ -233,13 +240,15 @@ def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list
     hosts, with the causes and the outcomes that a roll-up does not have. By `details` causes or all checks are listed
     with their hosts; with `auto` neither: each host has a screen, or its blocks are shared."""
     paint, width, shared = _painter(color), max(width, _NARROWEST), shared or {}
-    listed = [] if details == "auto" else _causes_of_hosts(reports) if details != "all" else []
+    listed = [] if details in ("auto", "all") else _causes_of(fleet)
     listed += [] if details == "auto" else [block for entry in _with_causes(fleet)
                                             for block in _listed(entry, _problems_of_hosts(reports))
                                             if details == "all" or block.status != _finding.FAIL]
+    more = 0 if details in ("auto", "all") else len(fleet["causes"]) - _SHARING
     id_width = widest([block.check for block in [*shared, *listed]])
     lines = [line for block, hosts in shared.items() for line in _rendered(block, width, paint, id_width, hosts)]
     lines += [line for block in listed for line in _rendered(block, width, paint, id_width)]
+    lines += _notes(["%d more %s" % (more, "cause" if more == 1 else "causes")] if more > 0 else [], width, paint)
     lines += _notes(_outcomes_of_hosts(reports), width, paint)
     # A check that fails on one host only is in the block of the host.
     lines += _notes(["%s fails %s" % (entry["check"], scope_text(entry["scope"], entry["fail"]))
@@ -262,15 +271,11 @@ def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list
     return "\n".join([paint("bold", "All nodes")] + lines + ["  " + line for line in wrapped(text, width - 2)])
 
 
-def _causes_of_hosts(reports):
+def _causes_of(fleet):
     """A Block of one line for each cause, with its hosts."""
-    hosts = {}
-    for report in reports:
-        for severity, lines in screen.cause_texts(report) if report["summary"]["reached"] else ():
-            hosts.setdefault((severity, lines[0]), []).append(report["host"])
-    return [Block(_finding.FAIL, severity, "", ("on %s: %s" % (some(of), sentence),))
-            for (severity, sentence), of in sorted(hosts.items(), key=lambda row: (
-                -_finding.SEVERITIES.index(row[0][0]), -len(row[1]), row[0][1]))]
+    return [Block(_finding.FAIL if cause["blocks"] else _NOTE, cause["severity"], "", (
+        "on %s: %s" % (some(cause["hosts"]), screen.cut(escaped(causes.sentence_of(cause)), 2)),))
+        for cause in fleet["causes"][:_SHARING]]
 
 
 def _problems_of_hosts(reports):

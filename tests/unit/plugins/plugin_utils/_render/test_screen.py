@@ -91,3 +91,16 @@ def test_a_command_can_be_copied_whatever_the_width():
     assert lines(FIX, 24) == ["    fix: ansible-playbook kubenode.netfilter.repair -l web-1"], "no word is broken"
     assert lines("a reboot, after " + FIX, 50)[-1] == "    kubenode.netfilter.repair -l web-1", "a sentence"
     assert lines("w " * 300, 100, cause=None)[-1].endswith(" ..."), "the text of a finding"
+
+
+def test_a_cause_that_does_not_block_is_a_note_after_those_that_do():
+    low = dict(failing("b", problem="b is old"), severity="low")
+    lines = render_node(report([low]), 100, False).splitlines()
+    assert lines[0] == lines[-1] == "web-1 is fit for traffic (1 low finding)"
+    assert lines[2] == "  note   low    b is old; found: absent; wanted: there" and "FAIL" not in "".join(lines)
+    known = caused(cause(), cause(["CHAIN001"], sentence="Worse", severity="low"))
+    known["causes"] = known["causes"][::-1]
+    known["summary"]["verdict"]["blocking"] = [{"check": "KMOD001", "subject": "x"}]
+    lines = render_node(known, 100, False).splitlines()
+    assert [line for line in lines if line[2:6] in ("FAIL", "note")] == ["  FAIL   high   The rules were flushed",
+                                                                       "  note   low    Worse"]
