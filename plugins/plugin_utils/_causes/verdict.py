@@ -33,13 +33,20 @@ def verdict_of(summary, findings, causes, settings, users=()):
               and _finding.at_least(row["severity"], settings["severity"])]
     if doubts:
         checks = len({row["check"] for row in doubts})
-        because = _ROOT if any(row["check"] in summary["needs_root"] for row in doubts) else doubts[0]["reason"]
+        because = _reasons([_ROOT if row["check"] in summary["needs_root"] else row["reason"] for row in doubts])
         return _row(settings, UNKNOWN, "%d %s could not look (%s)" % (
             checks, "check" if checks == 1 else "checks", because), low)
     if summary.get("place") == "container" and summary.get("kubelet") == "absent":
         return _row(settings, NO_NODE, "it is a container without kubelet; %d checks were skipped" % summary["skip"],
                     low)
     return _row(settings, FIT, "", low)
+
+
+def _reasons(reasons):
+    """The first reason, but the missing rights before any other, and how many more there are."""
+    different = sorted(dict.fromkeys(reasons), key=lambda reason: reason != _ROOT)
+    more = len(different) - 1
+    return different[0] + (", and %d more %s" % (more, "reason" if more == 1 else "reasons") if more else "")
 
 
 def _row(settings, state, because, low=0, more=0, blocking=()):

@@ -93,6 +93,23 @@ def test_a_command_can_be_copied_whatever_the_width():
     assert lines("w " * 300, 100, cause=None)[-1].endswith(" ..."), "the text of a finding"
 
 
+def test_a_host_with_only_unknown_findings_is_not_known_for_its_reasons():
+    def first_and_last(rows, **more):
+        lines = render_node(report(rows, **more), 120, False).splitlines()
+        assert lines[0] == lines[-1]
+        return lines[0]
+
+    rows = unknown("KMOD001", "KMOD002", reason="x is gone") + unknown("CHAIN001", reason="no time")
+    assert first_and_last(rows[:2]) == "web-1 is not known: 2 checks could not look (x is gone)"
+    assert first_and_last(rows) == "web-1 is not known: 3 checks could not look (x is gone, and 1 more reason)"
+    assert first_and_last(rows, needs_root=["CHAIN001"]) == (
+        "web-1 is not known: 3 checks could not look (not root, and 1 more reason)")
+    assert first_and_last(rows, needs_root=["CHAIN001", "KMOD001", "KMOD002"]) == (
+        "web-1 is not known: 3 checks could not look (not root)")
+    low = [dict(row, severity="low") for row in rows]
+    assert first_and_last(low) == "web-1 is fit for traffic", "nothing that the gate asks for is unknown"
+
+
 def test_a_cause_that_does_not_block_is_a_note_after_those_that_do():
     low = dict(failing("b", problem="b is old"), severity="low")
     lines = render_node(report([low]), 100, False).splitlines()
