@@ -55,9 +55,11 @@ def render_markdown(_reports: dict, fleet: dict) -> str:
 
 
 def _causes(fleet):
-    """[(sentence and effect, hosts, fix)] of the causes that block."""
-    return [(" ".join(filter(None, (_ended(causes.sentence_of(cause)), cause["effect"]))), _some(cause["hosts"]),
-             cause["fix"]) for cause in fleet["causes"] if cause["blocks"]]
+    """[(sentence and effect, hosts, fix)] of the causes that block; a finding that is its own cause has its check in
+    place of the effect."""
+    return [(" ".join(filter(None, (_ended(causes.sentence_of(cause)),
+                                    cause["effect"] if cause["cause"] else "(%s)" % cause["checks"][0]))),
+             _some(cause["hosts"]), cause["fix"]) for cause in fleet["causes"] if cause["blocks"]]
 
 
 def _ended(sentence):
