@@ -92,7 +92,7 @@ def _below(fleet):
 def _remarks(fleet):
     """Common properties of failing hosts, hosts that differ from the others, and exceptions of the policy."""
     return (["%s fails %s" % (entry["check"], scope_text(entry["scope"], entry["fail"]))
-             for entry in fleet["checks"] if entry["scope"]]
+             for entry in fleet["checks"] if entry["scope"] and entry["scope"]["kind"] != "node"]
             + baseline_texts(fleet) + outlier_texts(fleet["outliers"], fleet["baseline"], _some)
             + compared_texts(fleet["compared"], _some) + policy_texts(fleet, _some))
 

@@ -27,7 +27,7 @@ def cause_texts(report):
     """[(severity, [lines])] of the causes of a host, the one that users feel most first: the sentence, the effect on
     users and since when, the line that shows it, the fix, how to see that it worked, and the number of findings. HOST
     stands for the name of the host, so that equal causes of several hosts have equal lines."""
-    return [(cause["severity"], _lines(cause, escaped(report["host"]))) for cause in _merged(report["causes"])]
+    return [(cause["severity"], _lines(cause, escaped(report["host"]))) for cause in merged(report["causes"])]
 
 
 def with_hosts(text, hosts):
@@ -95,7 +95,7 @@ def folded(parts, room):
     return shown, "more: %s (%s)" % (", ".join(words), _ALL) if left else None
 
 
-def _merged(causes):
+def merged(causes):
     """The causes, where the findings of one check that are their own causes are one."""
     found = {}
     for number, cause in enumerate(causes):
