@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One run in every format, byte for byte as people have read it."""
 
+import re
+
 import golden
 import golden_run
 import pytest
@@ -43,6 +45,14 @@ def test_the_same_lines_in_colours(texts):
         assert "^[[%sm" % code in plain
         plain = plain.replace("^[[%sm" % code, "")
     assert plain == texts["terminal-80.txt"]
+
+
+@pytest.mark.parametrize("name", ["summary.md", "changes.md", "junit.xml", "report.html", "terminal-80.txt",
+                                  "terminal-160.txt", "changes-160.txt"])
+def test_no_machine_value_is_where_a_person_reads(texts, name):
+    """Such as base64 or a digest."""
+    text = re.sub(r'(?s)<script type="text/plain".*?</script>', "", texts[name])
+    assert re.findall(r"[A-Za-z0-9+/]{40,}|\b(?=[0-9a-f]*\d)[0-9a-f]{12,}\b", text) == []
 
 
 def test_the_command_writes_what_differs_and_removes_what_is_left_over(tmp_path, texts):

@@ -7,7 +7,7 @@ collection."""
 from .. import _finding
 from .._causes.catalogue import CERTAINTIES, EFFECTS
 from .._causes.verdict import blocking_of, blocks
-from .._render.screen import with_hosts, without_host
+from .._render.screen import merged, with_hosts, without_host
 
 # A command names at most this many hosts.
 MOST = 20
@@ -24,7 +24,7 @@ def causes_of(reports):
     found = {}
     for report in reports:
         blocking = blocking_of(report["summary"]["verdict"])
-        for cause in report["causes"]:
+        for cause in merged(report["causes"]):
             texts = tuple(without_host(cause[name], report["host"]) for name in ("fix", "then"))
             # A finding that is its own cause has no id, but its own sentence.
             key = cause["cause"], cause["cause"] or cause["sentence"], texts, blocks(cause, blocking)

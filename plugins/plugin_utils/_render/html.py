@@ -103,9 +103,10 @@ def _nodes(fleet):
 
 
 def _remarks(fleet):
-    """Common properties of failing nodes, nodes that differ from the others, and exceptions of the policy."""
+    """Common properties of failing nodes, nodes that differ from the others, and exceptions of the policy. A check that
+    fails on one node only is among the causes."""
     lines = ["%s fails %s" % (entry["check"], scope_text(entry["scope"], entry["fail"]))
-             for entry in fleet["checks"] if entry["scope"]]
+             for entry in fleet["checks"] if entry["scope"] and entry["scope"]["kind"] != "node"]
     lines += (baseline_texts(fleet) + outlier_texts(fleet["outliers"], fleet["baseline"], _some)
               + compared_texts(fleet["compared"], _some))
     return _list("Groups and outliers", lines) + _list("Waivers and disabled checks", policy_texts(fleet, _some))

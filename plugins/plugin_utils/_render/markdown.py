@@ -55,9 +55,11 @@ def render_markdown(_reports: dict, fleet: dict) -> str:
 
 
 def _causes(fleet):
-    """[(sentence and effect, hosts, fix)] of the causes that block."""
-    return [(" ".join(filter(None, (_ended(causes.sentence_of(cause)), cause["effect"]))), _some(cause["hosts"]),
-             cause["fix"]) for cause in fleet["causes"] if cause["blocks"]]
+    """[(sentence and effect, hosts, fix)] of the causes that block; a finding that is its own cause has its check in
+    place of the effect."""
+    return [(" ".join(filter(None, (_ended(causes.sentence_of(cause)),
+                                    cause["effect"] if cause["cause"] else "(%s)" % cause["checks"][0]))),
+             _some(cause["hosts"]), cause["fix"]) for cause in fleet["causes"] if cause["blocks"]]
 
 
 def _ended(sentence):
@@ -90,7 +92,7 @@ def _below(fleet):
 def _remarks(fleet):
     """Common properties of failing hosts, hosts that differ from the others, and exceptions of the policy."""
     return (["%s fails %s" % (entry["check"], scope_text(entry["scope"], entry["fail"]))
-             for entry in fleet["checks"] if entry["scope"]]
+             for entry in fleet["checks"] if entry["scope"] and entry["scope"]["kind"] != "node"]
             + baseline_texts(fleet) + outlier_texts(fleet["outliers"], fleet["baseline"], _some)
             + compared_texts(fleet["compared"], _some) + policy_texts(fleet, _some))
 

@@ -30,7 +30,7 @@ def cause_texts(report):
     it worked, and the number of findings. HOST stands for the name of the host, so that equal causes of several hosts
     have equal lines."""
     blocking, host = verdict.blocking_of(report["summary"]["verdict"]), escaped(report["host"])
-    causes = sorted(_merged(report["causes"]), key=lambda cause: not verdict.blocks(cause, blocking))
+    causes = sorted(merged(report["causes"]), key=lambda cause: not verdict.blocks(cause, blocking))
     return [(verdict.blocks(cause, blocking), cause["severity"], _lines(cause, host)) for cause in causes]
 
 
@@ -99,7 +99,7 @@ def folded(parts, room):
     return shown, "more: %s (%s)" % (", ".join(words), _ALL) if left else None
 
 
-def _merged(causes):
+def merged(causes):
     """The causes, where the findings of one check that are their own causes are one."""
     found = {}
     for number, cause in enumerate(causes):

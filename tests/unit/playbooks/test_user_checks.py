@@ -50,7 +50,8 @@ def test_a_check_of_the_user_is_in_the_table_in_every_format_and_in_the_gate(tmp
     for name in ("report.html", "results.sarif", "junit.xml", "summary.md", "findings.csv"):
         text = (tmp_path / "report" / name).read_text(encoding="utf-8")
         # As it is read: without the escapes of HTML and Markdown.
-        assert "SITE-HOOK001" in text and "lookup('pipe'" in html.unescape(text).replace("\\", ""), name
+        read = html.unescape(text).replace("\\", "")
+        assert "SITE-HOOK001" in read and "lookup('pipe'" in read, name
         assert "\u202e" not in text, name
         assert "<script>alert" not in text or name in ("results.sarif", "findings.csv"), name
     assert 'check="SITE-HOOK001"' in "".join(

@@ -116,6 +116,14 @@ def test_the_first_screen_has_each_cause_with_its_hosts_and_one_fix():
     assert text.index('id="map"') < text.index('id="plain"')
 
 
+def test_findings_of_one_check_without_a_cause_are_one_entry():
+    rows = [finding("USER001", subject, "fail", problem="%s is wrong" % subject) for subject in ("x", "y", "z")]
+    _reports, fleet = run(report("a", *rows), report("b", *rows))
+    (cause,) = fleet["causes"]
+    assert (cause["sentences"], cause["checks"]) == (
+        [{"sentence": "x is wrong (and 2 more)", "hosts": ["a", "b"]}], ["USER001"])
+
+
 def test_a_cause_of_many_hosts_names_some_in_its_command():
     row = finding("CTRACK001", "the table", "fail", problem="The table is full")
     reports, fleet = run(*(report("n%02d" % number, row) for number in range(30)))
