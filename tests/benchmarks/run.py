@@ -17,6 +17,7 @@ import sys
 
 import before
 import bundle
+import causes
 import fleet
 import fleet_fixes
 import hooks
@@ -30,7 +31,8 @@ import scale
 from measure import TOP, CannotRun, quiet
 
 BENCHMARKS = {"resolve": resolve, "load_persist": load_persist, "fleet": fleet, **fleet_fixes.BENCHMARKS,
-              "hooks": hooks, "logs": logs, "look_logs": look_logs, "bundle": bundle, "scale": scale,
+              "hooks": hooks, "logs": logs, "look_logs": look_logs, "bundle": bundle, "causes": causes,
+              "scale": scale,
               **rules.BENCHMARKS}
 # Only where it is named: it needs a commit to compare with.
 BY_NAME = {"before": before}

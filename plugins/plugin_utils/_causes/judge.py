@@ -4,42 +4,89 @@
 """Which causes hold on a node, and which findings each of them explains. The code handles causes, but no single one.
 PRIVATE to the collection."""
 
+import re
 import shlex
 
 from .. import _finding
+from .._checks import catalogue as _checks
 from .._checks.expressions import search
 from .catalogue import CERTAINTIES, EFFECTS, causes
 
-# A finding without a cause is its own: what users feel by its severity.
 # Words that begin a sentence and are no names.
 _OPENING = ("The", "A", "An", "No", "Rules", "Required", "After", "Address", "Some", "None", "Packets", "Commands")
+# A finding without a cause is its own: what users feel by its severity.
 _FELT = {"high": "some_services", "medium": "pods", "low": "later", "info": "none"}
+_LOG_KIND = "log_causes"
+_FAMILIES = {"IPv4": re.compile(r"\bipv4\b|\btable ip\b", re.IGNORECASE),
+             "IPv6": re.compile(r"\bipv6\b|\btable ip6\b", re.IGNORECASE)}
+# The first sentence of a remediation; the roles and playbooks that it ends with are what the cause itself names.
+_SENTENCE = re.compile(r"(.*?)(?:\. (?=[A-Z])|\.?$)", re.DOTALL)
+_OR_ROLE = re.compile(r"; or (?:role|playbook) \w+ \(\w+\)\.?$")
+_PLACEHOLDER = re.compile(r"(?<![\w-])NODE(?![\w-])")
+_REMAINDER = re.compile(r"and [0-9]+ more$")
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def causes_of(findings, known, host, catalogue=None):
     """The causes of the failing findings of one host, the one that users feel most first: `cause` (an id, or None for a
     finding that is its own cause), `sentence`, `short` (the sentence without its details), `effect`, `felt`,
     `certainty`, `since`, `evidence`, `fix`, `then`, `class`, `severity` (the worst of its findings) and `explains`,
-    rows of `check` and `subject`. `known` are the sections of evidence with `joins`, `host` is the name for commands.
-    Each failing finding is in exactly one of them."""
-    failing = {}
+    rows of `check` and `subject`. `known` are the sections of evidence, `host` is the name for commands. Each failing
+    finding is in exactly one of them.
+
+    A row of a cause that holds may have, besides the fields of its texts:
+
+    `lead`     findings that show the cause; a lead that a more specific cause explains does not count, and without one
+               that is left the row does not hold. The texts get `problem`, `subject`, `observed`, `reason` and
+               `remedy` (the first sentence of its remediation; `do` where the row has none) of the first one, and
+               `more`, such as " (and 2 more)"
+    `joined`   family: a finding must be of an address family of the leads (`families` in texts), if it is of one;
+               subject: it must name a subject of the leads
+    `of`       texts, one of which a finding must name
+    `only`     {check: texts, one of which its findings must name}
+    `logs`     words, one of which a finding about a log must have; without them no such finding is explained
+    `by`       findings of what did it, of which one must be of a family of the leads, if it names one; the texts get
+               `by`, its subject, and `by_problem`
+    `seconds`  the age of the cause, `ago` in texts
+    """
+    host, failing = shlex.quote(host), {}
     for row in findings:
         if row["status"] == _finding.FAIL:
             failing.setdefault(row["check"], []).append(row)
-    scope = dict(known, failing=failing)
-    left = [row for rows in failing.values() for row in rows]
+    scope = dict(known, failing=failing, host=host)
+    left = {id(row): row for rows in failing.values() for row in rows if not _is_remainder(row)}
     found = []
-    for cause in causes() if catalogue is None else catalogue:
-        if not any(check in failing for check in cause.explains):
-            continue
-        for held in _held(cause, scope):
-            mine = [row for row in left if row["check"] in cause.explains and _names(row, held.get("of"))]
-            if mine:
-                left = [row for row in left if not any(row is each for each in mine)]
-                found.append(_instance(cause, dict(held, host=shlex.quote(host)), mine))
-    return sorted(found + [_own(row) for row in left], key=lambda row: (
+    for cause in (causes() if catalogue is None else catalogue) if failing else ():
+        if any(check in failing for check in cause.explains):
+            for held in _held(cause, scope):
+                row = _instance(cause, held, left, host)
+                if row:
+                    found.append(row)
+                    left = {key: each for key, each in left.items() if not any(each is one for one in row["rows"])}
+    found += [_own(row, host) for row in left.values()]
+    _add_remainders(found, [row for rows in failing.values() for row in rows if _is_remainder(row)], host)
+    for row in found:
+        rows = row.pop("rows")
+        row.update(severity=max((each["severity"] for each in rows), key=_finding.SEVERITIES.index),
+                   explains=[{"check": each["check"], "subject": each["subject"]} for each in rows])
+    return sorted(found, key=lambda row: (
         EFFECTS.index(row["felt"]), CERTAINTIES.index(row["certainty"]),
-        -_finding.SEVERITIES.index(row["severity"]), row["sentence"]))
+        -_finding.SEVERITIES.index(row["severity"]), row["cause"] is None, row["sentence"]))
+
+
+def _is_remainder(row):
+    """Whether a finding counts further subjects of its check."""
+    return row["expected"] == row["title"] and _REMAINDER.match(row["subject"]) is not None
+
+
+def _add_remainders(found, remainders, host):
+    """Adds each of them to the cause that explains most of the findings of its check that are named."""
+    for row in remainders:
+        shares = [sum(each["check"] == row["check"] for each in cause["rows"]) for cause in found]
+        if any(shares):
+            found[shares.index(max(shares))]["rows"].append(row)
+        else:
+            found.append(_own(row, host))
 
 
 def _held(cause, scope):
@@ -48,32 +95,107 @@ def _held(cause, scope):
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
-def _names(finding, texts):
-    """Whether a finding names one of the texts; without texts every finding of the check belongs to the cause."""
-    if not texts:
-        return True
-    told = " ".join((finding["subject"], finding["problem"] or "", finding["observed"]))
-    return any(text and str(text) in told for text in texts)
-
-
-def _instance(cause, held, mine):
-    texts = {name: getattr(cause, name).format_map(_Fields(held))
+def _instance(cause, held, left, host):
+    """A cause with the findings that it explains, or None."""
+    # A row may be selected twice.
+    lead, by = (list({id(row): row for row in held.get(key) or () if id(row) in left}.values())
+                for key in ("lead", "by"))
+    families = {name for row in lead for name in _families(row["subject"])}
+    by = [row for row in by if not families or not _families(_words_of(row)) or families & _families(_words_of(row))]
+    if "lead" in held and not lead or "by" in held and not by:
+        return None
+    held = {key: value for key, value in held.items() if value is not None and key not in ("lead", "by")}
+    held = dict(_lead_fields(lead) if lead else {}, host=host, **held)
+    if by:
+        held.update(by=by[0]["subject"], by_problem=_problem(by[0]))
+    if held.get("seconds") is not None:
+        held["ago"] = _ago(held["seconds"])
+    mine = lead + by
+    mine += [row for row in left.values() if row["check"] in cause.explains
+             and _belongs(row, held, lead, families) and not any(row is each for each in mine)]
+    if not mine:
+        return None
+    texts = {name: getattr(cause, name).format_map(_Fields(held)).strip()
              for name in ("sentence", "effect", "since", "evidence", "then")}
-    worst = max((row["severity"] for row in mine), key=_finding.SEVERITIES.index)
-    short = cause.sentence.partition(": {")[0].format_map(_Fields(held))
-    return dict(texts, short=short, cause=cause.id, felt=cause.felt, certainty=cause.certainty, severity=worst,
-                fix=cause.fix["command"].format_map(_Fields(held)), explains=_names_of(mine), **{
-                    "class": cause.fix["class"]})
+    short = cause.sentence.partition(": {")[0].format_map(_Fields(held)).strip()
+    return dict(texts, short=short, cause=cause.id, felt=cause.felt, certainty=cause.certainty, rows=mine,
+                fix=cause.fix["command"].format_map(_Fields(held)).strip(), **{"class": cause.fix["class"]})
 
 
-def _own(row):
-    return {"cause": None, "sentence": _finding.problem_of(row), "short": row["problem"] or row["title"], "effect": "", "since": "", "evidence": "", "then": "",
-            "felt": _FELT[row["severity"]], "certainty": "sure", "severity": row["severity"],
-            "fix": row["remediation"], "class": None, "explains": _names_of([row])}
+def _lead_fields(lead):
+    first, remedy = lead[0], _first_sentence(lead[0]["remediation"])
+    families = [name for name in _FAMILIES if any(name in _families(row["subject"]) for row in lead)]
+    return {"problem": _problem(first), "subject": first["subject"], "observed": first["observed"],
+            "reason": first["reason"].rstrip("."), "remedy": remedy, "do": remedy,
+            "more": " (and %d more)" % (len(lead) - 1) if len(lead) > 1 else "", "families": " and ".join(families)}
 
 
-def _names_of(rows):
-    return [{"check": row["check"], "subject": row["subject"]} for row in rows]
+def _problem(row):
+    return row["problem"] or "%s: %s" % (row["title"], row["subject"])
+
+
+def _belongs(row, held, lead, families):
+    """Whether the evidence joins a finding to the row of a cause."""
+    if _is_of_log(row):
+        words = _words_of(row) + " " + row["remediation"]
+        return any(str(word) in words for word in held.get("logs") or ())
+    only = held.get("only") or {}
+    if row["check"] in only:
+        return _names(row, only[row["check"]] or [])
+    if held.get("joined") == "family":
+        mine = _families(row["subject"])
+        if mine and families and not mine & families:
+            return False
+    if held.get("joined") == "subject":
+        return _names(row, [each["subject"] for each in lead])
+    return _names(row, held.get("of"))
+
+
+def _names(finding, texts):
+    """Whether a finding names one of the texts as whole words; None stands for any finding."""
+    if texts is None:
+        return True
+    words = _words_of(finding)
+    return any(text and re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(str(text)), words) for text in texts)
+
+
+def _words_of(finding):
+    return " ".join((finding["subject"], finding["problem"] or "", finding["observed"], finding["reason"]))
+
+
+def _families(text):
+    """The address families that a text names; only the first one where it begins with it."""
+    named = [name for name, pattern in _FAMILIES.items() if pattern.search(text)]
+    return {name for name in named if text.startswith(name.lower() + " ")} or set(named)
+
+
+def _is_of_log(row):
+    check = _checks.catalogue().get(row["check"])
+    return check is not None and check.kind == _LOG_KIND
+
+
+def _own(row, host):
+    check = _checks.catalogue().get(row["check"])
+    return {"cause": None, "sentence": _finding.problem_of(row), "short": row["problem"] or row["title"], "effect": "",
+            "since": "", "evidence": "", "then": "", "felt": _FELT[row["severity"]], "certainty": "sure", "rows": [row],
+            "fix": _PLACEHOLDER.sub(lambda _at: host, row["remediation"]),
+            "class": check.fix["class"] if check else None}
+
+
+def _first_sentence(text):
+    return _SENTENCE.match(_OR_ROLE.sub("", text)).group(1)
+
+
+def _ago(seconds):
+    """A number of seconds in its two largest units."""
+    left, parts = int(seconds), []
+    for size, unit in _UNITS:
+        if left >= size and len(parts) < 2:
+            parts.append("%d %s" % (left // size, unit))
+            left %= size
+        elif parts:
+            break
+    return " ".join(parts) or "0 s"
 
 
 def within(text):
