@@ -72,7 +72,7 @@ class ActionModule(Action):
 
 
 def _verdict(facts, options):
-    """The verdict by the options of this task, which may differ from those that the host was assessed with."""
+    """The verdict by the options of this task, also where it was assessed with others."""
     summary = _run.summary_of(facts)
     if not summary:
         return {"state": UNKNOWN, "because": "this run has not assessed it", "low": 0, "more": 0}
@@ -80,7 +80,7 @@ def _verdict(facts, options):
 
 
 def _without_unknown(level):
-    """The same level without what the verdict already says."""
+    """The same level without what the verdict has already."""
     return level._replace(findings=[row for row in level.findings if row["status"] != _finding.UNKNOWN], below=())
 
 

@@ -25,7 +25,8 @@ _ROWS = tuple((re.compile(pattern), sentence) for pattern, sentence in (
      "its Python is a shim of pyenv or asdf without a version behind it; set ansible_python_interpreter to a real one, "
      "such as /usr/bin/python3"),
     (r"SyntaxError: (?:future feature annotations|invalid syntax)", _TOO_OLD),
-    (r"(?:minimum of Python version|requires Python) [0-9.]+.{0,40}Current version: (?P<found>[0-9]+\.[0-9]+)", _TOO_OLD),
+    (r"(?:minimum of Python version|requires Python) [0-9.]+.{0,40}Current version: (?P<found>[0-9]+\.[0-9]+)",
+     _TOO_OLD),
     # Python 2.
     (r"ImportError: No module named \w+\s*$", _TOO_OLD),
     (r"module interpreter '(?P<path>[\w./-]{1,100})' was not found|(?P<shell>[\w./-]{0,100}python[0-9.]{0,5}): "
@@ -33,7 +34,7 @@ _ROWS = tuple((re.compile(pattern), sentence) for pattern, sentence in (
      "{path} is not on it; install Python, set ansible_python_interpreter, or judge "
      "a bundle of the node (playbook bundle)"),
     (r"\b(?:sudo|doas): (?:command )?not found",
-     "sudo is not on it; connect as root without become, or set ansible_become_method to what the node has, such as su"),
+     "sudo is not on it; connect as root without become, or set ansible_become_method to what it has, such as su"),
     (r"is not in the sudoers file|may not run sudo|is not allowed to (?:execute|run)",
      "its user may not use sudo; allow it in /etc/sudoers.d, or set ansible_user to a user who may"),
     (r"a password is required|Missing sudo password|Incorrect sudo password",
@@ -63,7 +64,7 @@ def plain_reason(*texts):
 
 
 def reason_of(answer):
-    """The same for the answer of a module that did not run; what a module that ran says by itself stays."""
+    """The same for the answer of a module that did not run; what a module that ran answers by itself stays."""
     printed = [answer.get(key) for key in ("module_stderr", "module_stdout")]
     if any(printed) or "Current version: " in str(answer.get("msg")):
         return plain_reason(answer.get("msg"), *printed)

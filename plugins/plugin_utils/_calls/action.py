@@ -20,7 +20,7 @@ class Failed(AnsibleActionFail):
     """A failure with one sentence for people, which the task prints once.
 
     ansible-core 2.19 and later also print an exception of its own, as `[ERROR]: Task failed: Action failed: ...` with
-    the lines of the playbook around it, and older ones name a traceback; a sentence says all there is to say.
+    the lines of the playbook around it, and older ones name a traceback. A sentence needs neither.
     """
 
     def __init__(self, message, result=None):

@@ -139,7 +139,8 @@ def test_wrong_values_are_refused_before_any_node_is_contacted(tmp_path, argumen
     ({}, (), "The inventory has no host. Add -i INVENTORY; for this machine: -i localhost, -c local"),
     ({"spare": {}}, ("-e", "preflight_hosts=spare"), "preflight_hosts: the group spare has no host. Add hosts to it")])
 def test_a_play_without_hosts_is_one_sentence(tmp_path, hosts, arguments, words):
-    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"children": hosts, "hosts": {"x": None} if hosts else {}}}))
+    inventory = {"all": {"children": hosts, "hosts": {"x": None} if hosts else {}}}
+    (tmp_path / "hosts.json").write_text(json.dumps(inventory))
     done = fleets.run_playbook(fleets.TOP / "playbooks/audit.yml", "-i", str(tmp_path / "hosts.json"), *arguments)
     shown = " ".join(done.stdout.split())
     assert done.returncode == 2 and "[ERROR]: " + words in shown, done.stdout
