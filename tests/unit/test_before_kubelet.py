@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Severity by effect: nothing is broken on a Debian server before kubelet. With kubelet, or in an image, the same values
-are as severe as what they break, whether a module or a sysctl is missing."""
+"""Severity by effect: nothing is broken on a Debian server before kubelet. With kubelet, or in an image, the same
+values are as severe as what they break, whether a module or a sysctl is missing."""
 
 import backend_trees
 import conntrack_node

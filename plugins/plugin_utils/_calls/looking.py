@@ -204,6 +204,6 @@ def _message(answer, key):
 
 def _short(text):
     """`text` in one line; the middle of a long text is left out, because a traceback ends with the error."""
-    text, part = str(text), MESSAGE_LIMIT // 2
+    text, part = str(text).strip(), MESSAGE_LIMIT // 2
     words = one_line(text if len(text) <= 8 * part else text[:4 * part] + text[-4 * part:], 20 * part)
     return words if len(words) <= MESSAGE_LIMIT else "%s ... %s" % (words[:part - 5], words[-part:])
