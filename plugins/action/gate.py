@@ -76,7 +76,8 @@ def _verdict(facts, options):
     summary = _run.summary_of(facts)
     if not summary:
         return {"state": UNKNOWN, "because": "this run has not assessed it", "low": 0, "more": 0}
-    return verdict_of(summary, _run.findings_of(facts), _run.part_of(facts, "node_assess_causes") or [], options)
+    return verdict_of(summary, _run.findings_of(facts), _run.part_of(facts, "node_assess_causes") or [], options,
+                      _run.user_checks_of(facts))
 
 
 def _without_unknown(level):

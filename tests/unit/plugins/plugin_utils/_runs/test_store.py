@@ -199,6 +199,6 @@ def test_a_full_disk_is_one_sentence_with_the_next_step(tmp_path, monkeypatch):
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(store.os, "replace", full)
-    with pytest.raises(BadInput, match="x.json could not be written: No space left on device; free some, or set "
+    with pytest.raises(BadInput, match="could not be written: No space left on device; free some, or set "
                                        "node_report_folder to a folder with room$"):
         write(tmp_path / "report", "x", "one")
