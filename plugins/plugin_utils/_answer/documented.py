@@ -12,6 +12,7 @@ only keys on a list of allowed ones pass.
 from .._plain import plain
 from .._render.text import escaped_lines
 from . import schema, validate
+from .node_errors import reason_of
 
 # The rows of flush_hooks quote commands; with a thousand hooks they stay below a megabyte.
 MOST_CHARACTERS = 1024 * 1024
@@ -41,6 +42,9 @@ def documented_part(answer, module):
     if answer.get("diff"):
         result["diff"] = _diffs(answer["diff"])
     failed = result.get("failed") or result.get("unreachable")
+    reason = reason_of(result) if failed else None
+    if reason:
+        return {"changed": result["changed"], "failed": True, "msg": "The module could not run on the node: " + reason}
     misfits = _fill(result, answer, schema.documented(module), complete=not failed)
     if misfits and not failed:
         result.update(failed=True, msg="The node's answer does not fit the documentation of %s: %s"

@@ -12,6 +12,7 @@ from ansible.utils.display import Display
 from ...module_utils._errors import BadInput
 from .. import _run
 from .._answer import schema, validate
+from .._answer.node_errors import plain_reason, reason_of
 from .._bundle import bundles
 from .._checks import assess
 from .._checks.evaluate import one_line
@@ -78,11 +79,11 @@ class LookingAction(CallingAction):
         except Unanswered as error:
             return {}, {}, str(error)
         except AnsibleConnectionFailure as error:
-            return {}, {}, "unreachable: %s" % _short(error)
+            return {}, {}, plain_reason(str(error)) or "unreachable: %s" % _short(error)
         except (AnsibleError, RecursionError, ValueError) as error:
             # The last two are raised if the answer of a node is not the JSON of this collection, such as 100,000
             # brackets.
-            return {}, {}, "the module could not be run: %s" % _short(error)
+            return {}, {}, plain_reason(str(error)) or "the module could not be run: %s" % _short(error)
         return sections_of(answer, module_arguments["gather_subset"])
 
     def assessed(self, arguments, task_vars):
@@ -189,7 +190,8 @@ def sections_of(answer, subsets=()):
     sections, problems = validate.checked_sections(answer.get("ansible_facts"))
     if answer.get("failed") or not (sections or problems):
         messages = [_message(answer, key) for key in ("msg", "module_stderr", "module_stdout") if answer.get(key)]
-        return {}, {}, "the module failed: %s" % ("; ".join(messages[:2]) or "it returned nothing")
+        return {}, {}, reason_of(answer) or "the module failed: %s" % (
+            "; ".join(messages[:2]) or "it returned nothing")
     problems.update((name, "the node's answer lacks %s" % name)
                     for name in map("node_".__add__, subsets) if name not in sections and name not in problems)
     return sections, problems, None
@@ -202,6 +204,6 @@ def _message(answer, key):
 
 def _short(text):
     """`text` in one line; the middle of a long text is left out, because a traceback ends with the error."""
-    text, part = str(text), MESSAGE_LIMIT // 2
+    text, part = str(text).strip(), MESSAGE_LIMIT // 2
     words = one_line(text if len(text) <= 8 * part else text[:4 * part] + text[-4 * part:], 20 * part)
     return words if len(words) <= MESSAGE_LIMIT else "%s ... %s" % (words[:part - 5], words[-part:])

@@ -51,6 +51,11 @@ def refuse_stranger(option, host, variables):
             option, host, "did you mean %s?" % near if near else "name one of them"))
 
 
+def is_run():
+    """True in a command of Ansible, such as ansible-playbook."""
+    return bool(context.CLIARGS)
+
+
 def is_only_parsed():
     """True under `--syntax-check`."""
     return bool(context.CLIARGS.get("syntax"))

@@ -7,7 +7,10 @@ import re
 
 from ...module_utils._errors import BadInput
 from .._options import close_to
+from .._render.text import some
 
+# A message names at most this many groups.
+_NAMED = 5
 _SIZE = re.compile(r"([0-9]+)(%?)\Z")
 
 
@@ -80,17 +83,22 @@ def exceeds(lost, names, limit):
     return len(lost) * 100 > len(names) * number if percent else len(lost) > number
 
 
-def check_hosts(name, pattern, matches, known, limit):
-    """Raises BadInput where the pattern that the variable `name` holds matches no host; `known` are the names of hosts
-    and groups."""
+def check_hosts(name, pattern, matches, groups, limit):
+    """Raises BadInput where the pattern that the variable `name` holds matches no host of `groups`, {group: hosts}."""
     if matches:
         return
+    if not any(groups.values()):
+        raise BadInput("The inventory has no host. Add -i INVENTORY; for this machine: -i localhost, -c local")
     text = pattern if isinstance(pattern, str) else ",".join(str(part) for part in pattern)
+    if text in groups and not groups[text]:
+        others = sorted(group for group in groups if groups[group] and group not in ("all", "ungrouped"))
+        raise BadInput("%s: the group %s has no host. Add hosts to it%s" % (
+            name, text, ", or name another: %s" % some(others, _NAMED) if others else " in the inventory"))
+    known = set(groups).union(*groups.values())
     near = None if text in known else close_to(text, known)
-    raise BadInput("%s: %s matches no host%s%s"
-                   % (
-                       name, text or "an empty text", " within --limit %s" % limit if limit else "",
-                       "; did you mean %s?" % near if near else ""))
+    raise BadInput("%s: %s matches no host%s%s" % (
+        name, text or "an empty text", " within --limit %s" % limit if limit else "",
+        "; did you mean %s?" % near if near else ". All names: ansible-inventory --graph, with the same -i"))
 
 
 def check_tags(tags, known):

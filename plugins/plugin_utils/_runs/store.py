@@ -10,6 +10,7 @@ of its run and then hard-linked into the report folder.
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -184,7 +185,7 @@ def _make_parents(folder):
         for path in reversed(missing):
             os.mkdir(path, 0o755)
     except OSError as error:
-        raise BadInput("The report folder %s could not be created: %s" % (folder, error.strerror)) from None
+        raise BadInput("The report folder %s could not be created: %s" % (folder, _why(error))) from None
 
 
 def _held(stack, path, name, around):
@@ -197,7 +198,7 @@ def _held(stack, path, name, around):
         if os.path.islink(path):
             raise BadInput("The report folder %s is a symbolic link; set node_report_folder to a real folder"
                            % path) from None
-        raise BadInput("The report folder %s could not be created: %s" % (path, error.strerror)) from None
+        raise BadInput("The report folder %s could not be created: %s" % (path, _why(error))) from None
     stack.callback(os.close, handle)
     owner = os.fstat(handle).st_uid
     if owner != os.geteuid():
@@ -308,5 +309,11 @@ def _replaced(handle, path, make):
                 os.unlink(temporary, dir_fd=handle)
             raise
     except OSError as error:
-        raise BadInput("The report %s could not be written: %s" % (path, error.strerror)) from None
+        raise BadInput("The report %s could not be written: %s" % (path, _why(error))) from None
     return path
+
+
+def _why(error):
+    """The text of an error, with the next step where no space is left."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return error.strerror + ("; free some, or set node_report_folder to a folder with room" if full else "")

@@ -135,6 +135,18 @@ def test_wrong_values_are_refused_before_any_node_is_contacted(tmp_path, argumen
             and "TASK" not in done.stdout), done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("hosts, arguments, words", [
+    ({}, (), "The inventory has no host. Add -i INVENTORY; for this machine: -i localhost, -c local"),
+    ({"spare": {}}, ("-e", "preflight_hosts=spare"), "preflight_hosts: the group spare has no host. Add hosts to it")])
+def test_a_play_without_hosts_is_one_sentence(tmp_path, hosts, arguments, words):
+    inventory = {"all": {"children": hosts, "hosts": {"x": None} if hosts else {}}}
+    (tmp_path / "hosts.json").write_text(json.dumps(inventory))
+    done = fleets.run_playbook(fleets.TOP / "playbooks/audit.yml", "-i", str(tmp_path / "hosts.json"), *arguments)
+    shown = " ".join(done.stdout.split())
+    assert done.returncode == 2 and "[ERROR]: " + words in shown, done.stdout
+    assert "filter" not in shown and "Origin" not in shown and "Traceback" not in shown, done.stdout
+
+
 def test_files_of_a_run_name_every_host_and_are_written_anew_where_a_rollout_ends(tmp_path):
     fleet = fleets.Fleet(tmp_path, "bad1", "good1", "gone")
     done = fleet.run("preflight", preflight_serial=[1], node_report_formats=["csv", "junit", "markdown", "prometheus"])

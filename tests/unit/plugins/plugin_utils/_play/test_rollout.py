@@ -63,10 +63,10 @@ def test_when_too_many_hosts_of_a_play_are_lost(value, lost, hosts, exceeds):
 
 @cases
 def test_a_pattern_without_hosts_is_refused(pattern, limit, words):
-    groups = {"workers": ["w1", "w2"], "masters": ["m1"]}
+    groups = {"all": ["w1", "w2", "m1"], "ungrouped": [], "workers": ["w1", "w2"], "masters": ["m1"], "spare": []}
     assert play.matches("w1,masters", groups) and play.matches(["workers"], groups, "w*")
     with pytest.raises(BadInput) as caught:
-        rollout.check_hosts("preflight_hosts", pattern, play.matches(pattern, groups, limit), set(groups), limit)
+        rollout.check_hosts("preflight_hosts", pattern, play.matches(pattern, groups, limit), groups, limit)
     assert str(caught.value) == words
 
 

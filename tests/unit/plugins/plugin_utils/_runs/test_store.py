@@ -192,3 +192,13 @@ def test_a_report_that_is_no_file(tmp_path):
     os.mkfifo(store.node_path(str(tmp_path), "pipe"))
     os.mkdir(store.node_path(str(tmp_path), "folder"))
     assert [store.earlier_conntrack(str(tmp_path), name)["peak"] for name in ("pipe", "folder")] == [0, 0]
+
+
+def test_a_full_disk_is_one_sentence_with_the_next_step(tmp_path, monkeypatch):
+    def full(*_arguments, **_options):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(store.os, "replace", full)
+    with pytest.raises(BadInput, match="could not be written: No space left on device; free some, or set "
+                                       "node_report_folder to a folder with room$"):
+        write(tmp_path / "report", "x", "one")
