@@ -6,9 +6,12 @@
 import os
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils import _finding
-from ..plugin_utils._calls.action import Action
+from ..plugin_utils import _finding, _run
+from ..plugin_utils._calls.action import Action, Failed
+from ..plugin_utils._causes.verdict import UNKNOWN, sentence, verdict_of
 from ..plugin_utils._checks import catalogue, verdict
+from ..plugin_utils._checks.unknowns import checks_of
+from ..plugin_utils._fix.select import facts_of
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play
 from ..plugin_utils._play.templating import templating
@@ -16,6 +19,7 @@ from ..plugin_utils._policy import limits, policies
 from ..plugin_utils._render.text import READ_ONE_BY_ONE, escaped
 from ..plugin_utils._runs import store
 
+_WEIGHING = "severity", "unknown", "unreached", "waived", "classes"
 _WEIGHT = {"type": "str", "choices": list(verdict.LEVELS)}
 
 
@@ -40,27 +44,44 @@ class ActionModule(Action):
         host, batch = plain(task_vars.get("inventory_hostname")), play.hosts_of(task_vars)[1]
         if play.runs_once(self._task) and len(batch) > 1:
             raise BadInput("run_once would judge one of %d hosts; leave it out" % len(batch))
-        levels, counts = verdict.weighed(task_vars.get("ansible_facts") or {}, options["severity"], options["unknown"],
-                                         options["unreached"], options["waived"], options["classes"])
+        facts = facts_of(task_vars.get("ansible_facts") or {})
+        levels = verdict.weighed(facts, *(options[name] for name in _WEIGHING))[0]
+        judged = _verdict(facts, options)
         blocked = bool(levels["fail"].findings or levels["fail"].reason)
-        sentence = verdict.not_fit(levels["fail"],
-                                   _report_of(options.get("folder"), host)) if blocked else verdict.fit(counts)
-        result = {"changed": False, "blocked": blocked,
-                  "blocking": [escaped(text) for text in verdict.sentences(levels["fail"])],
-                  "msg": "" if options["mode"] == "never" else escaped(sentence)}
+        gate = {"blocked": blocked, "state": judged["state"], "checks": checks_of(levels["fail"].findings)}
+        report = _report_of(options.get("folder"), host)
+        if report:
+            gate["report"] = report
+        said = escaped(sentence(host, judged))
         if blocked and options["mode"] == "fail":
-            # A host that fails lists only the findings that block it, without the warnings.
-            return dict(result, failed=True)
-        result["warned"] = [escaped(text) for text in verdict.sentences(levels["warn"])]
+            # Ansible prints the result of a host that fails, so it is short; the report has the rest.
+            raise Failed(said, result={"changed": False, "gate": gate})
+        gate["warned"] = checks_of(levels["warn"].findings)
+        result = {"changed": False, "gate": gate, "msg": "" if options["mode"] == "never" else said}
         if options["mode"] != "never":
             if options.get("folder") and len(play.hosts_of(task_vars)[0]) > READ_ONE_BY_ONE:
                 # The report of the run names the hosts. Ansible prints a text once where it is the same for all.
-                why = [escaped(verdict.not_fit(levels["fail"]))] * blocked
-                result["warnings"] = why + result["warned"]
+                said, prefix = escaped(sentence("a host", judged)), ""
             else:
-                result["warnings"] = ["%s: %s" % (escaped(host), text)
-                                      for text in [result["msg"]] * blocked + result["warned"]]
+                prefix = escaped(host) + ": "
+            unsaid = verdict.sentences(_without_unknown(levels["warn"]) if judged["state"] == UNKNOWN
+                                       else levels["warn"])
+            told = blocked or judged["state"] == UNKNOWN and levels["warn"].findings
+            result["warnings"] = [said] * bool(told) + [prefix + escaped(text) for text in unsaid]
         return result
+
+
+def _verdict(facts, options):
+    """The verdict by the options of this task, which may differ from those that the host was assessed with."""
+    summary = _run.summary_of(facts)
+    if not summary:
+        return {"state": UNKNOWN, "because": "this run has not assessed it", "low": 0, "more": 0}
+    return verdict_of(summary, _run.findings_of(facts), _run.part_of(facts, "node_assess_causes") or [], options)
+
+
+def _without_unknown(level):
+    """The same level without what the verdict already says."""
+    return level._replace(findings=[row for row in level.findings if row["status"] != _finding.UNKNOWN], below=())
 
 
 def _report_of(folder, host):

@@ -61,7 +61,7 @@ options:
     choices: [safe, guarded, disruptive]
     default: [safe, guarded, disruptive]
   folder:
-    description: Folder of the report of this run. The message of a host that does not pass names the host's file in it.
+    description: Folder of the report of this run. RV(gate.report) names the host's file in it.
     type: str
 seealso:
   - module: kubenode.netfilter.assess
@@ -76,26 +76,44 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-blocked:
-  description: Whether the host does not pass, also where O(mode) is V(warn) or V(never).
+gate:
+  description: The result for programs. The rest is in the report, and in the facts of M(kubenode.netfilter.assess).
   returned: always
-  type: bool
-  sample: true
-blocking:
-  description: One sentence for each reason why the host does not pass, the worst first.
-  returned: always
-  type: list
-  elements: str
-  sample: ["KMOD001 (high) xt_comment: not available for kernel 6.12.107"]
+  type: dict
+  contains:
+    blocked:
+      description: Whether the host does not pass, also where O(mode) is V(warn) or V(never).
+      returned: always
+      type: bool
+      sample: true
+    state:
+      description: The verdict. V(blocked) by findings, V(fit) for traffic, V(not_known) if checks could not look,
+        V(no_node) for a container without kubelet, or V(not_reached).
+      returned: always
+      type: str
+      sample: blocked
+    checks:
+      description: Ids of the checks that block, the worst first. Empty where the host is blocked because it was not
+        reached, not assessed or not assessed in full.
+      returned: always
+      type: list
+      elements: str
+      sample: [KMOD001, KMOD014]
+    warned:
+      description: Ids of the checks that are a warning.
+      returned: where the host is not failed
+      type: list
+      elements: str
+      sample: [CTRACK014]
+    report:
+      description: The file of the host in O(folder).
+      returned: where this file exists
+      type: str
+      sample: /srv/audit/nodes/web-1.json
 msg:
-  description: The result and its reason in one sentence, the same on every ansible-core; empty if O(mode) is V(never).
+  description: The verdict in one sentence, as the report has it, the same on every ansible-core; empty if O(mode) is
+    V(never).
   returned: always
   type: str
-  sample: "Not fit for traffic: 1 finding blocks (KMOD001). Report: /srv/audit/nodes/web-1.json"
-warned:
-  description: One sentence for each warning.
-  returned: where the host is not failed
-  type: list
-  elements: str
-  sample: ["CTRACK014 (high) is unknown: /proc/slabinfo is not readable as user 'ops'; run with become"]
+  sample: "web-1 is not fit for traffic: required modules are not available for kernel 6.12.107: xt_comment"
 """

@@ -16,6 +16,23 @@ from .._policy import policies
 from .._render.text import sentence
 
 
+class Failed(AnsibleActionFail):
+    """A failure with one sentence for people, which the task prints once.
+
+    ansible-core 2.19 and later also print an exception of its own, as `[ERROR]: Task failed: Action failed: ...` with
+    the lines of the playbook around it, and older ones name a traceback; a sentence says all there is to say.
+    """
+
+    def __init__(self, message, result=None):
+        super().__init__(message, result=result)
+        self.result.pop("exception", None)
+
+    @property
+    def omit_exception_key(self):
+        """Whether ansible-core leaves the exception out of the result."""
+        return True
+
+
 class Action(ActionBase):
     """Base class of all actions. Before its work, an action refuses settings that a node must not set, and wrong
     options of the user, each with one sentence.
@@ -28,7 +45,7 @@ class Action(ActionBase):
     OPTIONS = {}
 
     def run(self, tmp=None, task_vars=None):
-        """The result of the task, a dict. Raises AnsibleActionFail with one sentence for any BadInput."""
+        """The result of the task, a dict. Raises Failed with one sentence for any BadInput."""
         result = super().run(tmp, task_vars)
         task_vars = task_vars or {}
         try:
@@ -36,7 +53,7 @@ class Action(ActionBase):
             playbooks.refuse_wrong_variables(task_vars, templating(self._templar))
             result.update(self.work(self.arguments(task_vars), task_vars))
         except BadInput as error:
-            raise AnsibleActionFail(sentence(error)) from None
+            raise Failed(sentence(error)) from None
         return result
 
     def name(self) -> str:

@@ -23,12 +23,14 @@ def verdict_of(summary, findings, causes, settings, users=()):
     blocking = levels["fail"]
     names = {(row["check"], row["subject"]) for row in blocking.findings if row["status"] == _finding.FAIL}
     low = sum(row["status"] == _finding.FAIL for row in findings) - len(names)
-    if names:
-        of = [cause for cause in causes if blocks(cause, names)]
+    of = [cause for cause in causes if blocks(cause, names)]
+    if of:
         return _row(settings, BLOCKED, of[0]["short"], low, len(of) - 1, blocking.findings)
     if blocking.reason or blocking.findings:
         return _row(settings, BLOCKED, blocking.reason or _finding.sentence_of(blocking.findings[0]), low, 0,
                     blocking.findings)
+    if not findings:
+        return _row(settings, UNKNOWN, "no check ran on it")
     doubts = [row for row in findings if row["status"] == _finding.UNKNOWN
               and _finding.at_least(row["severity"], settings["severity"])]
     if doubts:

@@ -8,13 +8,10 @@ from typing import NamedTuple
 from .. import _finding, _run
 from .._fix.select import facts_of
 from .._options import checked
-from .._render.text import some
 from . import catalogue, unknowns
 from .described import described
 
 LEVELS = ("fail", "warn", "ignore")
-# A message names at most this many checks; the report names all.
-_NAMED = 10
 
 
 class Weighed(NamedTuple):
@@ -107,39 +104,3 @@ def _failing(level):
 
 def _waived(level):
     return [row for row in level.findings if row["status"] == _finding.WAIVED]
-
-
-def not_fit(blocking, report=None):
-    """The sentence with which a gate fails: the findings that block and, if there is one, the path of the report."""
-    failing, unknown = _failing(blocking), [row for row in blocking.findings if row["status"] == _finding.UNKNOWN]
-    denied = [row for row in unknown if row["check"] in blocking.needs_root]
-    waived = _waived(blocking)
-    others = [row for row in unknown if row not in denied]
-    denied_below = [row for row in blocking.below if row["check"] in blocking.needs_root]
-    parts = [_counted("finding", failing, _named(failing)), _counted("waived finding", waived, _named(waived)),
-             _counted("unknown check", denied, "not run as root, use --become", len(denied_below)),
-             _counted("unknown check", others, _named(others), len(blocking.below) - len(denied_below))]
-    because = ", ".join(filter(None, [*parts, blocking.reason]))
-    # A reason is the text of another program and may be a sentence.
-    return "Not fit for traffic: %s" % ("%s. Report: %s" % (because.rstrip("."), report) if report else because)
-
-
-def _counted(noun, rows, which, below=0):
-    """`below` is the number of rows that do not block only because of their severity."""
-    if not rows:
-        return ""
-    if below:
-        return "%d of %d %ss %s (%s)" % (len(rows), len(rows) + below, noun, "blocks" if len(rows) == 1 else "block",
-                                         which)
-    return "%d %s%s (%s)" % (len(rows), noun, " blocks" if len(rows) == 1 else "s block", which)
-
-
-def _named(rows):
-    return some(unknowns.checks_of(rows), _NAMED)
-
-
-def fit(counts):
-    """The sentence of a gate that passes."""
-    return "No finding blocks: %s" % (
-        ", ".join("%d %s" % (counts[status], status) for status in ("pass", "fail", "unknown"))
-        if counts else "nothing was judged")

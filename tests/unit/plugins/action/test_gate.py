@@ -12,6 +12,7 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import gate
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.action import Failed
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.looking import LookingAction, sections_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
@@ -28,8 +29,13 @@ def judged(arguments, denied=(), waivers=(), variables=(), others=None, facts=No
         facts = assess.exported(evidence, policy, assess.chosen_checks(None), None) if modules else {}
     plugin = plugin_of(gate, arguments, run_once=others is not None)
     hosts = {"web-1": {"ansible_facts": facts}, **{name: {"ansible_facts": of} for name, of in (others or {}).items()}}
-    return plugin.run(task_vars=dict(variables, ansible_facts=facts, inventory_hostname="web-1", hostvars=hosts,
-                                     ansible_play_batch=list(hosts)))
+    try:
+        return plugin.run(task_vars=dict(variables, ansible_facts=facts, inventory_hostname="web-1", hostvars=hosts,
+                                         ansible_play_batch=list(hosts)))
+    except Failed as error:
+        if "gate" not in error.result:
+            raise
+        return dict(error.result, failed=True, msg=str(error))
 
 
 def facts_of(reached=True, **modules):
@@ -38,19 +44,27 @@ def facts_of(reached=True, **modules):
                            assess.chosen_checks(None), None, not_reached=None if reached else "unreachable: x")
 
 
-def test_a_host_fails_with_one_sentence_and_lists_only_what_blocks():
+ABSENT = "the kernel has not a required module: xt_comment is not available"
+
+
+def test_a_host_fails_with_its_verdict_and_what_programs_need(tmp_path):
     result = judged({}, xt_comment="absent", xt_mark="unknown")
-    assert result["msg"] == "Not fit for traffic: 2 findings block (KMOD001, KMOD014)"
-    assert result["failed"] and result["blocked"] and [text.split()[0]
-                                                       for text in result["blocking"]] == ["KMOD001", "KMOD014"]
-    assert result["blocking"][0].startswith("KMOD001 (high) xt_comment")
-    assert "warned" not in result and "warnings" not in result
+    assert set(result) == {"changed", "failed", "gate", "msg"}
+    assert result["failed"] and result["msg"].startswith("web-1 is not fit for traffic: " + ABSENT)
+    assert result["gate"] == {"blocked": True, "state": "blocked", "checks": ["KMOD001", "KMOD014"]}
+
+
+def test_ansible_prints_the_sentence_once():
+    """ansible-core 2.19 and later print `[ERROR]: Task failed: Action failed` for an exception in the result."""
+    with pytest.raises(Failed) as caught:
+        judged({"mode": "stop"})
+    assert caught.value.omit_exception_key and "exception" not in caught.value.result
 
 
 def test_an_option_that_is_left_out_is_that_of_the_role():
     variables = {"node_gate_mode": "never", "node_gate_severity": "high"}
     result = judged({}, variables=variables, xt_comment="absent")
-    assert result["blocked"] and not result.get("failed") and result["msg"] == ""
+    assert result["gate"]["blocked"] and not result.get("failed") and result["msg"] == ""
     assert judged({"mode": "fail"}, variables=variables, xt_comment="absent")["failed"]
     with pytest.raises(AnsibleActionFail, match="node_gate_mode"):
         judged({}, variables={"node_gate_mode": "sometimes"}, xt_comment="absent")
@@ -60,63 +74,37 @@ def test_an_option_that_is_left_out_is_that_of_the_role():
 def test_what_a_gate_answers(arguments, modules, answer, message):
     """The message is a regular expression."""
     result = judged(arguments, **modules)
-    assert {key: result.get(key) for key in answer} == answer
+    assert {key: dict(result, **result["gate"]).get(key) for key in answer} == answer
     assert re.fullmatch(message, result["msg"])
 
 
-def test_unknown_checks_that_block_are_listed():
-    assert any("unknown" in text for text in judged({"unknown": "fail"}, xt_comment="absent",
-                                                    xt_mark="unknown")["blocking"])
+def test_unknown_checks_that_block_are_named():
+    gate = judged({"unknown": "fail"}, xt_comment="absent", xt_mark="unknown")["gate"]
+    assert gate["checks"][:2] == ["KMOD001", "KMOD014"] and len(gate["checks"]) > 2
 
 
 def test_what_is_unknown_for_want_of_root_is_one_sentence():
     result = judged({}, denied=["sysctls"], xt_mark="")
-    assert len(result["warned"]) == 1
-    assert re.fullmatch(r"not run as root: \d+ checks unknown, use --become", result["warned"][0])
+    assert re.fullmatch(r"web-1 is not known: \d+ checks could not look \(not root\)", result["msg"])
+    assert result["warnings"] == [result["msg"]] and result["gate"]["state"] == "not_known"
     blocked = judged({"unknown": "fail"}, denied=["sysctls"], xt_mark="")
-    assert re.fullmatch(r"Not fit for traffic: \d+ unknown checks block \(not run as root, use --become\)",
-                        blocked["msg"])
-    assert blocked["blocking"] == result["warned"]
-
-
-def test_unknown_checks_below_the_severity_are_counted_as_the_table_does():
-    denied = ["sysctls", "sysctl_d"]
-    everything = judged({"unknown": "fail", "severity": "info"}, denied=denied, xt_mark="")
-    total = re.fullmatch(r"not run as root: (\d+) checks unknown, use --become", everything["blocking"][0])[1]
-    blocked = judged({"unknown": "fail"}, denied=denied, xt_mark="")
-    sentence = re.fullmatch(r"not run as root: (\d+ of %s) unknown checks are medium or higher, use --become" % total,
-                            blocked["blocking"][0])
-    assert sentence, blocked["blocking"]
-    words = "Not fit for traffic: %s unknown checks block (not run as root, use --become)"
-    assert blocked["msg"] == words % sentence[1]
-    assert judged({}, denied=denied, xt_mark="")["warned"] == blocked["blocking"]
+    assert blocked["failed"] and blocked["gate"]["checks"] == result["gate"]["warned"]
 
 
 def test_the_file_of_the_host_is_named_where_it_is_there(tmp_path):
     (tmp_path / "nodes").mkdir()
-    assert "Report" not in judged({"folder": str(tmp_path)})["msg"]
+    assert "report" not in judged({"folder": str(tmp_path)})["gate"]
     (tmp_path / "nodes" / "web-1.json").write_text("{}")
-    assert (judged({"folder": str(tmp_path)})["msg"] == "Not fit for traffic: this run has not assessed the node. "
-                                                        "Report: %s/nodes/web-1.json" % tmp_path)
-
-
-def test_a_reason_that_is_a_sentence_does_not_double_its_full_stop(tmp_path):
-    (tmp_path / "nodes").mkdir()
-    (tmp_path / "nodes" / "web-1.json").write_text("{}")
-    policy = policies.default_policy()
-    facts = assess.exported({}, policy, assess.chosen_checks(None), None,
-                            not_reached="unreachable: it is currently not available.")
-    result = judged({"folder": str(tmp_path)}, facts=facts)
-    assert result["msg"] == ("Not fit for traffic: the node was not assessed: unreachable: it is currently not "
-                             "available. Report: %s/nodes/web-1.json" % tmp_path)
+    result = judged({"folder": str(tmp_path)})
+    assert result["gate"]["report"] == "%s/nodes/web-1.json" % tmp_path
+    assert result["msg"] == "web-1 is not known: this run has not assessed it"
 
 
 def test_a_host_that_passes_is_ok_and_warns_of_what_is_unknown():
     result = judged({}, xt_mark="unknown")
-    assert (result["changed"], result["blocked"], result["blocking"]) == (False, False, [])
-    assert not result.get("failed") and not result.get("skipped") and result["msg"].startswith("No finding blocks: ")
-    assert result["warned"] and all("unknown" in text for text in result["warned"])
-    assert result["warnings"] == ["web-1: " + text for text in result["warned"]]
+    assert not result["changed"] and not result.get("failed") and not result.get("skipped")
+    assert result["gate"]["state"] == "not_known" and not result["gate"]["checks"] and result["gate"]["warned"]
+    assert result["warnings"] == [result["msg"]]
     assert judged({}, xt_mark="")["warnings"] == []
 
 
@@ -130,10 +118,9 @@ def test_of_many_hosts_a_warning_is_the_same_text_for_all_once_a_report_names_th
                       xt_mark="unknown")["warnings"]
 
     many, few, unreported = warnings(6, folder=str(tmp_path)), warnings(5, folder=str(tmp_path)), warnings(6)
-    assert many[0] == "Not fit for traffic: 2 findings block (KMOD001, KMOD014)" and len(many) > 1
-    assert few[0] == "web-1: %s. Report: %s/nodes/web-1.json" % (many[0], tmp_path)
+    assert many[0].startswith("a host is not fit for traffic: " + ABSENT) and len(many) > 1
+    assert few[0] == many[0].replace("a host", "web-1") and few == unreported
     assert few[1:] == ["web-1: " + text for text in many[1:]]
-    assert unreported == ["web-1: " + text for text in many]
 
 
 def test_an_answer_without_a_key_or_a_section_blocks_until_a_later_look_replaces_it():
@@ -141,15 +128,16 @@ def test_an_answer_without_a_key_or_a_section_blocks_until_a_later_look_replaces
     del evidence["node_conntrack"]["max"], evidence["node_ipvs"]
     sections, problems, _reason = sections_of({"ansible_facts": evidence}, ["conntrack", "ipvs", "host"])
     looker = LookingAction.__new__(LookingAction)
+    looker._templated = lambda _name, value: value
     looker._earlier_conntrack, looker._keeps_all = lambda _variables: {}, lambda *_arguments: False
     looker._templated = lambda _name, value: value
     facts = looker.judged((sections, problems, None), assess.chosen_checks(None), policy, {}, {})
     blocked = judged({}, facts=facts)
-    assert blocked["failed"] and blocked["blocking"] == [
-        "the node's answer does not fit the documentation: node_conntrack.max is missing (and 1 more section); assess "
-        "the node again, and if the answer stays so, look on the node for what changes it, or report a bug of this "
-        "collection"]
-    assert judged({"unreached": "warn"}, facts=facts)["warned"][0] == blocked["blocking"][0]
+    said = ("the node's answer does not fit the documentation: node_conntrack.max is missing (and 1 more section); "
+            "assess the node again, and if the answer stays so, look on the node for what changes it, or report a bug of "
+            "this collection")
+    assert blocked["failed"] and blocked["msg"] == "web-1 is not fit for traffic: " + said
+    assert "web-1: " + said in judged({"unreached": "warn"}, facts=facts)["warnings"]
     again = looker.judged(({"node_host": evidence["node_host"], "node_ipvs": healthy([])["node_ipvs"]}, {}, None),
                           assess.chosen_checks(["IPVS"]), policy, {}, facts)
     assert [row["section"] for row in again["node_assess_summary"]["unusable"]] == ["node_conntrack"]
@@ -167,11 +155,12 @@ WAIVER = {"check": "KMOD001", "reason": "old kernel", "owner": "net", "expires":
 
 def test_waived_findings_block_where_they_are_to():
     waivers = [WAIVER, dict(WAIVER, check="KMOD014")]
-    assert not judged({}, waivers=waivers, xt_comment="absent")["blocked"]
+    assert not judged({}, waivers=waivers, xt_comment="absent")["gate"]["blocked"]
     warned = judged({"waived": "warn"}, waivers=waivers, xt_comment="absent")
-    assert not warned["blocked"] and "KMOD001 (high) is waived until 2999-01-31: old kernel (net)" in warned["warned"]
+    assert not warned["gate"]["blocked"]
+    assert "web-1: KMOD001 (high) is waived until 2999-01-31: old kernel (net)" in warned["warnings"]
     blocked = judged({"waived": "fail"}, waivers=waivers, xt_comment="absent")
-    assert blocked["msg"] == "Not fit for traffic: 2 waived findings block (KMOD001, KMOD014)"
+    assert blocked["failed"] and blocked["gate"]["checks"] == ["KMOD001", "KMOD014"]
 
 
 @pytest.mark.parametrize("classes, blocks", [
@@ -179,13 +168,12 @@ def test_waived_findings_block_where_they_are_to():
     (["guarded"], [])])
 def test_a_finding_blocks_by_the_class_of_its_fix(classes, blocks):
     result = judged({"classes": classes}, xt_comment="absent", nf_conntrack="loadable")
-    assert sorted({text.split()[0] for text in result["blocking"]}) == blocks
-    warned = {text.split()[0] for text in result.get("warned", ())}
-    assert not blocks or "warned" not in result
-    assert blocks or {"KMOD001", "KMOD003"} <= warned
+    assert sorted(result["gate"]["checks"]) == blocks
+    assert ("warned" in result["gate"]) == (not blocks)
+    assert blocks or {"KMOD001", "KMOD003"} <= set(result["gate"]["warned"])
 
 
 def test_one_host_does_not_answer_for_others():
-    assert judged({}, others={}, xt_comment="absent")["blocked"], "alone it is judged as ever"
+    assert judged({}, others={}, xt_comment="absent")["gate"]["blocked"], "alone it is judged as ever"
     with pytest.raises(AnsibleActionFail, match="run_once would judge one of 2 hosts; leave it out"):
         judged({"mode": "never"}, others={"web-2": facts_of()}, xt_mark="")

@@ -121,7 +121,6 @@ def others():
 def told(facts):
     """All that reads the facts of one host after assess."""
     blocking = verdict.weighed(facts, "info", "fail", "fail")[0]["fail"]
-    assert verdict.not_fit(blocking).startswith("Not fit for traffic: ") or not blocking.findings
     select.assessed(facts, "CTRACK")
     for subject in SUBJECTS:
         work = subject.work(facts, SETTINGS[subject.name], "disruptive")
