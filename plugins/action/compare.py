@@ -10,7 +10,7 @@ import shutil
 from ansible.utils.display import Display
 
 from ..module_utils._errors import BadInput
-from ..plugin_utils._calls.action import Action
+from ..plugin_utils._calls.action import Action, Failed
 from ..plugin_utils._play import play
 from ..plugin_utils._render.changes import render_markdown, render_terminal
 from ..plugin_utils._render.changes_html import render_changes_html
@@ -51,10 +51,12 @@ class ActionModule(Action):
         text = render_terminal(changes, COLUMNS if for_people else WIDTH)
         if "terminal" in formats and for_people:
             Display().display(text)
-        result = {"changed": False, "changes": changes, "text": text,
-                  "files": store.write_beside(folder, texts) if texts else []}
+        files = store.write_beside(folder, texts) if texts else []
         why = _failure(changes) if arguments.get("fail_on") == "new" else None
-        return dict(result, failed=True, msg=escaped(why)) if why else result
+        if why:
+            # Ansible prints the result of a task that fails, so it is short; the files have all changes.
+            raise Failed(escaped(why), result={"changed": False, "totals": changes["totals"], "files": files})
+        return {"changed": False, "changes": changes, "text": text, "files": files}
 
 
 def _failure(changes):

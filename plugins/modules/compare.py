@@ -28,7 +28,7 @@ options:
   before:
     description:
       - The earlier run, as O(after); V(previous) is the last run before O(after) that assessed at least half of its
-        hosts, or the run before it if there is none.
+        hosts. If no run did, it is the run before O(after).
     type: str
     default: previous
   after:
@@ -166,7 +166,7 @@ changes:
                  sample: kernel 6.12.9-amd64}
 files:
   description: The files that were written.
-  returned: success
+  returned: always
   type: list
   elements: str
   sample: [/srv/audit/changes.md]
@@ -175,6 +175,11 @@ msg:
   returned: where O(fail_on) fails the task
   type: str
   sample: "2 findings are new on worker-7: KMOD002, CHAIN001"
+totals:
+  description: As RV(changes.totals).
+  returned: where O(fail_on) fails the task
+  type: dict
+  sample: {new: 2, fixed: 0, still_failing: 3, newly_judged: 0, newly_unknown: 0, no_longer_judged: 0}
 text:
   description: The text for a terminal.
   returned: success

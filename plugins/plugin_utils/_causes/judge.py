@@ -76,6 +76,11 @@ def _names_of(rows):
     return [{"check": row["check"], "subject": row["subject"]} for row in rows]
 
 
+def names_of(cause):
+    """{(check, subject)} of the findings that a cause explains."""
+    return {(row["check"], row["subject"]) for row in cause["explains"]}
+
+
 def within(text):
     """A sentence as a part of another one."""
     first, blank, rest = text.partition(" ")

@@ -17,7 +17,7 @@ NEW, FIXED, STILL, JUDGED, UNKNOWN, LOST = KINDS = (
 WORDS = {NEW: "new", FIXED: "fixed", STILL: "still failing", JUDGED: "newly judged", UNKNOWN: "newly unknown",
          LOST: "no longer judged"}
 ASSESSED = "assessed"
-_REST = re.compile(r"and [0-9]+ more\Z")
+_REST = re.compile(r"and [0-9]{1,9} more\Z")
 _TRAITS = ("os", "kernel", "iptables", "kube_proxy", "needs")
 
 

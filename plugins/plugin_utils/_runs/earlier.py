@@ -28,8 +28,8 @@ def runs_in(folder: str) -> list:
 
 
 def path_of(folder: str, name: str, after: "str | None" = None) -> str:
-    """The folder of the run `name`: the name of one or its beginning, `latest`, `previous` (the one before `after` that is
-    a base for it), or a path with a slash. Raises BadInput."""
+    """The folder of the run `name`: the name of one or its beginning, `latest`, `previous` (the base of `after`), or a
+    path with a slash. Raises BadInput."""
     if "/" in name:
         return os.path.abspath(os.path.expanduser(name))
     known = runs_in(folder)
@@ -68,8 +68,8 @@ def _listed(names):
 
 
 def since_last(folder: str, reports: dict, fleet: dict) -> "dict | None":
-    """The changes since the last run before this one that a report folder keeps and that is a base for it; None if there
-    is no such run or it cannot be read."""
+    """The changes since the base of this run among the runs that a report folder keeps; None if there is no such run or
+    it cannot be read."""
     with contextlib.suppress(BadInput):
         before = read_run(os.path.join(folder, history.RUNS, _base(folder, [
             name for name in runs_in(folder) if name != fleet["run"]], fleet)))
