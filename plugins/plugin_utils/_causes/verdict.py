@@ -59,8 +59,8 @@ def _judged(summary, findings, causes, settings, users, known):
 
 
 def _because(cause, blocking, known):
-    """The short sentence of a cause, or the problem of a finding that blocks: the sentence of a cause that also explains
-    findings of the baseline may be about one of them."""
+    """The short sentence of a cause, or the problem of a finding that blocks: the sentence of a cause that also
+    explains findings of the baseline may be about one of them."""
     names = judge.names_of(cause)
     return cause["short"] if not names & known else next(
         row["problem"] or row["title"] for row in blocking if (row["check"], row["subject"]) in names)

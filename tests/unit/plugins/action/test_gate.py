@@ -47,7 +47,7 @@ def facts_of(reached=True, **modules):
                            assess.chosen_checks(None), None, not_reached=None if reached else "unreachable: x")
 
 
-ABSENT = "the kernel has not a required module"
+ABSENT = "the kernel lacks a required module"
 
 
 def test_a_host_fails_with_its_verdict_and_what_programs_need(tmp_path):
