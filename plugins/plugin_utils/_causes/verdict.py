@@ -21,7 +21,7 @@ def verdict_of(summary, findings, causes, settings, users=()):
     old = [row for row in findings if row["status"] == _finding.FAIL and (row["check"], row["subject"]) in known]
     found = _judged(summary, findings, causes, settings, users, known)
     return dict(found, low=found["low"] - len(old), known=len(old),
-                note=settings["baseline"].note if settings["baseline"] else "")
+                note=settings["baseline"].note if settings["baseline"] and summary["reached"] else "")
 
 
 def known_of(findings, causes, settings):
