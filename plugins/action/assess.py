@@ -51,6 +51,8 @@ class ActionModule(LookingAction):
         selection.refuse_no_check("checks and skip",
                                   selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip"),
                                                           self._policy.checks))
+        # A baseline of the gate that cannot be used is refused before anything connects.
+        self.gate(task_vars)
         if arguments.get("unreachable") == "ignore":
             self.refuse_wrong_baseline(task_vars)
         if "bundle" in arguments:

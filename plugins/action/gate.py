@@ -8,7 +8,7 @@ import os
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _finding, _run
 from ..plugin_utils._calls.action import Action, Failed
-from ..plugin_utils._causes.verdict import UNKNOWN, sentence, verdict_of
+from ..plugin_utils._causes.verdict import UNKNOWN, known_of, sentence, verdict_of
 from ..plugin_utils._checks import catalogue, verdict
 from ..plugin_utils._checks.unknowns import checks_of
 from ..plugin_utils._fix.select import facts_of
@@ -17,7 +17,7 @@ from ..plugin_utils._play import play
 from ..plugin_utils._play.templating import templating
 from ..plugin_utils._policy import limits, policies
 from ..plugin_utils._render.text import READ_ONE_BY_ONE, escaped
-from ..plugin_utils._runs import store
+from ..plugin_utils._runs import baseline, store
 
 _WEIGHING = "severity", "unknown", "unreached", "waived", "classes"
 _WEIGHT = {"type": "str", "choices": list(verdict.LEVELS)}
@@ -34,54 +34,65 @@ class ActionModule(Action):
         "unreached": _WEIGHT,
         "waived": _WEIGHT,
         "classes": {"type": "list", "elements": "str", "choices": list(catalogue.FIX_CLASSES)},
+        "baseline": {"type": "str"},
+        "baseline_expires": {"type": "str"},
+        "baseline_owner": {"type": "str"},
         "folder": {"type": "str"},
     }
 
     def work(self, arguments, task_vars):
-        options = dict(policies.role_settings("node_gate", task_vars, templating(self._templar)),
-                       **{name: value for name, value in arguments.items() if value is not None})
-        limits.refuse_wrong_value("node_gate_classes", options["classes"], "classes")
+        of_role, of_report = (policies.role_settings(role, task_vars, templating(self._templar))
+                              for role in ("node_gate", "node_report"))
+        options = dict(of_role, **{name: value for name, value in arguments.items() if value is not None})
+        for name in ("classes", "baseline_expires"):
+            limits.refuse_wrong_value("node_gate_" + name, options[name], name)
         host, batch = plain(task_vars.get("inventory_hostname")), play.hosts_of(task_vars)[1]
         if play.runs_once(self._task) and len(batch) > 1:
             raise BadInput("run_once would judge one of %d hosts; leave it out" % len(batch))
         facts = facts_of(task_vars.get("ansible_facts") or {})
-        levels = verdict.weighed(facts, *(options[name] for name in _WEIGHING))[0]
+        options["baseline"] = kept = baseline.of_gate(options, task_vars, of_report["folder"])
+        findings, causes = _run.findings_of(facts) or [], _run.part_of(facts, "node_assess_causes") or []
+        levels = verdict.weighed(facts, *(options[name] for name in _WEIGHING), known_of(findings, causes, options))[0]
         judged = _verdict(facts, options)
         blocked = bool(levels["fail"].findings or levels["fail"].reason)
         gate = {"blocked": blocked, "state": judged["state"], "checks": checks_of(levels["fail"].findings)}
+        if kept:
+            gate.update(known=judged["known"], mended=kept.mended(findings))
         report = _report_of(options.get("folder"), host)
         if report:
             gate["report"] = report
-        verdict_line = escaped(sentence(host, judged))
+        said = escaped(sentence(host, judged))
         if blocked and options["mode"] == "fail":
             # Ansible prints the result of a host that fails, so it is short; the report has the rest.
-            raise Failed(verdict_line, result={"changed": False, "gate": gate})
+            raise Failed(said, result={"changed": False, "gate": gate})
         gate["warned"] = checks_of(levels["warn"].findings)
-        result = {"changed": False, "gate": gate, "msg": "" if options["mode"] == "never" else verdict_line}
+        result = {"changed": False, "gate": gate, "msg": "" if options["mode"] == "never" else said}
         if options["mode"] != "never":
             if options.get("folder") and len(play.hosts_of(task_vars)[0]) > READ_ONE_BY_ONE:
                 # The report of the run names the hosts. Ansible prints a text once where it is the same for all.
-                verdict_line, prefix = escaped(sentence("a host", judged)), ""
+                said, prefix = escaped(sentence("a host", judged)), ""
             else:
                 prefix = escaped(host) + ": "
             unsaid = verdict.sentences(_without_unknown(levels["warn"]) if judged["state"] == UNKNOWN
                                        else levels["warn"])
-            shown = blocked or judged["state"] == UNKNOWN and levels["warn"].findings
-            result["warnings"] = [verdict_line] * bool(shown) + [prefix + escaped(text) for text in unsaid]
+            unsaid += [kept.ending] if kept and kept.ending else []
+            told = blocked or judged["state"] == UNKNOWN and levels["warn"].findings
+            result["warnings"] = [said] * bool(told) + [prefix + escaped(text) for text in unsaid]
         return result
 
 
 def _verdict(facts, options):
-    """The verdict by the options of this task, also where it was assessed with others."""
+    """The verdict by the options of this task, which may differ from those that the host was assessed with."""
     summary = _run.summary_of(facts)
     if not summary:
-        return {"state": UNKNOWN, "because": "this run has not assessed it", "low": 0, "more": 0}
+        return {"state": UNKNOWN, "because": "this run has not assessed it", "low": 0, "more": 0, "known": 0,
+                "note": ""}
     return verdict_of(summary, _run.findings_of(facts), _run.part_of(facts, "node_assess_causes") or [], options,
                       _run.user_checks_of(facts))
 
 
 def _without_unknown(level):
-    """The same level without what the verdict has already."""
+    """The same level without what the verdict already says."""
     return level._replace(findings=[row for row in level.findings if row["status"] != _finding.UNKNOWN], below=())
 
 

@@ -251,6 +251,17 @@ ansible_facts:
                 check: {description: The check., type: str, returned: always, sample: CHAIN001}
                 subject: {description: 'The subject, or empty.', type: str, returned: always,
                           sample: ipv4 nft nat PREROUTING}
+            known: {description: Failing findings that do not count because the baseline has them., type: int,
+                    returned: always, sample: 0}
+            note: {description: 'Why the baseline does not count, or empty.', type: str, returned: always, sample: ''}
+        known:
+          description: The findings that the baseline of the gate has, as bad as they are now.
+          type: list
+          elements: dict
+          returned: where there are any
+          contains:
+            check: {description: The check., type: str, returned: always, sample: KMOD001}
+            subject: {description: 'The subject, or empty.', type: str, returned: always, sample: xt_comment}
         run: {description: The run of Ansible that assessed the node., type: str, returned: always,
               sample: 20261122T114153Z-24994}
         reached: {description: Whether the node was looked at., type: bool, returned: always, sample: true}

@@ -11,8 +11,9 @@ version_added: 0.1.0
 description:
   - Runs on the controller, without a connection, and contacts no host. It reads the runs that
     M(kubenode.netfilter.report) keeps below C(runs) in its folder.
-  - A finding is named by node, check and subject. One that failed is fixed only if the check was judged again. A
-    finding that is unknown, skipped or waived now is not fixed.
+  - A finding is named by node, check and subject. Only hosts that both runs assessed are compared, and the result names
+    the others. A finding is new only if the earlier run judged its check on that host, and fixed only if the later run
+    did. A finding that is unknown, skipped or waived now is not fixed.
   - With O(nodes) it compares two nodes of one run.
 author:
   - kubenode.netfilter contributors (@kubenode)
@@ -26,7 +27,8 @@ options:
     required: true
   before:
     description:
-      - The earlier run, as O(after); V(previous) is the run before O(after).
+      - The earlier run, as O(after); V(previous) is the last run before O(after) that assessed at least half of its
+        hosts. If no run did, it is the run before O(after).
     type: str
     default: previous
   after:
@@ -48,6 +50,14 @@ options:
     elements: str
     choices: [terminal, html, json, markdown]
     default: [terminal]
+  fail_on:
+    description:
+      - V(new) fails the task if a finding is new, or if no host was assessed by both runs. The changes are printed and
+        written before. V(none) never fails it.
+      - With O(nodes) a finding is new that fails on the second node alone.
+    type: str
+    choices: [none, new]
+    default: none
 seealso:
   - module: kubenode.netfilter.report
 """
@@ -61,6 +71,11 @@ EXAMPLES = r"""
   kubenode.netfilter.compare:
     folder: ./kubenode-netfilter-report
     before: "20261121"
+
+- name: Fail a pipeline in which findings are new
+  kubenode.netfilter.compare:
+    folder: ./kubenode-netfilter-report
+    fail_on: new
 
 - name: Compare two nodes
   kubenode.netfilter.compare:
@@ -80,7 +95,7 @@ changes:
       description: Number of rows of each kind.
       type: dict
       returned: success
-      sample: {new: 1, fixed: 2, still_failing: 3, newly_unknown: 0, no_longer_judged: 0}
+      sample: {new: 1, fixed: 2, still_failing: 3, newly_judged: 0, newly_unknown: 0, no_longer_judged: 0}
     rows:
       description: The changes, those of each node by kind.
       type: list
@@ -89,9 +104,10 @@ changes:
       contains:
         change:
           description:
-            - V(new), V(fixed), V(still_failing), V(newly_unknown) or V(no_longer_judged).
+            - V(new), V(fixed), V(still_failing), V(newly_judged), V(newly_unknown) or V(no_longer_judged).
+            - V(newly_judged) fails, and the earlier run did not judge the check on that host.
             - Of two nodes V(new) fails on the second one alone, V(fixed) on the first one alone, V(still_failing) on
-              both.
+              both, V(newly_judged) on the second one and was not judged on the first one.
           type: str
           returned: success
           sample: new
@@ -111,14 +127,18 @@ changes:
              sample: {run: 20261122T083011Z-4711, started: '2026-11-22T08:30:11+00:00'}}
     after: {description: Run and start of the later run., type: dict, returned: when two runs are compared,
             sample: {run: 20261123T083011Z-881, started: '2026-11-23T08:30:11+00:00'}}
-    new_hosts: {description: Hosts of the later run alone., type: list, elements: str,
+    compared_hosts: {description: Number of hosts that both runs assessed., type: int,
+                     returned: when two runs are compared, sample: 18}
+    left_out_checks: {description: Checks that only one of the runs judged on a host that both assessed., type: list,
+                      elements: str, returned: when two runs are compared, sample: []}
+    new_hosts: {description: Assessed hosts of the later run alone. They are not compared., type: list, elements: str,
                 returned: when two runs are compared, sample: [worker-9]}
-    gone_hosts: {description: Hosts of the earlier run alone., type: list, elements: str,
+    gone_hosts: {description: Hosts of the earlier run alone. They are not compared., type: list, elements: str,
                  returned: when two runs are compared, sample: []}
-    reached_again: {description: Hosts that only the later run assessed., type: list, elements: str,
-                    returned: when two runs are compared, sample: []}
-    no_longer_reached:
-      description: Hosts that only the earlier run assessed, though they are in both.
+    reached_again: {description: Hosts of both runs that only the later run assessed. They are not compared.,
+                    type: list, elements: str, returned: when two runs are compared, sample: []}
+    not_reached:
+      description: Hosts of the later run that it did not assess, one row each. They have no other row.
       type: list
       elements: dict
       returned: when two runs are compared
@@ -127,6 +147,8 @@ changes:
         status: {description: 'V(not_reached), V(not_rolled_out) or V(pending).', type: str, returned: success,
                  sample: not_reached}
         reason: {description: The reason., type: str, returned: success, sample: 'unreachable: no route to host'}
+        was: {description: 'V(assessed) or another status in the earlier run, or null if it is not in that run.',
+              type: str, returned: success, sample: assessed}
     run: {description: Run and start of the run., type: dict, returned: when two nodes are compared,
           sample: {run: 20261123T083011Z-881, started: '2026-11-23T08:30:11+00:00'}}
     nodes: {description: The two nodes., type: list, elements: str, returned: when two nodes are compared,
@@ -144,15 +166,25 @@ changes:
                  sample: kernel 6.12.9-amd64}
 files:
   description: The files that were written.
-  returned: success
+  returned: always
   type: list
   elements: str
   sample: [/srv/audit/changes.md]
+msg:
+  description: Which findings are new, or that nothing was compared.
+  returned: where O(fail_on) fails the task
+  type: str
+  sample: "2 findings are new on worker-7: KMOD002, CHAIN001"
+totals:
+  description: As RV(changes.totals).
+  returned: where O(fail_on) fails the task
+  type: dict
+  sample: {new: 2, fixed: 0, still_failing: 3, newly_judged: 0, newly_unknown: 0, no_longer_judged: 0}
 text:
   description: The text for a terminal.
   returned: success
   type: str
   sample: |-
     Changes from run 20261122T083011Z-4711 to run 20261123T083011Z-881
-      0 new, 1 fixed, 0 still failing, 0 newly unknown, 0 no longer judged
+      0 new, 1 fixed, 0 still failing, 0 newly judged, 0 newly unknown, 0 no longer judged
 """

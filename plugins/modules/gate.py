@@ -60,6 +60,26 @@ options:
     elements: str
     choices: [safe, guarded, disruptive]
     default: [safe, guarded, disruptive]
+  baseline:
+    description:
+      - An earlier report of the hosts, best kept in version control. A finding that it has does not block, unless its
+        severity is higher now, or it has a cause now that the report does not have. Set the variable
+        C(node_gate_baseline) rather than this option, so that the verdict of the report is the same.
+      - The name of a run of the report folder, or a path with a slash of the folder of a run (C(fleet.json) and
+        C(nodes)), or of the report of a host (C(nodes/web-1.json)). A relative path is relative to the inventory. A
+        report that cannot be read, or is of other hosts, is refused.
+      - An empty text is no baseline.
+    type: str
+    default: ''
+  baseline_expires:
+    description: Last day of the baseline, such as V(2027-01-31), in UTC. After it the baseline counts no more, and the
+      message names this date. O(baseline) needs it.
+    type: str
+    default: ''
+  baseline_owner:
+    description: Who renews the baseline. O(baseline) needs it.
+    type: str
+    default: ''
   folder:
     description: Folder of the report of this run. RV(gate.report) names the host's file in it.
     type: str
@@ -105,6 +125,16 @@ gate:
       type: list
       elements: str
       sample: [CTRACK014]
+    known:
+      description: How many failing findings do not count because the baseline has them.
+      returned: with a baseline
+      type: int
+      sample: 5
+    mended:
+      description: How many findings of the baseline were judged again and do not fail.
+      returned: with a baseline
+      type: int
+      sample: 2
     report:
       description: The file of the host in O(folder).
       returned: where this file exists
@@ -115,5 +145,5 @@ msg:
     V(never).
   returned: always
   type: str
-  sample: "web-1 is not fit for traffic: the kernel lacks a required module"
+  sample: "web-1 is not fit for traffic: required modules are not available for kernel 6.12.107: xt_comment"
 """

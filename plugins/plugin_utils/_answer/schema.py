@@ -62,7 +62,10 @@ def _shape(entry):
     if entry["type"] != "list":
         return Shape(entry["type"], always, contains, None, nullable,
                      tuple(entry["sample"]) if isinstance(entry.get("sample"), dict) else ())
-    return Shape("list", always, None, Shape(entry.get("elements", "raw"), True, contains, None, False), nullable)
+    element = entry.get("elements", "raw")
+    # A list in a list has texts; RETURN has no word for its elements.
+    inner = Shape("str", True, None, None, False) if element == "list" else None
+    return Shape("list", always, None, Shape(element, True, contains, inner, False), nullable)
 
 
 def _at(module, path):

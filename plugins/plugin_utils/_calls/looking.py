@@ -22,7 +22,7 @@ from .._play import play
 from .._play.templating import templating
 from .._policy import policies, selection
 from .._render.text import escaped
-from .._runs import store
+from .._runs import baseline, store
 from .calling import CallingAction, Unanswered
 
 NODE_MODULE = "kubenode.netfilter.node_facts"
@@ -57,6 +57,9 @@ class LookingAction(CallingAction):
 
     # Why nothing more is sent to the node: an earlier call of the task was not answered in time.
     _unanswered = None
+
+    # The settings of node_gate with its baseline, once they are read.
+    _gate = None
 
     def read_policy(self, task_vars):
         """Sets `_templated`, see templating(), and `_policy`, the policy of the host. Refuses every wrong variable of
@@ -120,7 +123,15 @@ class LookingAction(CallingAction):
                                problems, self._keeps_all(with_evidence, task_vars),
                                _run.part_of(known, "node_assess_numbers") if before else None,
                                plain(task_vars.get("inventory_hostname")),
-                               policies.role_settings("node_gate", task_vars, self._templated, policy.checks))
+                               self.gate(task_vars))
+
+    def gate(self, task_vars):
+        """The settings of node_gate of the host, with its baseline; a baseline that cannot be used raises BadInput."""
+        if self._gate is None:
+            settings, report = (policies.role_settings(role, task_vars, self._templated, self._policy.checks)
+                                for role in ("node_gate", "node_report"))
+            self._gate = dict(settings, baseline=baseline.of_gate(settings, task_vars, report["folder"]))
+        return self._gate
 
     def refuse_wrong_baseline(self, task_vars):
         """Refuses, before anything connects, a baseline of the report that is no host of the play."""

@@ -198,6 +198,11 @@ def _ago(seconds):
     return " ".join(parts) or "0 s"
 
 
+def names_of(cause):
+    """{(check, subject)} of the findings that a cause explains."""
+    return {(row["check"], row["subject"]) for row in cause["explains"]}
+
+
 def within(text):
     """A sentence as a part of another one."""
     first, blank, rest = text.partition(" ")

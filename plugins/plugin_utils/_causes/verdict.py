@@ -12,20 +12,34 @@ _ROOT = "not root"
 
 
 def verdict_of(summary, findings, causes, settings, users=()):
-    """`{"state", "because", "low", "more", "severity", "blocking"}` by the settings of node_gate: the state, the text
-    that explains it, how many findings fail and do not block, how many further causes block, the severity from which
-    on a finding counts, and the findings that block, rows of `check` and `subject`. `users` are the texts of the
-    user's checks, see described.py."""
+    """`{"state", "because", "low", "more", "severity", "blocking", "known", "note"}` by the settings of node_gate, with
+    `baseline` as `_runs.baseline` reads it: the state, the text that explains it, how many findings fail and do not
+    block, how many further causes block, the severity from which on a finding counts, the findings that block, rows of
+    `check` and `subject`, how many failing findings the baseline has, and why it does not count. `users` are the texts
+    of the user's checks, see described.py."""
+    known = known_of(findings, causes, settings) if summary["reached"] else frozenset()
+    old = [row for row in findings if row["status"] == _finding.FAIL and (row["check"], row["subject"]) in known]
+    found = _judged(summary, findings, causes, settings, users, known)
+    return dict(found, low=found["low"] - len(old), known=len(old),
+                note=settings["baseline"].note if settings["baseline"] and summary["reached"] else "")
+
+
+def known_of(findings, causes, settings):
+    """{(check, subject)} of the findings that the baseline of the settings has, as bad as they are."""
+    return settings["baseline"].known(findings, causes) if settings["baseline"] else frozenset()
+
+
+def _judged(summary, findings, causes, settings, users, known):
     if not summary["reached"]:
         return _row(settings, NOT_REACHED, summary["reason"] or "")
     levels, _counts = _levels.weighed_rows(summary, findings, *(settings[name] for name in (
-        "severity", "unknown", "unreached", "waived", "classes")), users=users)
+        "severity", "unknown", "unreached", "waived", "classes")), users=users, known=known)
     blocking = levels["fail"]
     names = {(row["check"], row["subject"]) for row in blocking.findings if row["status"] == _finding.FAIL}
     low = sum(row["status"] == _finding.FAIL for row in findings) - len(names)
     of = [cause for cause in causes if blocks(cause, names)]
     if of:
-        return _row(settings, BLOCKED, of[0]["short"], low, len(of) - 1, blocking.findings)
+        return _row(settings, BLOCKED, _because(of[0], blocking.findings, known), low, len(of) - 1, blocking.findings)
     if blocking.reason or blocking.findings:
         return _row(settings, BLOCKED, blocking.reason or _finding.sentence_of(blocking.findings[0]), low, 0,
                     blocking.findings)
@@ -51,6 +65,14 @@ def _reasons(reasons):
     return different[0] + (", and %d more %s" % (more, "reason" if more == 1 else "reasons") if more else "")
 
 
+def _because(cause, blocking, known):
+    """The short sentence of a cause, or the problem of a finding that blocks: the sentence of a cause that also
+    explains findings of the baseline may be about one of them."""
+    names = judge.names_of(cause)
+    return cause["short"] if not names & known else next(
+        row["problem"] or row["title"] for row in blocking if (row["check"], row["subject"]) in names)
+
+
 def _row(settings, state, because, low=0, more=0, blocking=()):
     return {"state": state, "because": because, "low": low, "more": more, "severity": settings["severity"],
             "blocking": [{"check": row["check"], "subject": row["subject"]} for row in blocking]}
@@ -71,13 +93,13 @@ def sentence(host, verdict):
     because = judge.within(verdict["because"])
     more = "cause" if verdict["more"] == 1 else "causes"
     more = " (and %d more %s)" % (verdict["more"], more) if verdict["more"] else ""
-    low = verdict["low"]
+    beside = ["%d %s" % (number, noun % ("finding" if number == 1 else "findings"))
+              for number, noun in ((verdict["low"], "low %s"), (verdict["known"], "%s of the baseline")) if number]
     return {
         BLOCKED: "%s is not fit for traffic: %s%s" % (host, because, more),
-        FIT: "%s is fit for traffic%s" % (host, " (%d low %s)" % (low, "finding" if low == 1 else "findings")
-                                          if low else ""),
+        FIT: "%s is fit for traffic%s" % (host, " (%s)" % ", ".join(beside) if beside else ""),
         UNKNOWN: "%s is not known: %s" % (host, because),
         NO_NODE: "%s is not a node: %s" % (host, because),
         NOT_REACHED: "%s was not reached: %s" % (host, because),
-    }[verdict["state"]]
+    }[verdict["state"]] + ("; " + verdict["note"] if verdict["note"] else "")
 

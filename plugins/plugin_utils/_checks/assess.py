@@ -7,7 +7,7 @@ import dataclasses
 
 from .. import _finding, _run
 from .._causes.judge import causes_of
-from .._causes.verdict import verdict_of
+from .._causes.verdict import known_of, verdict_of
 from .._fix import outcomes as _outcomes
 from .._fleet import figures, items
 from .._joins.table import joins_of
@@ -15,6 +15,7 @@ from .._needs import node_needs
 from .._policy import waiving
 from .._policy.selection import chosen_checks
 from .._role_data import role_defaults
+from .._runs import baseline
 from . import catalogue, described, evaluate, unknowns
 
 # The sections that node_facts reads.
@@ -69,7 +70,8 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
              with_evidence=False, numbers=None, host="NODE", gate=None):
     """The `ansible_facts` of one host. `before` are the findings that this run made earlier; findings of other checks
     stay. `with_evidence` keeps all sections, `numbers` are the numbers of an earlier look of this run; `host` is its
-    name in commands, `gate` the settings of its node_gate, by default those of the role."""
+    name in commands, `gate` the settings of its node_gate with the baseline that was read, by default those of the
+    role."""
     try:
         findings, requirements = judged(evidence, policy, checks, not_reached, earlier, problems)
     except Exception as error:
@@ -89,9 +91,12 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     if problems and not not_reached:
         summary["unusable"] = [{"section": name, "reason": problems[name]} for name in sorted(problems)]
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
-    causes = causes_of(findings, evidence, host) if summary["reached"] else []
-    users = described.rows_of(policy.checks, findings)
-    summary["verdict"] = verdict_of(summary, findings, causes, gate or default_gate(), users)
+    gate, causes = gate or default_gate(), causes_of(findings, evidence, host) if summary["reached"] else []
+    known = known_of(findings, causes, gate) if summary["reached"] else frozenset()
+    causes, users = baseline.new_first(causes, known), described.rows_of(policy.checks, findings)
+    summary["verdict"] = verdict_of(summary, findings, causes, gate, users)
+    if known:
+        summary["known"] = [{"check": check, "subject": subject} for check, subject in sorted(known)]
     facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings, node_assess_causes=causes,
                  node_assess_required_modules=modules, node_assess_summary=summary,
                  node_assess_numbers=figures.numbers_of(evidence, numbers))

@@ -26,17 +26,18 @@ class Weighed(NamedTuple):
     severity: str | None = None
 
 
-def weighed(facts, severity, unknown, unreached, waived="ignore", classes=catalogue.FIX_CLASSES):
+def weighed(facts, severity, unknown, unreached, waived="ignore", classes=catalogue.FIX_CLASSES, known=frozenset()):
     """({level: Weighed}, counts): the failing, unknown and waived findings at `severity` or above, by the level that
     the settings give them, and the number of findings of each status. A failure with a fix of a class that is not among
-    `classes` is a warning."""
+    `classes` is a warning; a finding that is among `known`, {(check, subject)}, does not block."""
     summary = _run.summary_of(facts_of(facts))
     findings = _run.findings_of(facts) if summary else []
-    return weighed_rows(summary, findings, severity, unknown, unreached, waived, classes, _run.user_checks_of(facts))
+    return weighed_rows(summary, findings, severity, unknown, unreached, waived, classes, _run.user_checks_of(facts),
+                        known)
 
 
 def weighed_rows(summary, findings, severity, unknown, unreached, waived="ignore", classes=catalogue.FIX_CLASSES,
-                 users=()):
+                 users=(), known=frozenset()):
     """The same for a summary and its findings."""
     checked("severity", severity, {"type": "str", "choices": _finding.SEVERITIES})
     checked("unknown", unknown, {"type": "str", "choices": LEVELS})
@@ -50,8 +51,10 @@ def weighed_rows(summary, findings, severity, unknown, unreached, waived="ignore
     levels = {level: [] for level in LEVELS}
     for row in rows:
         level = level_of.get(row["status"])
-        if level:
-            levels["warn" if level == "fail" and not _is_of(row, classes, users) else level].append(row)
+        if level == "fail" and not _is_of(row, classes, users):
+            level = "warn"
+        if level and not (level == "fail" and (row["check"], row["subject"]) in known):
+            levels[level].append(row)
     below = [row for row in findings if row["status"] == _finding.UNKNOWN
              and not _finding.at_least(row["severity"], severity)]
     reason = _not_usable(summary.get("unusable"))

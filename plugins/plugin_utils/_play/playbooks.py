@@ -21,6 +21,7 @@ PLAYBOOKS = {
     "compare_": {"compare_after": {"type": "str"}, "compare_before": {"type": "str"},
                  "compare_formats": {"type": "list", "elements": "str",
                                      "choices": ["terminal", "html", "json", "markdown"]},
+                 "compare_fail_on": {"type": "str", "choices": ["none", "new"]},
                  "compare_nodes": {"type": "list", "elements": "str"}},
     "preflight_": {"preflight_fix": _FIX, "preflight_hosts": {"type": "raw"},
                    "preflight_max_fail_percentage": {"type": "raw"}, "preflight_serial": {"type": "raw"},

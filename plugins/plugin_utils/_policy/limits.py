@@ -16,7 +16,7 @@ from ...module_utils._errors import BadInput
 from ...module_utils._parse.systemd.name import parse_unit_name
 from .._options import checked, unknown_name
 from .._play import rollout
-from . import selection
+from . import selection, waiving
 
 DAY_SECONDS = 86400
 _BOUNDS = {  # variable -> least, most, unit
@@ -99,6 +99,14 @@ def _refuse_no_class(name, value):
                        "the mode of the gate to warn" % name)
 
 
+def _refuse_no_date(name, value):
+    try:
+        if value:
+            waiving.date_of(value)
+    except ValueError:
+        raise BadInput("%s is %r, but must be a date such as 2027-01-31" % (name, value)) from None
+
+
 def _refuse_size(name, value):
     if value != 0:
         _refuse_beyond(name, value, LEAST, MOST, "entries, or 0 for the computed size")
@@ -135,6 +143,7 @@ _CHECKS = {
     "node_assess_root": _refuse_relative,
     "node_assess_kernel": _refuse_no_release,
     "node_assess_timeout": _refuse_wait,
+    "node_gate_baseline_expires": _refuse_no_date,
     "node_gate_classes": _refuse_no_class,
     "node_gate_max_hosts": rollout.checked_limit,
     "node_report_folder": _refuse_empty,

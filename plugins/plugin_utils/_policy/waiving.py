@@ -27,14 +27,14 @@ def parse_waivers(rows, check_ids):
         if row["check"] not in check_ids:
             raise unknown_name("%s: the check" % name, row["check"], check_ids)
         try:
-            expires = _date(row["expires"])
+            expires = date_of(row["expires"])
         except ValueError:
             raise BadInput("%s.expires is %r, but must be a date such as 2027-01-31" % (name, row["expires"])) from None
         waivers.append(dict(row, host=row.get("host") or "*", subject=row.get("subject") or "*", expires=expires))
     return waivers
 
 
-def _date(text):
+def date_of(text: str) -> datetime.date:
     """The date in a text such as 2027-01-31. Raises ValueError.
 
     From Python 3.11 on fromisoformat() also takes 20270131 and weeks, but a policy means the same on every controller;
@@ -102,11 +102,20 @@ def name_of(row):
 
 def ending(row):
     """The sentence about a waiver that has expired or will expire within SOON days; None for others."""
-    if row["days_left"] > SOON:
+    return _ending(name_of(row), row["days_left"], row["expires"], row["owner"])
+
+
+def end_of(name: str, expires: datetime.date, today: datetime.date, owner: str) -> "str | None":
+    """The same about what `name` names."""
+    return _ending(name, (expires - today).days, expires.isoformat(), owner)
+
+
+def _ending(name, days_left, expires, owner):
+    if days_left > SOON:
         return None
-    when = ("expired on %s" % row["expires"] if row["days_left"] < 0 else "ends today" if not row["days_left"] else
-            "ends in %d day%s, on %s" % (row["days_left"], "" if row["days_left"] == 1 else "s", row["expires"]))
-    return "%s %s (owner: %s)" % (name_of(row), when, row["owner"])
+    when = ("expired on %s" % expires if days_left < 0 else "ends today" if not days_left else
+            "ends in %d day%s, on %s" % (days_left, "" if days_left == 1 else "s", expires))
+    return "%s %s (owner: %s)" % (name, when, owner)
 
 
 def _is_used(pattern, rows):

@@ -10,10 +10,11 @@ from .text import escaped, padded, some, widest, wrapped
 
 _LINES = 200
 _NAMED = 10
+_WAS_REACHED = " (was reached before)"
 # Of the nodes (first, second).
 _NODES = {differences.NEW: "fails only on %(second)s", differences.FIXED: "fails only on %(first)s",
-          differences.STILL: "fails on both", differences.UNKNOWN: "unknown only on %(second)s",
-          differences.LOST: "not judged on %(second)s"}
+          differences.STILL: "fails on both", differences.JUDGED: "fails on %(second)s, not judged on %(first)s",
+          differences.UNKNOWN: "unknown only on %(second)s", differences.LOST: "not judged on %(second)s"}
 
 
 def render_terminal(changes: dict, width: int) -> str:
@@ -90,23 +91,27 @@ def _text(row, changes):
     if row["is"] == _finding.UNKNOWN and row["was"] != _finding.FAIL:
         return ": ".join(filter(None, (row["title"], row["text"])))
     text = row["text"] or row["title"]
-    if row["change"] in (differences.NEW, differences.STILL):
+    if row["change"] in (differences.NEW, differences.STILL, differences.JUDGED):
         return text
     now = row["is"] or "not judged"
     return "%s (%s)" % (text, "%s on %s" % (now, changes["nodes"][1]) if _of_nodes(changes) else "was fail, is " + now)
 
 
 def notes(changes: dict) -> list[str]:
-    """Sentences about traits in which two nodes differ, or about hosts that came, went or were lost between runs."""
+    """Sentences about traits in which two nodes differ, or about hosts and checks that only one of two runs judged. A
+    host that was not reached has one."""
     if _of_nodes(changes):
         return ["%s: %s on %s, %s on %s" % (row["by"], row["first"] or "not known", changes["nodes"][0],
                                             row["second"] or "not known", changes["nodes"][1])
                 for row in changes["traits"]]
-    named = [(word, changes[key]) for word, key in (("new hosts", "new_hosts"), ("hosts that are gone", "gone_hosts"),
-                                                    ("reached again", "reached_again")) if changes[key]]
-    return ["%s: %s" % (word, some(hosts, _NAMED)) for word, hosts in named] + [
-        "no longer reached %s: %s" % (row["host"], row["reason"] or row["status"])
-        for row in changes["no_longer_reached"]]
+    earlier, later = (changes[name]["run"] for name in ("before", "after"))
+    return ["not compared, %d %s %s: %s" % (len(changes[key]), noun if len(changes[key]) == 1 else noun + "s", why,
+                                            some(changes[key], _NAMED)) for key, noun, why in (
+        ("new_hosts", "host", "only in run " + later), ("gone_hosts", "host", "only in run " + earlier),
+        ("reached_again", "host", "not reached by run " + earlier),
+        ("left_out_checks", "check", "judged by only one run")) if changes[key]] + [
+            "not reached %s: %s%s" % (row["host"], row["reason"] or row["status"], _WAS_REACHED * (
+                row["was"] == differences.ASSESSED)) for row in changes["not_reached"]]
 
 
 def _counts(changes):

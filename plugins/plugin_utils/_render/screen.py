@@ -8,6 +8,7 @@ import shlex
 
 from .. import _finding
 from .._causes import verdict
+from .._causes.judge import names_of
 from .text import escaped, some, width_of, wrapped
 
 # Lines of the screen of one host, in 100 columns.
@@ -30,8 +31,9 @@ def cause_texts(report):
     it worked, and the number of findings. HOST stands for the name of the host, so that equal causes of several hosts
     have equal lines."""
     blocking, host = verdict.blocking_of(report["summary"]["verdict"]), escaped(report["host"])
+    known = {(row["check"], row["subject"]) for row in report["summary"].get("known") or ()}
     causes = sorted(merged(report["causes"]), key=lambda cause: not verdict.blocks(cause, blocking))
-    return [(verdict.blocks(cause, blocking), cause["severity"], _lines(cause, host)) for cause in causes]
+    return [(verdict.blocks(cause, blocking), cause["severity"], _lines(cause, host, known)) for cause in causes]
 
 
 def with_hosts(text, hosts):
@@ -122,7 +124,7 @@ def _number(explains):
     return sum(int(count[1]) if count else 1 for count in counts)
 
 
-def _lines(cause, host):
+def _lines(cause, host, known):
     """Short texts, but a command of the catalogue is never cut: its first half may be another command."""
     texts = {name: escaped(text) for name, text in cause.items() if isinstance(text, str)}
     since = " (since %s)." % texts["since"] if texts["since"] else ""
@@ -135,4 +137,5 @@ def _lines(cause, host):
     return [cut(texts["sentence"], 4, _BESIDE)] + [text for text in (
         cut(effect, 2), texts["evidence"] and cut(_EVIDENCE + texts["evidence"], 1), fix and "fix: " + fix,
         texts["then"] and "then: " + without_host(texts["then"], host),
+        known.issuperset(names_of(cause)) and "in the baseline: the gate does not count it",
         explained if cause["cause"] else "check: " + ", ".join(checks)) if text]

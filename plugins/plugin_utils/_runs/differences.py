@@ -3,38 +3,42 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The changes between two runs, or the differences between two nodes, as pure functions. PRIVATE to the collection.
 
-Node, check and subject identify a finding. A failure is fixed only if the check was judged again; otherwise it is no
-longer judged. A report lists only the first of many subjects: a subject that may be among the rest is still failing.
+Node, check and subject identify a finding. Like is compared with like: a failure is new only if the earlier run judged
+its check on its node, and fixed only if the later one did. A report lists only the first of many subjects: a subject
+that may be among the rest is still failing.
 """
 
 import re
 
 from .. import _finding
 
-NEW, FIXED, STILL, UNKNOWN, LOST = KINDS = ("new", "fixed", "still_failing", "newly_unknown", "no_longer_judged")
-WORDS = {NEW: "new", FIXED: "fixed", STILL: "still failing", UNKNOWN: "newly unknown", LOST: "no longer judged"}
-_ASSESSED = "assessed"
-_REST = re.compile(r"and [0-9]+ more\Z")
+NEW, FIXED, STILL, JUDGED, UNKNOWN, LOST = KINDS = (
+    "new", "fixed", "still_failing", "newly_judged", "newly_unknown", "no_longer_judged")
+WORDS = {NEW: "new", FIXED: "fixed", STILL: "still failing", JUDGED: "newly judged", UNKNOWN: "newly unknown",
+         LOST: "no longer judged"}
+ASSESSED = "assessed"
+_REST = re.compile(r"and [0-9]{1,9} more\Z")
 _TRAITS = ("os", "kernel", "iptables", "kube_proxy", "needs")
 
 
 def of_runs(before: dict, after: dict) -> dict:
-    """The changes between two runs, each `{"fleet": roll-up, "reports": {host: report}}`."""
-    rows, then = [], {row["host"]: row for row in before["fleet"]["hosts"]}
-    now = {row["host"]: row for row in after["fleet"]["hosts"]}
-    for host in sorted(set(then) & set(now)):
-        if now[host]["status"] == _ASSESSED:
-            was = _findings(before, host) if then[host]["status"] == _ASSESSED else []
-            rows += [dict(row, host=host) for row in of_findings(was, _findings(after, host))]
-    for host in sorted(set(now) - set(then)):
-        rows += [dict(row, host=host) for row in of_findings([], _findings(after, host))]
+    """The changes between two runs, each `{"fleet": roll-up, "reports": {host: report}}`, on the hosts that both
+    assessed. A host that was not reached is one row of `not_reached`, and no change."""
+    then, now = ({row["host"]: row for row in run["fleet"]["hosts"]} for run in (before, after))
+    assessed = {host for host, row in now.items() if row["status"] == ASSESSED}
+    was_assessed = {host for host, row in then.items() if row["status"] == ASSESSED}
+    rows, left_out = [], set()
+    for host in sorted(assessed & was_assessed):
+        was, findings = _findings(before, host), _findings(after, host)
+        rows += [dict(row, host=host) for row in of_findings(was, findings)]
+        left_out |= {row["check"] for row in was} ^ {row["check"] for row in findings}
     return dict(_counted(rows), schema=1, kind="runs", before=_named(before), after=_named(after),
-                new_hosts=sorted(set(now) - set(then)), gone_hosts=sorted(set(then) - set(now)),
-                no_longer_reached=[{"host": host, "status": now[host]["status"], "reason": now[host]["reason"] or ""}
-                                   for host in sorted(set(then) & set(now)) if then[host]["status"] == _ASSESSED
-                                   and now[host]["status"] != _ASSESSED],
-                reached_again=[host for host in sorted(set(then) & set(now)) if then[host]["status"] != _ASSESSED
-                               and now[host]["status"] == _ASSESSED])
+                compared_hosts=len(assessed & was_assessed), left_out_checks=sorted(left_out),
+                new_hosts=sorted(assessed - set(then)), gone_hosts=sorted(set(then) - set(now)),
+                reached_again=sorted(assessed & set(then) - was_assessed),
+                not_reached=[{"host": host, "status": now[host]["status"], "reason": now[host]["reason"] or "",
+                              "was": then[host]["status"] if host in then else None}
+                             for host in sorted(set(now) - assessed)])
 
 
 def counts_text(changes: dict, words: "dict | None" = None) -> str:
@@ -54,7 +58,7 @@ def of_nodes(run: dict, first: str, second: str) -> dict:
 
 def of_findings(before: list, after: list) -> list:
     """Rows of the changes on one node, the worst first: `change`, `was` and `is` beside the texts of the finding."""
-    then, now = _by_check(before), _by_check(after)
+    then, now = by_check(before), by_check(after)
     rows = []
     for check in sorted(set(then) | set(now)):
         rows += _of_check(then.get(check, {}), now.get(check, {}))
@@ -70,8 +74,9 @@ def _of_check(then, now):
         was = then.get(subject)
         if row["status"] == _finding.FAIL:
             earlier = was["status"] if was else _rest_of(then)
-            yield _row(STILL if earlier == _finding.FAIL else NEW, row, earlier, _finding.FAIL)
-        elif (row["status"] == _finding.UNKNOWN and not gone
+            yield _row(STILL if earlier == _finding.FAIL else JUDGED if earlier in _NOT_JUDGED else NEW, row, earlier,
+                       _finding.FAIL)
+        elif (row["status"] == _finding.UNKNOWN and not gone and then
               and not (was and was["status"] in (_finding.UNKNOWN, _finding.FAIL))):
             # An earlier failure gets its own row below.
             yield _row(UNKNOWN, row, was["status"] if was else _rest_of(then), _finding.UNKNOWN)
@@ -95,9 +100,12 @@ def _rest_of(rows):
 
 _ENDS = {_finding.PASS: FIXED, _finding.FAIL: STILL, _finding.UNKNOWN: UNKNOWN, _finding.WAIVED: LOST,
          _finding.SKIP: LOST, None: LOST}
+# Statuses before that say nothing about a finding that fails now.
+_NOT_JUDGED = (_finding.UNKNOWN, None)
 
 
-def _by_check(findings):
+def by_check(findings: list) -> dict:
+    """{check: {subject: finding}}; the finding that counts the rest of many subjects has the key None."""
     found = {}
     for row in findings:
         subject = None if _REST.match(row["subject"]) and row["status"] == _finding.FAIL else row["subject"]
@@ -117,8 +125,10 @@ def _counted(rows):
 
 
 def _findings(run, host):
-    report = run["reports"].get(host)
-    return report["findings"] if report else []
+    """The findings of a host, without those of checks that its policy disables: these are not judged."""
+    report = run["reports"].get(host) or {"findings": [], "summary": {}}
+    disabled = {row["check"] for row in report["summary"].get("disabled") or ()}
+    return [row for row in report["findings"] if row["check"] not in disabled]
 
 
 def _named(run):

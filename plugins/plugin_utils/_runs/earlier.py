@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs that a report folder keeps, found by name and read back. PRIVATE to the collection."""
 
+import contextlib
 import json
 import os
 import stat
@@ -27,15 +28,16 @@ def runs_in(folder: str) -> list:
 
 
 def path_of(folder: str, name: str, after: "str | None" = None) -> str:
-    """The folder of the run `name`: the name of one or its beginning, `latest`, `previous` (the one before `after`), or
-    a path with a slash. Raises BadInput."""
+    """The folder of the run `name`: the name of one or its beginning, `latest`, `previous` (the base of `after`), or a
+    path with a slash. Raises BadInput."""
     if "/" in name:
         return os.path.abspath(os.path.expanduser(name))
     known = runs_in(folder)
     if not known:
         raise BadInput("The report folder %s has no earlier run" % folder)
     if name == PREVIOUS:
-        return os.path.join(folder, history.RUNS, _before(known, after))
+        return os.path.join(folder, history.RUNS, _base(folder, _before(known, after), _fleet(
+            os.path.join(folder, history.RUNS, after)) if after in known else {"run": after, "hosts": []}))
     found = [_last(folder, known)] if name == LATEST else [name] if name in known else [
         run for run in known if name and run.startswith(name)]
     if len(found) > 1:
@@ -57,10 +59,8 @@ def _last(folder, known):
 
 
 def _before(known, after):
-    index = known.index(after) if after in known else len(known)
-    if not index:
-        raise BadInput("There is no run before %s to compare it with" % after)
-    return known[index - 1]
+    """The runs before `after`, or all where it is not known."""
+    return known[:known.index(after)] if after in known else known
 
 
 def _listed(names):
@@ -68,23 +68,37 @@ def _listed(names):
 
 
 def since_last(folder: str, reports: dict, fleet: dict) -> "dict | None":
-    """The changes since the last run before this one that a report folder keeps; None if there is no such run or it
-    cannot be read."""
-    names = [name for name in runs_in(folder) if name != fleet["run"]]
-    try:
-        before = read_run(os.path.join(folder, history.RUNS, names[-1])) if names else None
-    except BadInput:
-        return None
-    return differences.of_runs(before, {"fleet": fleet, "reports": reports}) if before else None
+    """The changes since the base of this run among the runs that a report folder keeps; None if there is no such run or
+    it cannot be read."""
+    with contextlib.suppress(BadInput):
+        before = read_run(os.path.join(folder, history.RUNS, _base(folder, [
+            name for name in runs_in(folder) if name != fleet["run"]], fleet)))
+        return differences.of_runs(before, {"fleet": fleet, "reports": reports})
+    return None
+
+
+def _base(folder, names, fleet):
+    """The last of the runs `names` that assessed at least half of the hosts that the run of `fleet` assessed, such as
+    none that was limited to one of 200 hosts; without such a run, the last one. Raises BadInput."""
+    if not names:
+        raise BadInput("There is no run before %s to compare it with" % fleet["run"])
+    hosts = _assessed(fleet)
+    for name in reversed(names):
+        with contextlib.suppress(BadInput):
+            if len(hosts & _assessed(_fleet(os.path.join(folder, history.RUNS, name)))) * 2 >= len(hosts):
+                return name
+    return names[-1]
+
+
+def _assessed(fleet):
+    return {row["host"] for row in fleet["hosts"] if row["status"] == differences.ASSESSED}
 
 
 def read_run(path: str, hosts=None) -> dict:
     """`{"fleet": roll-up, "reports": {host: report}}` of the run in a folder, with the reports of `hosts` alone where
     they are given. Raises BadInput."""
-    fleet = _read(os.path.join(path, history.FLEET), _FLEET_LIMIT)
-    if not _is_fleet(fleet):
-        raise BadInput("%s is not the roll-up of a run" % os.path.join(path, history.FLEET))
-    assessed = [row["host"] for row in fleet["hosts"] if row["status"] == "assessed"]
+    fleet = _fleet(path)
+    assessed = sorted(_assessed(fleet))
     for host in hosts or ():
         if host not in assessed:
             near = _options.close_to(host, assessed)
@@ -93,13 +107,20 @@ def read_run(path: str, hosts=None) -> dict:
     wanted, nodes = assessed if hosts is None else hosts, os.path.join(path, "nodes")
     if wanted and not (os.path.isdir(nodes) and os.listdir(nodes)):
         raise BadInput("The run %s has no reports of nodes in %s" % (fleet["run"], nodes))
-    return {"fleet": fleet, "reports": {host: _report(path, host) for host in wanted}}
+    return {"fleet": fleet, "reports": {host: report_in(store.node_path(path, host), host) for host in wanted}}
 
 
-def _report(path, host):
-    name = store.node_path(path, host)
+def _fleet(path):
+    fleet = _read(os.path.join(path, history.FLEET), _FLEET_LIMIT)
+    if not _is_fleet(fleet):
+        raise BadInput("%s is not the roll-up of a run" % os.path.join(path, history.FLEET))
+    return fleet
+
+
+def report_in(name: str, host: str) -> dict:
+    """The report of a node in a file. Raises BadInput."""
     report = _read(name, _NODE_LIMIT)
-    if not _is_report(report) or report["host"] != host:
+    if not _is_report(report) or report.get("host") != host:
         raise BadInput("%s is not a report of the node %s" % (name, escaped(host)))
     return report
 
@@ -131,7 +152,9 @@ def _is_report(report):
     """Whether a report has the keys that a comparison reads, with the types of this version."""
     if not isinstance(report, dict) or not isinstance(report.get("summary"), dict):
         return False
-    rows = report.get("findings")
-    return isinstance(rows, list) and all(
+    rows, disabled = report.get("findings"), report["summary"].get("disabled") or []
+    return isinstance(disabled, list) and all(
+        isinstance(row, dict) and isinstance(row.get("check"), str) for row in disabled) and isinstance(
+            rows, list) and all(
         isinstance(row, dict) and all(isinstance(row.get(key), (str, type(None))) for key in _COMPARED)
         and set(_COMPARED) <= set(row) and _finding.is_finding(row) for row in rows)

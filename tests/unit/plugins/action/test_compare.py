@@ -19,6 +19,7 @@ from report_runs import finding, report, roll_up
 
 from ansible_collections.kubenode.netfilter.plugins.action import compare
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.action import Failed
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import store
 
@@ -49,7 +50,12 @@ def write(monkeypatch, path, run_id, statuses, with_nodes=True):
 
 def run(**arguments):
     with mock.patch.object(compare, "Display") as display:
-        result = plugin_of(compare, arguments).run(task_vars={})
+        try:
+            result = plugin_of(compare, arguments).run(task_vars={})
+        except Failed as error:
+            if "totals" not in error.result:
+                raise
+            result = dict(error.result, failed=True, msg=str(error))
     result["shown"] = [call.args[0] for call in display.return_value.display.call_args_list]
     return result
 
@@ -88,12 +94,14 @@ def test_a_run_that_was_killed_before_its_first_roll_up(folder):
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\ud800", "\u202e", "<b>|`@x", "a\nb"])
 def test_hostile_texts(folder, monkeypatch, text):
-    monkeypatch.setattr(_run, "ID", "20261124T090000Z-1")
-    reports = {"a" + text: report("a" + text, finding("KMOD003", text, "fail", observed=text))}
-    fleet = roll_up(reports)
-    with store.opened(str(folder)) as opened:
-        store.write_node(opened, "a" + text, render_json(dict(reports["a" + text], run=_run.ID)))
-        store.write_fleet(opened, fleet, {"fleet.json": render_json(fleet)})
+    for run_id, found in (("20261124T090000Z-1", finding()), ("20261125T090000Z-1", finding(
+            "KMOD003", text, "fail", observed=text))):
+        monkeypatch.setattr(_run, "ID", run_id)
+        reports = {"a" + text: report("a" + text, found)}
+        fleet = roll_up(reports)
+        with store.opened(str(folder)) as opened:
+            store.write_node(opened, "a" + text, render_json(dict(reports["a" + text], run=_run.ID)))
+            store.write_fleet(opened, fleet, {"fleet.json": render_json(fleet)})
     result = run(folder=str(folder), formats=["terminal", "markdown", "json"])
     assert rows(result) == [("a" + text, "new")]
     page = (folder / "changes.md").read_text()
@@ -117,6 +125,32 @@ def test_files(folder):
     assert json.loads((folder / "changes.json").read_text()) == result["changes"]
     assert "| fixed | high | KMOD003 | P | b |" in (folder / "changes.md").read_text().replace(
         " \\(was fail, is pass\\)", "")
+
+
+@cases
+def test_findings_that_are_new_fail_the_task(folder, arguments, message):
+    """The changes are shown and written all the same."""
+    result = run(folder=str(folder), formats=["terminal", "json"], **arguments)
+    assert (result.get("failed", False), result.get("msg")) == (message is not None, message)
+    assert "Changes" in result["shown"][0] or "compared with" in result["shown"][0]
+    assert result["files"] == [str(folder / "changes.json")] and (folder / "changes.json").exists()
+
+
+def test_a_run_limited_to_other_hosts_is_no_base(folder, monkeypatch):
+    write(monkeypatch, folder, "20261124T090000Z-1", {"c": "pass"})
+    write(monkeypatch, folder, "20261125T090000Z-1", {"a": "fail", "b": "fail"})
+    result = run(folder=str(folder), before="20261124", fail_on="new")
+    assert result["failed"] and result["msg"] == (
+        "Nothing was compared: no host was assessed by both run 20261124T090000Z-1 and run 20261125T090000Z-1")
+    assert "not compared, 2 hosts only in run 20261125T090000Z-1: a, b" in result["shown"][0]
+    assert not run(folder=str(folder), before="20261124").get("failed")
+
+
+def test_the_previous_run_is_one_that_judged_the_hosts(folder, monkeypatch):
+    write(monkeypatch, folder, "20261124T090000Z-1", {"c": "pass"})
+    write(monkeypatch, folder, "20261125T090000Z-1", {"a": "fail", "b": "fail"})
+    changes = run(folder=str(folder))["changes"]
+    assert changes["before"]["run"] == RUNS[2] and changes["totals"]["new"] == 1
 
 
 @cases

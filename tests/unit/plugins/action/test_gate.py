@@ -12,10 +12,13 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.action import gate
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.action import Failed
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.looking import LookingAction, sections_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 
 
 def judged(arguments, denied=(), waivers=(), variables=(), others=None, facts=None, **modules):
@@ -130,7 +133,7 @@ def test_an_answer_without_a_key_or_a_section_blocks_until_a_later_look_replaces
     looker = LookingAction.__new__(LookingAction)
     looker._templated = lambda _name, value: value
     looker._earlier_conntrack, looker._keeps_all = lambda _variables: {}, lambda *_arguments: False
-    looker._templated = lambda _name, value: value
+    looker._gate = assess.default_gate()
     facts = looker.judged((sections, problems, None), assess.chosen_checks(None), policy, {}, {})
     blocked = judged({}, facts=facts)
     said = ("the node's answer does not fit the documentation: node_conntrack.max is missing (and 1 more section); "
@@ -148,6 +151,38 @@ def test_one_sentence(arguments, words):
     with pytest.raises(AnsibleActionFail) as caught:
         judged(arguments)
     assert words in str(caught.value)
+
+
+def kept(tmp_path, facts):
+    """The options of a gate with a baseline that has these facts of web-1."""
+    path = tmp_path / "web-1.json"
+    path.write_text(render_json(dict(rollup.node_report("web-1", facts), run="20261121T090000Z-9")))
+    return {"baseline": str(path), "baseline_expires": "2999-01-31", "baseline_owner": "net"}
+
+
+def test_what_a_baseline_has_does_not_block(tmp_path):
+    options = kept(tmp_path, facts_of(xt_comment="absent", ip_vs="absent"))
+    passed = judged(options, facts=facts_of(xt_comment="absent"))
+    assert not passed["gate"]["blocked"] and passed["gate"]["checks"] == [] and passed["gate"]["known"] == 2
+    assert passed["msg"] == "web-1 is fit for traffic (2 findings of the baseline)" and passed["warnings"] == []
+    blocked = judged(options, facts=facts_of(xt_comment="absent", xt_mark="absent"))
+    assert blocked["failed"] and "xt_mark" in blocked["msg"] and blocked["gate"]["checks"] == ["KMOD001"]
+    assert judged({}, facts=facts_of(xt_comment="absent"))["gate"].get("known") is None
+    # The option of the task and the variable of the role are one.
+    variables = {"node_gate_" + name: value for name, value in options.items()}
+    assert judged({}, variables=variables, facts=facts_of(xt_comment="absent"))["gate"] == passed["gate"]
+
+
+def test_a_baseline_that_has_ended_is_told_of(tmp_path):
+    options = dict(kept(tmp_path, facts_of(xt_comment="absent")), baseline_expires="2026-01-31")
+    blocked = judged(options, facts=facts_of(xt_comment="absent"))
+    assert blocked["failed"] and blocked["msg"].endswith(
+        "; the baseline %s expired on 2026-01-31 (owner: net) and counts no more" % options["baseline"])
+    soon = dict(options, baseline_expires=_run.STARTED.date().isoformat())
+    assert judged(soon, facts=facts_of(xt_comment="absent"))["warnings"] == [
+        "web-1: the baseline %s ends today (owner: net)" % options["baseline"]]
+    with pytest.raises(AnsibleActionFail, match="baseline_expires is 'soon', but must be a date such as 2027-01-31"):
+        judged(dict(options, baseline_expires="soon"), facts=facts_of(xt_comment="absent"))
 
 
 WAIVER = {"check": "KMOD001", "reason": "old kernel", "owner": "net", "expires": "2999-01-31"}

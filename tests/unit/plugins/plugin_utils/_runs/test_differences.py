@@ -4,12 +4,14 @@
 """Changes between two runs: each finding that failed or fails is listed once, and none is fixed without being judged
 again."""
 
+import pytest
 from case_rows import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_runs import finding, report, roll_up
+from report_runs import finding, report, report_of, roll_up
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import changes as render
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.changes_html import render_changes_html
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import differences
 
 STATUSES = ("pass", "fail", "skip", "unknown", "waived")
@@ -55,10 +57,43 @@ def test_hosts_that_come_and_go():
     after = run(lost=["lost", "down"], a=rows(("x", "fail")), back=rows(("x", "fail")), added=rows(("x", "fail")))
     changes = differences.of_runs(before, after)
     assert (changes["new_hosts"], changes["gone_hosts"], changes["reached_again"]) == (["added"], ["gone"], ["back"])
-    assert [row["host"] for row in changes["no_longer_reached"]] == ["down"]
-    assert sorted((row["host"], row["change"], row["was"]) for row in changes["rows"]) == [
-        ("a", "new", "pass"), ("added", "new", None), ("back", "new", None)]
-    assert changes["totals"] == {"new": 3, "fixed": 0, "still_failing": 0, "newly_unknown": 0, "no_longer_judged": 0}
+    assert [(row["host"], row["was"]) for row in changes["not_reached"]] == [
+        ("down", "assessed"), ("lost", "not_reached")]
+    assert [(row["host"], row["change"], row["was"]) for row in changes["rows"]] == [("a", "new", "pass")]
+    assert changes["totals"] == dict.fromkeys(differences.KINDS, 0) | {"new": 1} and changes["compared_hosts"] == 1
+    text = render.render_terminal(changes, 200)
+    earlier, later = (changes[name]["run"] for name in ("before", "after"))
+    assert "not compared, 1 host only in run %s: added" % later in text
+    assert "not compared, 1 host only in run %s: gone" % earlier in text
+    assert "not compared, 1 host not reached by run %s: back" % earlier in text
+
+
+@pytest.mark.parametrize("page", [render.render_terminal, render.render_markdown, render_changes_html])
+@pytest.mark.parametrize("before", [{"a": [], "down": [("", "pass")]}, {"a": []}])
+def test_a_host_that_was_not_reached_is_one_row(page, before):
+    """Also where the earlier run did not have it, and whatever number of checks its report has."""
+    reports = {"a": report("a"), "down": report_of("down", not_reached="no route to host")}
+    after = {"fleet": roll_up(reports), "reports": reports}
+    changes = differences.of_runs(run(**{host: rows(*found) for host, found in before.items()}), after)
+    assert changes["rows"] == [] and [row["host"] for row in changes["not_reached"]] == ["down"]
+    text = page(changes, 200) if page is render.render_terminal else page(changes)
+    assert text.count("down") == 1 and "not reached down: no route to host" in text
+
+
+def test_only_checks_that_both_runs_judged_are_compared():
+    """A run limited to some checks is no base for the others, nor is a check that the policy disabled."""
+    def of(disabled, *found):
+        given = run(a=list(found))
+        given["reports"]["a"]["summary"]["disabled"] = [{"check": check, "reason": "ours"} for check in disabled]
+        return given
+
+    before = of(["HOOK001"], finding("KMOD003"), finding("HOOK001", status="skip"))
+    after = of([], finding("KMOD003", "x", "fail"), finding("HOOK001", "x", "fail"), finding("IPVS001", "x", "fail"))
+    changes = differences.of_runs(before, after)
+    assert [(row["check"], row["change"]) for row in changes["rows"]] == [
+        ("KMOD003", "new"), ("HOOK001", "newly_judged"), ("IPVS001", "newly_judged")]
+    assert changes["left_out_checks"] == ["HOOK001", "IPVS001"]
+    assert "not compared, 2 checks judged by only one run: HOOK001, IPVS001" in render.render_terminal(changes, 200)
 
 
 def test_two_nodes():
@@ -72,7 +107,8 @@ def test_two_nodes():
 def test_texts():
     hostile = [finding("KMOD003", "\x1b[2J", "fail", reason="<b>|`@x"),
                finding("HOOK001", "s", "unknown", reason="<i>\x1b")]
-    changes = differences.of_runs(run(a=rows(("", "pass")), b=rows(("", "pass"))), run(a=hostile, b=hostile))
+    passed = [*rows(("", "pass")), finding("HOOK001")]
+    changes = differences.of_runs(run(a=passed, b=passed), run(a=hostile, b=hostile))
     text, page = render.render_terminal(changes, 60), render.render_markdown(changes)
     assert "new              high   KMOD003    P (a, b)" in text
     assert " ".join(text.split()).endswith("2 newly unknown, 0 no longer judged")
@@ -80,7 +116,8 @@ def test_texts():
     # The title precedes the reason: a reason alone does not show which requirement is unknown.
     assert "| newly unknown | high | HOOK001 | T: " in page
     assert all(char.isprintable() or char == "\n" for char in text + page) and max(map(len, text.split("\n"))) <= 80
-    many = differences.of_runs(run(a=[]), run(**{"n%02d" % number: rows(("x", "fail")) for number in range(12)}))
+    many = differences.of_runs(*(run(**{"n%02d" % number: rows(found) for number in range(12)})
+                                 for found in (("", "pass"), ("x", "fail"))))
     assert "n08, n09 and 2 more)" in render.render_terminal(many, 200)
     same = differences.of_runs(run(a=[]), run(a=[]))
     assert "0 new, 0 fixed" in render.render_terminal(same, 80) and "|" not in render.render_markdown(same)
@@ -100,5 +137,6 @@ def test_texts_of_two_nodes_name_the_node_that_fails():
 
 def test_the_worst_changes_come_first():
     low = dict(finding("HOOK001", "s", "fail"), severity="low")
-    changes = differences.of_runs(run(a=[], b=[]), run(a=[low], b=rows(("x", "fail"))))
+    passed = [*rows(("", "pass")), finding("HOOK001")]
+    changes = differences.of_runs(run(a=passed, b=passed), run(a=[low], b=rows(("x", "fail"))))
     assert [row[1] for row in render.grouped(changes)] == ["high", "low"]
