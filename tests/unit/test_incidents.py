@@ -37,7 +37,8 @@ def test_the_first_line_is_the_cause(row):
         assert incidents.HOST in first["fix"] and incidents.HOST in first["then"]
         assert first["class"] == row["class"] and first["effect"]
     assert not re.search(r"[{}]|None|  |: $", first["sentence"] + first["since"] + first["evidence"])
-    left = {check for check, _subject in incidents.failing_in(facts)} - {check for check, _subject in incidents.names_of(first)}
+    left = {check for check, _subject in incidents.failing_in(facts)} - {
+        check for check, _subject in incidents.names_of(first)}
     assert sorted(left) == sorted(row.get("leaves", []))
 
 

@@ -18,7 +18,7 @@ _BESIDE, _BELOW = 84, 96
 # Stands for the names of the hosts in a line.
 HOST = "\0"
 # Words before the name of a host in a fix; elsewhere the name may be another word, because a host may be called `node`.
-_BEFORE = "-l|--limit|drain|ansible|on"
+_BEFORE = "-l|--limit|drain|ansible|on|for"
 _ALL, _EVIDENCE = "details: -e node_report_details=all", "evidence: "
 # A command without a sentence after it.
 _COMMAND = re.compile(r"fix: ansible-playbook (?!.*[,;.:] )")
@@ -38,7 +38,8 @@ def cause_texts(report):
 
 def with_hosts(text, hosts):
     """A line with the names of its hosts, as the command before them takes them."""
-    for word, names in (("on ", ", ".join(hosts)), ("drain ", " ".join(map(shlex.quote, hosts))),
+    listed = ", ".join(hosts)
+    for word, names in (("on ", listed), ("for ", listed), ("drain ", " ".join(map(shlex.quote, hosts))),
                         ("", shlex.quote(",".join(hosts)))):
         text = text.replace(word + HOST, word + names)
     return text
@@ -80,9 +81,10 @@ def room(width, used):
 
 
 def shortened(texts):
-    """The texts of a cause with a short sentence, without its evidence and its findings."""
+    """The texts of a cause with a short sentence and effect, without its evidence and its findings."""
     return (cut(texts[0], 2, _BESIDE), *(
-        text for text in texts[1:] if not text.startswith(_EVIDENCE) and not text.endswith("(%s)" % _ALL)))
+        text if text.startswith(("fix: ", "then: ")) else cut(text, 1) for text in texts[1:]
+        if not text.startswith(_EVIDENCE) and not text.endswith("(%s)" % _ALL)))
 
 
 def folded(parts, room):

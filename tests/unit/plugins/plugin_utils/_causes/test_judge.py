@@ -60,7 +60,8 @@ def test_the_texts_of_a_cause():
 @pytest.mark.parametrize("seconds, text", [(31.9, "31 s"), (3600, "1 h"), (90061, "1 d 1 h"), (0, "0 s")])
 def test_an_age(seconds, text):
     holds = "[{lead: failing.CHAIN001, seconds: age}]"
-    assert judge.causes_of([FOUR], {"age": seconds}, "w01", cause(holds, ["CHAIN001"], since="{ago}"))[0]["since"] == text
+    found = judge.causes_of([FOUR], {"age": seconds}, "w01", cause(holds, ["CHAIN001"], since="{ago}"))
+    assert found[0]["since"] == text
 
 
 def test_a_finding_that_is_its_own_cause_names_the_host():

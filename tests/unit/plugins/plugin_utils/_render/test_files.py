@@ -41,7 +41,7 @@ def test_markdown_has_a_row_for_a_cause_and_one_for_all_hosts_that_were_not_reac
     assert text.startswith("# kubenode\\.netfilter: 2 of 6 nodes must not carry traffic\n\n2 blocked \\(a b\\), 2 not ")
     assert lines_of(text) == [
         "| A required module is not loaded: ip\\_vs is absent\\. kube\\-proxy or pods need it now\\. | a, b | "
-        "ansible\\-playbook kubenode\\.netfilter\\.preflight \\-l a,b |",
+        "ansible\\-playbook kubenode\\.netfilter\\.preflight \\-b \\-l a,b |",
         "| not reached: no route to host | down\\-1, down\\-2 |  |",
         "| not known: 1 check could not look \\(denied\\) | u1, u2 |  |"]
     text = text_of("markdown", *run(*down, lost=["gone"]))
