@@ -61,28 +61,28 @@ class ActionModule(Action):
         report = _report_of(options.get("folder"), host)
         if report:
             gate["report"] = report
-        said = escaped(sentence(host, judged))
+        verdict_line = escaped(sentence(host, judged))
         if blocked and options["mode"] == "fail":
             # Ansible prints the result of a host that fails, so it is short; the report has the rest.
-            raise Failed(said, result={"changed": False, "gate": gate})
+            raise Failed(verdict_line, result={"changed": False, "gate": gate})
         gate["warned"] = checks_of(levels["warn"].findings)
-        result = {"changed": False, "gate": gate, "msg": "" if options["mode"] == "never" else said}
+        result = {"changed": False, "gate": gate, "msg": "" if options["mode"] == "never" else verdict_line}
         if options["mode"] != "never":
             if options.get("folder") and len(play.hosts_of(task_vars)[0]) > READ_ONE_BY_ONE:
                 # The report of the run names the hosts. Ansible prints a text once where it is the same for all.
-                said, prefix = escaped(sentence("a host", judged)), ""
+                verdict_line, prefix = escaped(sentence("a host", judged)), ""
             else:
                 prefix = escaped(host) + ": "
             unsaid = verdict.sentences(_without_unknown(levels["warn"]) if judged["state"] == UNKNOWN
                                        else levels["warn"])
             unsaid += [kept.ending] if kept and kept.ending else []
-            told = blocked or judged["state"] == UNKNOWN and levels["warn"].findings
-            result["warnings"] = [said] * bool(told) + [prefix + escaped(text) for text in unsaid]
+            shown = blocked or judged["state"] == UNKNOWN and levels["warn"].findings
+            result["warnings"] = [verdict_line] * bool(shown) + [prefix + escaped(text) for text in unsaid]
         return result
 
 
 def _verdict(facts, options):
-    """The verdict by the options of this task, which may differ from those that the host was assessed with."""
+    """The verdict by the options of this task, also where it was assessed with others."""
     summary = _run.summary_of(facts)
     if not summary:
         return {"state": UNKNOWN, "because": "this run has not assessed it", "low": 0, "more": 0, "known": 0,
@@ -92,7 +92,7 @@ def _verdict(facts, options):
 
 
 def _without_unknown(level):
-    """The same level without what the verdict already says."""
+    """The same level without what the verdict has already."""
     return level._replace(findings=[row for row in level.findings if row["status"] != _finding.UNKNOWN], below=())
 
 
