@@ -145,5 +145,5 @@ msg:
     V(never).
   returned: always
   type: str
-  sample: "web-1 is not fit for traffic: required modules are not available for kernel 6.12.107: xt_comment"
+  sample: "web-1 is not fit for traffic: the kernel lacks a required module"
 """

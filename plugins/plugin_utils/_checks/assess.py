@@ -15,7 +15,6 @@ from .._needs import node_needs
 from .._policy import waiving
 from .._policy.selection import chosen_checks
 from .._role_data import role_defaults
-from .._runs import baseline
 from . import catalogue, described, evaluate, unknowns
 
 # The sections that node_facts reads.
@@ -93,7 +92,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
     gate, causes = gate or default_gate(), causes_of(findings, evidence, host) if summary["reached"] else []
     known = known_of(findings, causes, gate) if summary["reached"] else frozenset()
-    causes, users = baseline.new_first(causes, known), described.rows_of(policy.checks, findings)
+    users = described.rows_of(policy.checks, findings)
     summary["verdict"] = verdict_of(summary, findings, causes, gate, users)
     if known:
         summary["known"] = [{"check": check, "subject": subject} for check, subject in sorted(known)]

@@ -51,11 +51,6 @@ class Baseline(NamedTuple):
         return sum(row["change"] == differences.FIXED for row in differences.of_findings(self.findings, findings))
 
 
-def new_first(causes: list, known: frozenset) -> list:
-    """The causes, at the end the ones that explain only findings of the baseline."""
-    return sorted(causes, key=lambda cause: known.issuperset(names_of(cause)))
-
-
 def _is_known(subject, row, then, now):
     """`then` and `now` are the findings of the check by subject. A report names only the first of many subjects: a
     subject that the baseline does not name is known while not more of them fail in all."""
