@@ -66,6 +66,7 @@ WITHIN = {
     "forwarding-off-after-boot": ("forwarding-off",), "programs-of-another-backend": ("two-backends",),
     "one-service-damaged": ("rules-flushed", *_HOOKS), "conntrack-small": ("conntrack-full", "conntrack-was-full"),
     "conntrack-was-full": ("conntrack-full",), "hint-missing": ("rules-flushed", *_HOOKS),
+    "modules-not-loaded": ("modules-gone-with-kernel", "modules-blocked", "module-loading-off"),
     "kernel-without-module": ("modules-gone-with-kernel",),
     "kube-proxy-gone": ("kernel-without-module", "modules-blocked", *_STALE),
 }
