@@ -25,7 +25,7 @@ def measure(smoke):
     from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.judge import causes_of
     from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 
-    rows = [row for row in incidents.incidents() if "like" in row and not row.get("bundle")][::2]
+    rows = [row for row in incidents.incidents() if "like" in row and not row.get("alone")][::2]
     evidence, policy = incidents.state_of(*rows)
     findings = assess.judged(evidence, policy, incidents.checks())[0]
     found = causes_of(findings, evidence, incidents.HOST)
@@ -34,6 +34,6 @@ def measure(smoke):
     median = statistics.median(seconds[CAUSES])
     failing = sum(row["status"] == "fail" for row in findings)
     what = "%d failing findings joined to %d causes, against judging all checks" % (failing, len(found))
-    note = "%.1f ms a node, target at most %.0f ms: %s" % (
-        median * 1000, SECONDS_LIMIT * 1000, "met" if median <= SECONDS_LIMIT else "missed")
-    return Outcome("causes", what, CAUSES, CHECKS, seconds, LIMIT, True, [note])
+    return Outcome("causes", what, CAUSES, CHECKS, seconds, LIMIT, True, [
+        "%.1f ms a node, target at most %.0f ms: %s" % (
+            median * 1000, SECONDS_LIMIT * 1000, "met" if median <= SECONDS_LIMIT else "missed")])

@@ -21,24 +21,25 @@ BEGIN, END = "<!-- screens -->\n", "<!-- /screens -->\n"
 # The README has few words, so the line about the node is short.
 SUMMARY = {"os": "Debian 12", "kernel": "kernel 6.1", "needs": "iptables mode, nft backend"}
 WIDTH = 96
-# {host: [(check, subject, problem)]}
+# {host: [(check, subject, problem, and the remediation where the screen shows it)]}
 NODES = {
     "w01": [],
-    "w02": [("CHAIN001", "ipv4 nft nat KUBE-SERVICES", "A jump or a chain of kube-proxy is missing"),
+    "w02": [("CHAIN001", "ipv4 nft nat PREROUTING: KUBE-SERVICES: neither the jump nor the chain exists",
+             "A jump or a chain of kube-proxy is missing"),
             ("KPROXY006", "nat of ipv4", "nat of ipv4 does not hold what kube-proxy wrote"),
             ("KPROXY015", "ipv4", "kube-proxy does not restore its rules for ipv4 without a restart"),
             ("HOOK001", "/etc/cron.hourly/site-fw", "/etc/cron.hourly/site-fw flushes rules automatically")],
-    "w03": [("XLOCK003", "/run/xtables.lock", "The xtables lock is held by flock (pid 812) for 312 s"),
+    "w03": [("XLOCK003", "/run/xtables.lock", "The xtables lock is held by flock (pid 812) for 312 s", "kill 812"),
             ("KPROXY004", "IPv4", "kube-proxy has not programmed a change of IPv4 for 297 s"),
-            ("CTRACK001", "the table", "262144 of 262144 entries, 100 %")],
+            ("CTRACK001", "the table", "The conntrack table is too full: 262144 of 262144 entries, 100 %")],
 }
 INTRODUCTIONS = {"w01": "A healthy node:", "w02": "One cause:", "w03": "Two causes:"}
 
 
 def screen(host):
     """The screen of a node on which the other checks pass."""
-    failing = [_finding.finding(catalogue()[check], _finding.FAIL, subject=subject, problem=problem)
-               for check, subject, problem in NODES[host]]
+    failing = [_finding.finding(catalogue()[check], _finding.FAIL, subject=subject, problem=problem,
+                                remediation="".join(fix)) for check, subject, problem, *fix in NODES[host]]
     names = {row["check"] for row in failing}
     passing = [_finding.finding(check, _finding.PASS) for check in catalogue().values() if check.id not in names]
     return render_node(golden_run.report(host, failing + passing, **SUMMARY), WIDTH, False)

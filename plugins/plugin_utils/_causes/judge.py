@@ -115,11 +115,16 @@ def _instance(cause, held, left, host):
              and _belongs(row, held, lead, families) and not any(row is each for each in mine)]
     if not mine:
         return None
-    texts = {name: getattr(cause, name).format_map(_Fields(held)).strip()
-             for name in ("sentence", "effect", "since", "evidence", "then")}
-    short = cause.sentence.partition(": {")[0].format_map(_Fields(held)).strip()
+    texts = {name: _filled(getattr(cause, name), held) for name in ("sentence", "effect", "since", "evidence", "then")}
+    short = _filled(cause.sentence.partition(": {")[0], dict(held, more=""))
     return dict(texts, short=short, cause=cause.id, felt=cause.felt, certainty=cause.certainty, rows=mine,
-                fix=cause.fix["command"].format_map(_Fields(held)).strip(), **{"class": cause.fix["class"]})
+                fix=_filled(cause.fix["command"], held), **{"class": cause.fix["class"]})
+
+
+def _filled(template, held):
+    """A text of a cause. A field that begins it keeps its capital letter."""
+    text = template.format_map(_Fields(held)).strip()
+    return held["problem"][:1] + text[1:] if template.startswith("{problem}") and "problem" in held else text
 
 
 def _lead_fields(lead):
