@@ -110,7 +110,7 @@ def test_the_first_screen_has_each_cause_with_its_hosts_and_one_fix():
     text = text_of("html", reports, fleet)
     screen = text[:text.index('<section id="map"')]
     assert screen.count("<code>") == 1 and "kubenode.netfilter.preflight -b -l w0,w1,w2</code>" in screen
-    assert "on w0, w1, w2</div>" in screen and "w1: the table is full: " in screen
+    assert "on w0, w1, w2</div>" in screen and "w1: The table is full: " in screen
     assert screen.count("no route to host") == 1 == screen.count("gone was not reached: the play lost the host")
     assert "<summary>1 cause does not block</summary>" in screen
     assert text.index('id="map"') < text.index('id="plain"')
