@@ -16,6 +16,8 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.judge i
 
 ROWS = incidents.incidents()
 PAIRS, DRAWS = 60, 300
+
+
 def test_incidents_are_many_and_have_their_own_names():
     names = [row["incident"] for row in ROWS]
     assert len(names) == len(set(names)) and len(names) >= 40
@@ -58,8 +60,9 @@ _HOOKS = ("rules-flushed-by-hook", "kubelet-initialisation-flushed", "plugin-rul
 _STALE = ("kube-proxy-without-program", "kube-proxy-without-file", "kube-proxy-stopped", "kube-proxy-slow", "lock-held",
           "lock-log", "restore-hangs", "kube-proxy-fails-by-log", "kube-proxy-never-wrote", "syncs-fail-by-log")
 WITHIN = {
-    "flush-waits": _HOOKS, "rules-flushed": (*_HOOKS, "kube-proxy-without-file"), "plugin-rules-gone": _HOOKS,
-    "kubelet-initialisation-failed": _HOOKS,
+    "flush-waits": _HOOKS, "rules-flushed-by-hook": ("kube-proxy-without-file",), "CHAIN019": ("kube-proxy-slow",),
+    "BACKEND007": ("matches-stripped",), "rules-flushed": (*_HOOKS, "kube-proxy-without-file"),
+    "plugin-rules-gone": _HOOKS, "kubelet-initialisation-failed": _HOOKS,
     "kubelet-initialisation-flushed": (*_HOOKS, "kubelet-initialisation-failed"),
     "syncs-fail": _STALE, "syncs-fail-by-log": _STALE, "lock-log": _STALE, "kube-proxy-slow": _STALE,
     "rules-lost": ("rules-flushed", "kube-proxy-without-file", *_HOOKS), "api-lost": ("foreign-drop",),
