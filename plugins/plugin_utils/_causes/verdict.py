@@ -102,4 +102,3 @@ def sentence(host, verdict):
         NO_NODE: "%s is not a node: %s" % (host, because),
         NOT_REACHED: "%s was not reached: %s" % (host, because),
     }[verdict["state"]] + ("; " + verdict["note"] if verdict["note"] else "")
-

@@ -12,7 +12,7 @@ from .text import escaped, some
 
 _STATES = ("blocked", "not_reached", "not_known", "no_node", "fit", "not_rolled_out", "pending")
 WORDS = {"not_known": "not known", "not_reached": "not reached", "no_node": "no nodes",
-          "not_rolled_out": "not rolled out"}
+         "not_rolled_out": "not rolled out"}
 # States whose hosts are named, and how many of them at most.
 _WITH_NAMES, _NAMED = ("blocked", "not_reached", "not_known"), 10
 _GROUPS = 10

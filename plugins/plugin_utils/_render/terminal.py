@@ -60,8 +60,8 @@ def render_node(report: dict, width: int, color: bool, elsewhere: Container[Bloc
     """
     paint, width = _painter(color), max(width, _NARROWEST)
     summary, host = report["summary"], report["host"]
-    verdict_lines = [paint(_TONES[summary["verdict"]["state"]], line)
-            for line in wrapped(screen.cut(escaped(verdict.sentence(host, summary["verdict"])), 2), width)]
+    sentence = screen.cut(escaped(verdict.sentence(host, summary["verdict"])), 2)
+    verdict_lines = [paint(_TONES[summary["verdict"]["state"]], line) for line in wrapped(sentence, width)]
     head = verdict_lines + _notes([_properties(summary)], width, paint)
     if not summary["reached"]:
         return "\n".join(head)

@@ -119,5 +119,5 @@ def test_a_cause_that_does_not_block_is_a_note_after_those_that_do():
     known["causes"] = known["causes"][::-1]
     known["summary"]["verdict"]["blocking"] = [{"check": "KMOD001", "subject": "x"}]
     lines = render_node(known, 100, False).splitlines()
-    assert [line for line in lines if line[2:6] in ("FAIL", "note")] == ["  FAIL   high   The rules were flushed",
-                                                                       "  note   low    Worse"]
+    assert [line for line in lines if line[2:6] in ("FAIL", "note")] == [
+        "  FAIL   high   The rules were flushed", "  note   low    Worse"]
