@@ -22,10 +22,10 @@ _FIX_KEYS = ("class", "command")
 
 @dataclasses.dataclass(frozen=True)
 class Cause:
-    """One entry. `holds` is an expression over the sections of evidence, `joins` and `failing` ({check: its findings});
-    each of its rows is one cause on the node, and the texts take their fields from it. A row may have `of`: texts, one
-    of which a finding must name to be explained by this row. `explains` are the checks whose findings it explains.
-    Of two causes that explain a finding the one with the higher `specific` gets it."""
+    """One entry. `holds` is an expression over the sections of evidence, `failing` ({check: its findings}) and `host`;
+    each of its rows is one cause on the node, and the texts take their fields from it (judge.causes_of() has the fields
+    of a row). `explains` are the checks whose findings it explains. Of two causes that explain a finding the one with
+    the higher `specific` gets it."""
 
     id: str
     sentence: str
@@ -62,13 +62,7 @@ def causes_of(entries: Iterable["tuple[str, dict]"]) -> "tuple[Cause, ...]":
 
 
 def _cause_of(where, entry):
-    fields = {field.name: field for field in dataclasses.fields(Cause)}
-    for key in entry:
-        if key not in fields:
-            raise unknown_name("%s: the key" % where, key, fields)
-    missing = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name not in entry]
-    if missing:
-        raise BadInput("%s lacks %s" % (where, ", ".join(missing)))
+    _checks.refuse_wrong_keys(where, entry, {field.name: field for field in dataclasses.fields(Cause)})
     cause = Cause(**dict(entry, explains=tuple(entry["explains"]), sources=tuple(entry["sources"])))
     checked("%s: felt" % where, cause.felt, {"type": "str", "choices": EFFECTS})
     checked("%s: certainty" % where, cause.certainty, {"type": "str", "choices": CERTAINTIES})

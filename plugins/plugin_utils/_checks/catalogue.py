@@ -97,12 +97,7 @@ def checks_of(entries: Iterable[tuple[str, dict]]) -> dict[str, Check]:
 def check_of(where: str, entry: dict) -> Check:
     """The Check of an entry, a dictionary; only the form of its id is not validated. Raises BadInput."""
     fields = {field.name: field for field in dataclasses.fields(Check) if field.name != "file"}
-    for key in entry:
-        if key not in fields:
-            raise unknown_name("%s: the key" % where, key, fields)
-    missing = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name not in entry]
-    if missing:
-        raise BadInput("%s lacks %s" % (where, ", ".join(missing)))
+    refuse_wrong_keys(where, entry, fields)
     references.refuse_wrong_types(where, entry)
     _refuse_wrong_fix(where, entry["fix"])
     check = Check(**dict(entry, needs=tuple(entry["needs"]), sources=tuple(entry["sources"]),
@@ -121,6 +116,17 @@ def check_of(where: str, entry: dict) -> Check:
     references.refuse_wrong_opt_in(where, check)
     references.refuse_wrong_fields(where, entry, kind.want, kind.fields)
     return check
+
+
+def refuse_wrong_keys(where: str, entry: dict, fields: dict) -> None:
+    """Raises BadInput for a key of an entry that is no field, and for a missing one; `fields` are those of a
+    dataclass, by name."""
+    for key in entry:
+        if key not in fields:
+            raise unknown_name("%s: the key" % where, key, fields)
+    missing = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name not in entry]
+    if missing:
+        raise BadInput("%s lacks %s" % (where, ", ".join(missing)))
 
 
 def _refuse_wrong_fix(where, fix):

@@ -256,3 +256,5 @@ def test_the_end_of_another_component_is_not_taken_for_that_of_kube_proxy():
     assert [row["cause"] for row in diagnosis.diagnose(line)] == ["kube-proxy-command-failed"]
     etcd = 'W1122 10:00:00.000001       1 logging.go:59] [core] connection error: dial tcp 127.0.0.1:2379: refused'
     assert "kube-proxy-command-failed" not in [row["cause"] for row in diagnosis.diagnose([etcd, line])]
+    named = 'I1122 10:00:00.000001       1 config.go:1] "Using" server="https://kube-apiserver.example:6443"'
+    assert [row["cause"] for row in diagnosis.diagnose([named, line])] == ["kube-proxy-command-failed"]
