@@ -707,6 +707,8 @@ ansible_facts:
                    sample: iptables.service}
             triggers: {description: Of all commands together., type: list, elements: str, returned: always,
                        sample: [stop, restart, package_upgrade]}
+            unit_seconds: {description: How many seconds ago that unit last started or ended; null where systemd does
+                             not tell., type: float, returned: always, sample: 734.2}
             before_kubelet:
               description: Whether every unit of a kubelet waits for the unit that runs it at boot; null where it does
                 not run at boot or there is no kubelet.

@@ -47,6 +47,8 @@ def causes_of(findings, known, host, catalogue=None):
     `logs`     words, one of which a finding about a log must have; without them no such finding is explained
     `by`       findings of what did it, of which one must be of a family of the leads, if it names one; the texts get
                `by`, its subject, and `by_problem`
+    `times`    rows of `of` and `seconds`: how long ago what `by` names last ran. That of the first finding of `by` is
+               given as `when`, such as " about 12 min ago", where it is less than `after`, seconds
     `seconds`  the age of the cause, `ago` in texts
     """
     host, failing = shlex.quote(host), {}
@@ -107,7 +109,7 @@ def _instance(cause, held, left, host):
     held = {key: value for key, value in held.items() if value is not None and key not in ("lead", "by")}
     held = dict(_lead_fields(lead) if lead else {}, host=host, **held)
     if by:
-        held.update(by=by[0]["subject"], by_problem=_problem(by[0]))
+        held.update(by=by[0]["subject"], by_problem=_problem(by[0]), when=_when(by[0], held))
     if held.get("seconds") is not None:
         held["ago"] = _ago(held["seconds"])
     mine = lead + by
@@ -119,6 +121,13 @@ def _instance(cause, held, left, host):
     short = _filled(cause.sentence.partition(": {")[0], dict(held, more=""))
     return dict(texts, short=short, cause=cause.id, felt=cause.felt, certainty=cause.certainty, rows=mine,
                 fix=_filled(cause.fix["command"], held), **{"class": cause.fix["class"]})
+
+
+def _when(by, held):
+    """When the program of a finding last ran: empty where that is not known, or was too long ago to be the cause."""
+    seconds = [row["seconds"] for row in held.get("times") or () if row["of"] == by["subject"]]
+    recent = seconds and held.get("after") and min(seconds) < held["after"]
+    return " about %s ago" % _ago(min(seconds)) if recent else ""
 
 
 def _filled(template, held):

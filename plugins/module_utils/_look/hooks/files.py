@@ -35,8 +35,11 @@ def by_file(rows, units, owns):
         if key not in groups:
             order.append(key)
         groups.setdefault(key, []).append((row, early))
-    return [_together([row for row, _early in groups[key]], [early for _row, early in groups[key]], key[3], owns)
-            for key in order]
+    found = [_together([row for row, _early in groups[key]], [early for _row, early in groups[key]], key[3], owns)
+             for key in order]
+    for row in found:
+        row["unit_seconds"] = units.seconds_in_state(units.name_of(row["unit"])) if row["unit"] else None
+    return found
 
 
 def _together(rows, early, automatic, owns):

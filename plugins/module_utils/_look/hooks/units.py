@@ -58,7 +58,7 @@ class HookUnits:
         places are active."""
         known = [name for name in sorted(set(names) | set(DAEMONS + KUBELETS))
                  if name not in self._active and self.known(name)]
-        self._active.update(self.all.active(known) if self.live else {})
+        self._active.update(self.all.running(known) if self.live else {})
         self._running = {}
 
     def unit(self, name):
@@ -77,7 +77,11 @@ class HookUnits:
 
     def active_state(self, name):
         """ActiveState of a unit, None where no systemd could be asked."""
-        return self._active.get(name)
+        return self._active[name].state if name in self._active else None
+
+    def seconds_in_state(self, name):
+        """How long a unit has had its ActiveState; None where systemd does not tell."""
+        return self._active[name].seconds if name in self._active else None
 
     def at_boot(self, name):
         return self.all.starts_at_boot(name)

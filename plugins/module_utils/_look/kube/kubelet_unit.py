@@ -3,11 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The service that owns the kubelet, and what its restart takes down. PRIVATE to the collection."""
 
-import re
-import time
-
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..._parse.proc.cgroup import parse_cgroup_unit
+from ..units.units import seconds_since
 
 PROPERTIES = ("ActiveState", "ActiveEnterTimestampMonotonic", "NRestarts", "KillMode", "RequiredBy", "BoundBy",
               "ConsistsOf")
@@ -64,11 +62,10 @@ def _show(host, name):
 
 
 def _active_seconds(properties):
-    """Since when it is active: systemd counts microseconds of CLOCK_MONOTONIC, 0 means never."""
-    began = properties.get("ActiveEnterTimestampMonotonic", "")
-    if not re.match(r"[1-9][0-9]*\Z", began) or properties.get("ActiveState") != "active":
+    """Since when it is active."""
+    if properties.get("ActiveState") != "active":
         return None
-    return round(max(0.0, time.monotonic() - int(began) / 1e6), 1)
+    return seconds_since(properties.get("ActiveEnterTimestampMonotonic", ""))
 
 
 def _parts(distribution, unit, comm, kill_mode):

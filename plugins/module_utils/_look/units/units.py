@@ -3,11 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The units of systemd in a tree, each with its drop-ins, as systemd itself reads them. PRIVATE to the collection.
 
-Reads files only, so it works for an image as for a live node; only `active` queries the running systemd.
+Reads files only, so it works for an image as for a live node; only `running` queries the running systemd.
 """
 
+import collections
 import copy
+import re
 import stat
+import time
 
 from ..._host.host import ABSENT, OK
 from ..._names import UNCOLLECTED
@@ -24,6 +27,10 @@ _ACTIVE_LIMIT = 500
 _ANSWER_SECONDS = 20.0
 # This directory exists where systemd is the init of the machine (man sd_booted).
 _BOOTED = "/run/systemd/system"
+_PROPERTIES = ("ActiveState", "StateChangeTimestampMonotonic")
+
+# ActiveState, and since when it has that state in seconds; None where systemd does not tell.
+Running = collections.namedtuple("Running", "state seconds")
 
 
 def _is_empty(found):
@@ -125,8 +132,8 @@ class Units:
         from .boot import activated_by
         return activated_by(self, name)
 
-    def active(self, names):
-        """{name: ActiveState} from the running systemd, in one query; empty in other places and where systemd does not
+    def running(self, names):
+        """{name: Running} from the running systemd, in one query; empty in other places and where systemd does not
         answer.
 
         Where another init runs, no unit is active, regardless of its files.
@@ -136,7 +143,19 @@ class Units:
         if not self._live or not names:
             return {}
         if not self._host.is_dir(_BOOTED):
-            return dict.fromkeys(names, "inactive")
-        answer = self._host.run(["systemctl", "show", "--property=ActiveState", "--"] + names, timeout=_ANSWER_SECONDS)
-        states = [line.partition("=")[2] for line in answer.out.splitlines() if line.startswith("ActiveState=")]
-        return dict(zip(names, states)) if answer.ok and len(states) == len(names) else {}
+            return dict.fromkeys(names, Running("inactive", None))
+        answer = self._host.run(["systemctl", "show", "--property=" + ",".join(_PROPERTIES), "--"] + names,
+                                timeout=_ANSWER_SECONDS)
+        units = [dict(line.partition("=")[::2] for line in text.splitlines())
+                 for text in re.split(r"\n{2,}", answer.out.strip("\n"))]
+        if not answer.ok or len(units) != len(names) or not all(unit.get("ActiveState") for unit in units):
+            return {}
+        return {name: Running(unit["ActiveState"], seconds_since(unit.get(_PROPERTIES[1], "")))
+                for name, unit in zip(names, units)}
+
+
+def seconds_since(microseconds):
+    """How long ago a time of systemd was, which counts microseconds of CLOCK_MONOTONIC; None for 0, which is never."""
+    if not re.match(r"[1-9][0-9]{0,17}\Z", microseconds):
+        return None
+    return round(max(0.0, time.monotonic() - int(microseconds) / 1e6), 1)

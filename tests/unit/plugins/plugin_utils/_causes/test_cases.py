@@ -5,8 +5,9 @@
 not hold, one beside another cause.
 
 A case has the findings that fail (`failing`) and all causes that must be found, each with the checks that it explains
-(`causes`). A finding that no cause of the case explains is its own cause. `sentence` is that of the first cause. A row
-of `failing` is the id of a check, the texts of a finding, or the case of tests/checks whose name begins with `like`.
+(`causes`). A finding that no cause of the case explains is its own cause. `sentence` is that of the first cause;
+`evidence` are sections that the cause reads. A row of `failing` is the id of a check, the texts of a finding, or the
+case of tests/checks whose name begins with `like`.
 """
 
 import pathlib
@@ -24,7 +25,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.catalog
 
 TABLES = pathlib.Path(__file__).resolve().parents[4] / "causes"
 CASES = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(TABLES.glob("*.yml"))}
-KEYS = {"case", "failing", "causes", "sentence"}
+KEYS = {"case", "failing", "causes", "sentence", "evidence"}
 
 
 def findings(case):
@@ -43,7 +44,7 @@ def findings_of(row):
 
 
 def causes_of(case):
-    return judge.causes_of(findings(case), {}, "worker-7")
+    return judge.causes_of(findings(case), case.get("evidence", {}), "worker-7")
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id="%s: %s" % (name, case["case"]))

@@ -11,6 +11,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flu
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.order import unordered, waiting
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.rows import UNREPORTED
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.units import HookUnits
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import Running
 
 
 def order(tree, place, states=None, silent=False, asked=()):
@@ -19,7 +20,7 @@ def order(tree, place, states=None, silent=False, asked=()):
     rows = collect_flush_hooks(host, {"place": "image"})["hooks"]
     units = HookUnits(host, {"place": place})
     if not silent:
-        units.all.active = lambda names: {name: (states or {}).get(name, "inactive") for name in names}
+        units.all.running = lambda names: {name: Running((states or {}).get(name, "inactive"), None) for name in names}
         units.ask_active([row["unit"] for row in rows if row["unit"]])
     return {"hooks": rows, "by_file": by_file([dict(dict.fromkeys(UNREPORTED), **row) for row in rows], units, {}),
             "runs": {name: units.runs(name) for name in asked},

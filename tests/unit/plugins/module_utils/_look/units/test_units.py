@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Units of trees: drop-ins, the running systemd, and how little is read; the rest is in tests/looks/units."""
 
+import time
+
 import pytest
 
 from case_rows import cases
@@ -100,7 +102,7 @@ def test_one_answer_reads_few_files(units):
     assert len(found._host.listed) == len(set(found._host.listed))
 
 
-SHOW = """test "$1 $2 $3" = "show --property=ActiveState --" || exit 9
+SHOW = """test "$1 $2 $3" = "show --property=ActiveState,StateChangeTimestampMonotonic --" || exit 9
 shift 3
 for unit in "$@"; do case $unit in a.service) echo ActiveState=active;; *) echo ActiveState=inactive;; esac; echo; done"""
 
@@ -109,18 +111,35 @@ for unit in "$@"; do case $unit in a.service) echo ActiveState=active;; *) echo 
 def test_the_running_systemd_is_asked_once(tmp_path, script, expected):
     node = fake_tools.unpacked(tmp_path, {VENDOR + "a.service": SERVICE, RUN + ".keep": ""},
                                {"usr/bin/systemctl": fake_tools.script(script)} if script else {})
-    assert Units(node,
-                 fake_tools.LIVE).active(["a.service", "b.service", "t@.service", "--help", "no name"]) == expected
+    found = Units(node, fake_tools.LIVE).running(["a.service", "b.service", "t@.service", "--help", "no name"])
+    assert {name: unit.state for name, unit in found.items()} == expected
     assert len(node.ran) == (1 if script else 0)
+
+
+def test_systemd_tells_since_when_a_unit_has_its_state(tmp_path):
+    show = """cat <<ANSWER
+StateChangeTimestampMonotonic=%d
+ActiveState=active
+
+ActiveState=inactive
+StateChangeTimestampMonotonic=0
+ANSWER""" % (1e6 * (time.monotonic() - 90))
+    node = fake_tools.unpacked(
+        tmp_path, {VENDOR + "a.service": SERVICE, VENDOR + "b.service": SERVICE, RUN + ".keep": ""},
+        {"usr/bin/systemctl": fake_tools.script(show)})
+    found = Units(node, fake_tools.LIVE).running(["a.service", "b.service"])
+    assert found["b.service"] == ("inactive", None)
+    assert found["a.service"].state == "active" and found["a.service"].seconds >= 90
 
 
 def test_where_another_init_runs_no_unit_is_active(tmp_path):
     node = fake_tools.unpacked(tmp_path, {VENDOR + "a.service": SERVICE, "usr/bin/systemctl": fake_tools.script(SHOW)})
-    assert Units(node, fake_tools.LIVE).active(["a.service"]) == {"a.service": "inactive"} and node.ran == []
+    assert Units(node, fake_tools.LIVE).running(["a.service"]) == {"a.service": ("inactive", None)}
+    assert node.ran == []
 
 
 def test_nobody_is_asked_about_an_image(tmp_path):
     node = fake_tools.unpacked(tmp_path, {"usr/bin/systemctl": fake_tools.script(SHOW)})
-    assert Units(node, IMAGE).active(["a.service"]) == {}
-    assert Units(node, fake_tools.LIVE).active([]) == {}
+    assert Units(node, IMAGE).running(["a.service"]) == {}
+    assert Units(node, fake_tools.LIVE).running([]) == {}
     assert node.ran == []
