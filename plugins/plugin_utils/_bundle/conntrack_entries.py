@@ -14,12 +14,15 @@ import dataclasses
 import ipaddress
 import re
 
-_ENTRY = re.compile(r"^(?:ipv[46] +\d+ +)?udp +17 +\d+ +src=(?P<client>\S+) +dst=(?P<service>\S+) +sport=(?P<from>\d+) +"
+_ENTRY = re.compile(r"^(?:ipv[46] +\d+ +)?udp +17 +\d+ +src=(?P<client>\S+) +dst=(?P<service>\S+) +sport=\d+ +"
                     r"dport=(?P<port>\d+) (?:packets=\d+ bytes=\d+ +)?\[UNREPLIED\] +src=(?P=service) +"
-                    r"dst=(?P=client) +sport=(?P=port) +dport=(?P=from)\b", re.MULTILINE)
+                    r"dst=(?P<back>\S+) +sport=(?P=port) +dport=\d+\b", re.MULTILINE)
 _ANY = re.compile(r"^(?:ipv[46] +\d+ +)?(?:udp +17|tcp +6) +\d+ .{0,30}src=\S+ dst=\S+ sport=", re.MULTILINE)
 # Tunnels, DHCP and names of the local network, whose packets have no answer: VXLAN, Geneve, WireGuard, mDNS, LLMNR.
 _NO_ANSWER = frozenset((67, 68, 137, 138, 4789, 5353, 5355, 6081, 8472, 51820, 51821))
+# A connection whose source alone is translated leaves the cluster, unless it goes to a NodePort
+# (--service-node-port-range).
+_NODE_PORTS = range(30000, 32768)
 # In a longer list most such entries are of no Service.
 _MOST = 20
 
@@ -31,7 +34,8 @@ def untranslated(item):
         return []
     text = item.data.decode("utf-8", "replace")
     found = [(row["client"], row["service"], row["port"]) for row in _ENTRY.finditer(text)
-             if int(row["port"]) not in _NO_ANSWER and _is_private(row["service"])]
+             if int(row["port"]) not in _NO_ANSWER and _is_private(row["service"])
+             and (row["back"] == row["client"] or int(row["port"]) in _NODE_PORTS)]
     if not _ANY.search(text) or len(found) > _MOST:
         return []
     return [(dataclasses.replace(item, data="".join("%s %s %s\n" % row for row in sorted(set(found))).encode()),

@@ -54,6 +54,8 @@ def parse_entries(lines):
         if not found.whole:
             parts[found.writer] = found
             continue
+        if opened:
+            found = _with_writer(found, opened)
         before = opened.get(found.writer)
         if before is not None and is_of_value(found, before[0]):
             before.append(found)
@@ -76,6 +78,17 @@ def parse_entries(lines):
         yield _joined(rest)
     for part in parts.values():
         yield _joined([part])
+
+
+def _with_writer(found, opened):
+    """A line whose writer has an open value. The carrier's time may be cut off before the name of the writer, which
+    then begins the text; a line without any is of the only value that is open."""
+    name = next((name for name in opened if name and found.text.startswith(name)), None)
+    if name is not None:
+        return found._replace(writer=name, text=found.text[len(name):].lstrip(" ") or " ")
+    if not found.writer and not found.begins and len(opened) == 1:
+        return found._replace(writer=next(iter(opened)))
+    return found
 
 
 def is_of_value(found, first):
