@@ -5,7 +5,7 @@
 
 People who copy rules often leave out the line of the table. Many chains and targets exist in one table only (man 8
 iptables-extensions; kubernetes pkg/proxy/iptables and pkg/proxy/ipvs; calico felix/rules; containernetworking plugins;
-moby).
+moby; kube-router pkg/controllers/netpol; cilium pkg/datapath/iptables; antrea pkg/agent/route; Kilo pkg/mesh).
 """
 
 import re
@@ -23,11 +23,13 @@ _CHAINS = (
     ("nat",
      re.compile(r"KUBE-(SVC|SVL|SEP|EXT|FW|XLB|HP)-|KUBE-(MARK-MASQ|MARK-DROP|POSTROUTING|LOAD-BALANCER|HOSTPORTS)$"
                 r"|CNI-(HOSTPORT|DN|SN)-|CNI-[0-9a-f]{24}$|FLANNEL-POSTRTG$|AWS-SNAT-CHAIN-|(IP|KIND)-MASQ-AGENT$|cali-"
-                r"(nat-|fip-)")),
+                r"(nat-|fip-)|KILO-NAT$|WEAVE$|ANTREA-POSTROUTING$|CILIUM_\w{3,6}_nat$|OVN-KUBE-(NODEPORT|EXTERNALIP)"
+                )),
     ("filter", re.compile(r"KUBE-(FORWARD|EXTERNAL-SERVICES|PROXY-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER|SOURCE-RANGES-"
                           r"FIREWALL|FIREWALL)$"
                           r"|KUBE-(NWPLCY|POD-FW)-|DOCKER-(USER|FORWARD|ISOLATION)|FLANNEL-FWD$|WEAVE-NPC|ufw6?-|cali-"
-                          r"(FORWARD|INPUT|OUTPUT)$")),
+                          r"(FORWARD|INPUT|OUTPUT)$|KUBE-ROUTER-(INPUT|FORWARD|OUTPUT)$|ANTREA-FORWARD$|AZURE-NPM|"
+                          r"CILIUM_(INPUT|FORWARD|OUTPUT)$")),
     ("mangle", re.compile(r"KUBE-IPTABLES-HINT$")),
 )
 _TARGETS = {"DNAT": "nat", "SNAT": "nat", "MASQUERADE": "nat", "REDIRECT": "nat", "NETMAP": "nat", "REJECT": "filter",

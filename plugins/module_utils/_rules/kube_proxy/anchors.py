@@ -149,7 +149,14 @@ def _canaries(rule_set, setting):
     if setting.mode != "iptables" or not is_since(rule_set, setting, CANARY_SINCE):
         return
     for name, chains in zip(CANARY_TABLES, tables):
-        if chains is not None and CANARY not in chains:
+        if chains is not None and CANARY not in chains and not _lacks_chains(chains):
             yield observe("canary_missing", rule_set, name, CANARY,
                           detail="it was deleted; kube-proxy creates it in every table that it watches"
                           if name == "mangle" else "it was deleted; kube-proxy watches only the one in mangle")
+
+
+def _lacks_chains(chains):
+    """Whether rules jump to chains of Kubernetes that a listing does not have: no kernel takes such a rule, so the
+    listing was shortened, and other chains that it lacks may be on the node."""
+    return any(rule.target and rule.target.startswith("KUBE-") and rule.target not in chains
+               for chain in chains.values() for rule in chain.rules)
