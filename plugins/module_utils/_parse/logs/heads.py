@@ -17,8 +17,9 @@ STAMP = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)([T ])(\d\d:\d\d:\d\d(?:[.,]\d{1
 # logrus on a terminal (text_formatter.go, printColored): a time, or seconds since the start of the program.
 _LOGRUS = re.compile(r"(?:TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)"
                      r"\[(\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d)|\d{1,9})\]")
-# CoreDNS and node-cache, and logrus without a time: a level alone.
-_LEVEL = re.compile(r"\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] |level=[a-z]{4,7} msg=")
+# CoreDNS and node-cache, and logrus without a time: a level alone. kubeadm: each check of its preflight.
+_LEVEL = re.compile(r"\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] |level=[a-z]{4,7} msg=|"
+                    r"\s{0,8}\[(?:WARNING|ERROR) [\w.-]{1,120}\]: ")
 # Events as kubectl describe and kubectl get print them.
 _EVENT = re.compile(r"\s{0,8}(?:\d\w{1,12}\s{2,12})?(?:Normal|Warning)\s{2,20}[A-Z]\w{2,40}\s{1,40}\S")
 _KEYS = re.compile(r"\b(?:time|ts|timestamp|t)=(?:\"([^\"]{10,40})\"|(\d{4}-\d\d-\d\dT[\d:.,]{8,20}\S{0,6}))")

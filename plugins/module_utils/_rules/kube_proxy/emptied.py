@@ -27,10 +27,10 @@ _GONE = "the chain exists, but it has lost all its rules"
 
 def ask_emptied(rule_set, setting):
     """emptied_chain of one rule set: a chain that is declared and has lost its rules."""
-    found = []
-    if setting.mode not in _ALWAYS or not has_proxy(rule_set):
+    found, mode = [], setting.mode or _mode_of_empty(rule_set)
+    if mode not in _ALWAYS or not has_proxy(rule_set):
         return found
-    for name, chain, target, least, missing in _ALWAYS[setting.mode]:
+    for name, chain, target, least, missing in _ALWAYS[mode]:
         chains = chains_of(rule_set, name)
         if not chains or chain not in chains or any(row["chain"] == chain for row in found):
             continue
@@ -39,7 +39,14 @@ def ask_emptied(rule_set, setting):
         elif (target and sum(1 for rule in chains[chain].rules if rule.target == target) < least
               and not _of_old(rule_set, setting, chains[chain].rules, target)):
             found.append(observe("emptied_chain", rule_set, name, chain, detail=missing))
-    return found + (list(_of_services(rule_set, setting)) if chains_of(rule_set, "nat") else [])
+    return found + (list(_of_services(rule_set, mode)) if chains_of(rule_set, "nat") else [])
+
+
+def _mode_of_empty(rule_set):
+    """iptables for a dump whose KUBE-SERVICES is empty: no mode that has this chain leaves it empty."""
+    chains = chains_of(rule_set, "nat") or {} if rule_set.source != "live" else {}
+    empty = "KUBE-SERVICES" in chains and not rule_set.tables["nat"].rule_counts().get("KUBE-SERVICES")
+    return "iptables" if empty else None
 
 
 def _of_old(rule_set, setting, rules, target):
@@ -51,7 +58,7 @@ def _of_old(rule_set, setting, rules, target):
                                       for rule in rules) and is_before_1_20(rule_set, setting)
 
 
-def _of_services(rule_set, setting):
+def _of_services(rule_set, mode):
     table = rule_set.tables["nat"]
     counts = table.rule_counts()
     external = sorted(chain for chain in table.chains
@@ -59,7 +66,7 @@ def _of_services(rule_set, setting):
     if external:
         yield observe("emptied_chain", rule_set, "nat", external[0], "", len(external),
                       "the chains for external traffic to a Service are empty")
-    for portal in PORTALS if setting.mode == "iptables" else ():
+    for portal in PORTALS if mode == "iptables" else ():
         # KUBE-NODEPORTS is empty without a NodePort. KUBE-SERVICES of IPv6 may be empty with nodePortAddresses and
         # without a Service; of IPv4 it has at least default/kubernetes, but where all Services are of IPv6.
         if portal in table.chains and not counts.get(portal):
