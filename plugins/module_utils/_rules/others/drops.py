@@ -93,8 +93,8 @@ def _is_whole(table, forward):
 
 def _dropped(rule_set):
     """forward_drop of a dump whose policy dropped packets, or drops all: one without any chain of Kubernetes, as after
-    iptables -F, or one of IPv6 without Services, whose pods people ask about. With chains of kubelet alone kube-proxy writes to the
-    other backend."""
+    iptables -F, or one of IPv6 without Services, whose pods people ask about. With chains of kubelet alone kube-proxy
+    writes to the other backend."""
     table = table_of(rule_set, "filter") if rule_set.source != "live" else None
     forward = table.chains.get("FORWARD") if table is not None and chains_of(rule_set, "filter") is not None else None
     return _policy(rule_set, table) if forward is not None and (forward.packets or not forward.rules or any(
