@@ -10,7 +10,6 @@ import damaged_nodes
 import incidents
 import looks
 import mended_nodes
-import node_tree
 import pytest
 
 ROWS = {row["incident"]: row for row in incidents.incidents()}
