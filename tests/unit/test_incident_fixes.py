@@ -21,13 +21,18 @@ RESTARTS = [name for name, row in ROWS.items() if "restarts" in row]
 
 
 def test_the_printed_fix_of_many_incidents_is_done():
-    assert len(RULES) >= 17 and len(FILES) >= 14 and len(PROCESSES) >= 5 and len(RESTARTS) >= 2
-    assert set(TREES) <= set(ROWS)
+    kinds = {"rules": RULES, "files": FILES, "processes": PROCESSES, "restarts": RESTARTS}
+    done = {name for names in kinds.values() for name in names}
+    left = [name for name, row in ROWS.items() if row["first"] and name not in done]
+    print("done: %s; not done: %d, %s" % (", ".join("%d %s" % (len(names), kind) for kind, names in kinds.items()),
+                                          len(left), "; ".join(left)))
+    assert len(RULES) >= 18 and len(FILES) >= 16 and len(PROCESSES) >= 5 and len(RESTARTS) >= 2
+    assert set(TREES) <= set(ROWS) and len(done) >= 41
 
 
 def mended(row, case, folder, run=None):
     """[the ids of the causes, the findings that fail once the printed fix is done]."""
-    tree = {"tree": case.unpacked(folder), "looks": [case.look]} if case else {}
+    tree = {"tree": case.unpacked(folder), "looks": case.look.split()} if case else {}
     node = mended_nodes.Node(row, run=run, **tree)
     before = node.facts()
     node.mend(before["node_assess_causes"][0]["fix"])
@@ -45,7 +50,7 @@ def test_the_printed_fix_mends_the_rules(name, tmp_path):
 @pytest.mark.parametrize("name", FILES)
 def test_the_printed_fix_mends_the_files(name, tmp_path):
     named, left = mended(ROWS[name], TREES[name], tmp_path)
-    assert named == [ROWS[name]["first"]] and left == []
+    assert named[0] == ROWS[name]["first"] and left == []
 
 
 @pytest.mark.parametrize("name", RESTARTS)
