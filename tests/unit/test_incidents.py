@@ -44,17 +44,6 @@ def test_the_first_line_is_the_cause(row):
     assert sorted(left) == sorted(row.get("leaves", []))
 
 
-MENDED = [row for row in ROWS if row.get("mends")]
-
-
-@pytest.mark.parametrize("row", MENDED, ids=[row["incident"] for row in MENDED])
-def test_the_printed_fix_mends_the_rules(row):
-    fix = incidents.facts_of(row)["node_assess_causes"][0]["fix"]
-    command = fix.partition("on %s: " % incidents.HOST)[2]
-    assert command.startswith("iptables-nft -w 5 ")
-    assert incidents.failing_in(incidents.facts_of(dict(row, does="%s\n%s" % (row["does"], command)))) == []
-
-
 # The causes that may have the findings of another cause, where both incidents are there.
 _HOOKS = ("rules-flushed-by-hook", "kubelet-initialisation-flushed", "plugin-rules-flushed-by-hook")
 _STALE = ("kube-proxy-without-program", "kube-proxy-without-file", "kube-proxy-stopped", "kube-proxy-slow", "lock-held",
@@ -66,6 +55,7 @@ WITHIN = {
     "kubelet-initialisation-flushed": (*_HOOKS, "kubelet-initialisation-failed"),
     "syncs-fail": _STALE, "syncs-fail-by-log": _STALE, "lock-log": _STALE, "kube-proxy-slow": _STALE,
     "rules-lost": ("rules-flushed", "kube-proxy-without-file", *_HOOKS), "api-lost": ("foreign-drop",),
+    "forwarding-overruled": ("forwarding-off",),
     "forwarding-off-after-boot": ("forwarding-off",), "programs-of-another-backend": ("two-backends",),
     "one-service-damaged": ("rules-flushed", *_HOOKS), "conntrack-small": ("conntrack-full", "conntrack-was-full"),
     "conntrack-was-full": ("conntrack-full",), "hint-missing": ("rules-flushed", *_HOOKS),

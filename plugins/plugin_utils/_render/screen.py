@@ -18,10 +18,11 @@ _BESIDE, _BELOW = 84, 96
 # Stands for the names of the hosts in a line.
 HOST = "\0"
 # Words before the name of a host in a fix; elsewhere the name may be another word, because a host may be called `node`.
-_BEFORE = "-l|--limit|drain|ansible|on|for"
+_BEFORE = "(?<!\\S)(?:-l|--limit|drain|uncordon|ansible|on|for) |spec\\.nodeName="
 _ALL, _EVIDENCE = "details: -e node_report_details=all", "evidence: "
 # A command without a sentence after it.
-_COMMAND = re.compile(r"fix: ansible-playbook (?!.*[,;.:] )")
+_COMMAND = re.compile(r"fix: (?:for n in |(?:on \S+: )?(?:ansible|ansible-playbook|kubectl|ip6?tables\S*|sysctl|systemctl) "
+                      r"(?!.*[,;.:] ))")
 _REMAINDER = re.compile(r"and (\d+) more")
 
 
@@ -39,7 +40,13 @@ def cause_texts(report):
 def with_hosts(text, hosts):
     """A line with the names of its hosts, as the command before them takes them."""
     listed = ", ".join(hosts)
+    if len(hosts) > 1 and ("=" + HOST in text or " && kubectl uncordon " + HOST in text):
+        # What empties a node is done on one after the other, and a selector names one.
+        before, command = re.match(r"((?:fix: )?)(.*)", text, re.DOTALL).groups()
+        return "%sfor n in %s; do %s || break; done" % (
+            before, " ".join(map(shlex.quote, hosts)), command.replace(HOST, "$n"))
     for word, names in (("on ", listed), ("for ", listed), ("drain ", " ".join(map(shlex.quote, hosts))),
+                        ("uncordon ", " ".join(map(shlex.quote, hosts))),
                         ("", shlex.quote(",".join(hosts)))):
         text = text.replace(word + HOST, word + names)
     return text
@@ -47,8 +54,8 @@ def with_hosts(text, hosts):
 
 def without_host(text, host):
     """A line with HOST in place of the name of its host."""
-    return re.sub(r"(?<!\S)(%s) (?:%s|%s)(?![\w-]|\.\w)" % (_BEFORE, re.escape(shlex.quote(host)), re.escape(host)),
-                  lambda found: "%s %s" % (found[1], HOST), text)
+    return re.sub(r"(%s)(?:%s|%s)(?![\w-]|\.\w)" % (_BEFORE, re.escape(shlex.quote(host)), re.escape(host)),
+                  lambda found: found[1] + HOST, text)
 
 
 def cut(text, lines, width=_BELOW):

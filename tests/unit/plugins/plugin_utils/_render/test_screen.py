@@ -121,3 +121,16 @@ def test_a_cause_that_does_not_block_is_a_note_after_those_that_do():
     lines = render_node(known, 100, False).splitlines()
     assert [line for line in lines if line[2:6] in ("FAIL", "note")] == [
         "  FAIL   high   The rules were flushed", "  note   low    Worse"]
+
+
+def test_nodes_are_emptied_one_after_the_other_and_a_selector_names_one():
+    reboot = "fix: kubectl drain w-1 --ignore-daemonsets && ansible w-1 -b -m reboot && kubectl uncordon w-1"
+    delete = "kubectl -n kube-system delete pod -l k8s-app=kube-proxy --field-selector spec.nodeName=w-1"
+    for text in (reboot, delete):
+        assert screen.with_hosts(screen.without_host(text, "w-1"), ["w-1"]) == text
+    assert screen.with_hosts(screen.without_host(reboot, "w-1"), ["w-1", "w-2"]) == (
+        "fix: for n in w-1 w-2; do kubectl drain $n --ignore-daemonsets && ansible $n -b -m reboot && "
+        "kubectl uncordon $n || break; done")
+    assert screen.with_hosts(screen.without_host(delete, "w-1"), ["w-1", "w-2"]) == (
+        "for n in w-1 w-2; do kubectl -n kube-system delete pod -l k8s-app=kube-proxy --field-selector "
+        "spec.nodeName=$n || break; done")
