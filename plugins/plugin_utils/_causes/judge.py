@@ -11,6 +11,7 @@ from .. import _finding
 from .._checks import catalogue as _checks
 from .._checks.expressions import search
 from .catalogue import CERTAINTIES, EFFECTS, causes
+from .proxy_restart import fields_of
 
 # Words that begin a sentence and are no names.
 _OPENING = ("The", "A", "An", "No", "Rules", "Required", "After", "Address", "Some", "None", "Packets", "Commands")
@@ -55,7 +56,7 @@ def causes_of(findings, known, host, catalogue=None):
     for row in findings:
         if row["status"] == _finding.FAIL:
             failing.setdefault(row["check"], []).append(row)
-    scope = dict(known, failing=failing, host=host)
+    scope = dict(known, failing=failing, host=host, **fields_of(known, host))
     left = {id(row): row for rows in failing.values() for row in rows if not _is_remainder(row)}
     found = []
     for cause in (causes() if catalogue is None else catalogue) if failing else ():
