@@ -28,8 +28,11 @@ def work(facts, settings, up_to=None):
     names = extra + _lacking(findings, rows, unblock)
     if not names:
         return NOTHING
-    kept = [row["name"] for row in rows
-            if any((place["file"] or "").endswith("/" + settings["file"]) for place in row["persisted_by"])]
+    # A long answer of a node has no places: then any file may be the one that lists a module.
+    section = _run.section_of(facts, "node_kernel_modules") or {}
+    unplaced = {row["name"] for row in section.get("modules") or [] if row["persisted"] and not row["persisted_by"]}
+    kept = [row["name"] for row in rows if row["name"] in unplaced or any(
+        (place["file"] or "").endswith("/" + settings["file"]) for place in row["persisted_by"])]
     options = {"name": sorted({_names.normalise(name) for name in names + kept}), "unblock": unblock}
     if settings["persist"]:
         findings += _of_sysctls(facts, fixable(failing, fix, part="modules_at_boot"), names)

@@ -37,6 +37,14 @@ def test_what_is_to_be_loaded_includes_what_the_file_holds_already():
     assert "xt_comment" in to_load(known)
 
 
+def test_a_module_whose_file_a_long_answer_does_not_name_stays_listed():
+    evidence = healthy(policies.policy_of({}).module_names, {"nf_conntrack": "unpersisted loadable"})
+    for row in evidence["node_kernel_modules"]["modules"]:
+        row["persisted_by"] = []
+    known = assess.exported(evidence, policies.policy_of({}), assess.chosen_checks(None), None)
+    assert {"nf_conntrack", "nft_compat", "xt_comment"} <= set(to_load(known))
+
+
 @cases
 def test_only_what_lacks_is_loaded(modules, extra, unblock, names, others):
     found = set(to_load(facts(modules), extra, unblock))
