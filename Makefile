@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help preflight test test-all unit check quick mutate robust damage kube-proxy real-node fixes lint sanity molecule bench docs golden build release slow link clean clean-cache venv venv-dev
+.PHONY: help preflight test test-all unit check quick mutate robust damage kube-proxy real-node incidents fixes lint sanity molecule bench docs golden build release slow link clean clean-cache venv venv-dev
 
 PYTHON ?= python3
 INVENTORY ?=
@@ -78,6 +78,9 @@ kube-proxy: venv-dev link ## Real kube-proxies (KUBE_PROXY="path ..."; none: bui
 real-node: venv-dev link ## A real cluster of one node (KUBERNETES=folder with kubelet, kube-proxy, kube-apiserver, kube-controller-manager) in broken states, each mended as printed; writes docs/real-node.md (as root; 20 minutes, ONLY=word: some)
 	@$(TOOLS)/need_packages.sh iptables nftables util-linux iproute2 openssl mmdebstrap debian-archive-keyring
 	@$(RUN) tests/real_node/run.py --only "$(ONLY)" $(ARGS) "$(KUBERNETES)"
+
+incidents: venv-dev link ## Incidents on a virtual machine, each mended as the screen prints; writes docs/tried-incidents.md (as root; half an hour, ONLY=word: some, ARGS=--keep: leave it running)
+	@$(RUN) tests/incidents/on_vm.py --only "$(ONLY)" $(ARGS)
 
 fixes: venv-dev link ## Tries the fix that each check of severity high prints on the state that it is for (KUBE_PROXY=path; none: builds 1.20.2 of Debian); writes docs/fixes.md (as root; 20 minutes, ONLY=CHAIN: some, ARGS=--page: the page alone)
 	@$(TOOLS)/need_packages.sh iptables nftables util-linux iproute2 psmisc jq containernetworking-plugins
