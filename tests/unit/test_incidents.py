@@ -56,6 +56,8 @@ WITHIN = {
     "syncs-fail": _STALE, "syncs-fail-by-log": _STALE, "lock-log": _STALE, "kube-proxy-slow": _STALE,
     "rules-lost": ("rules-flushed", "kube-proxy-without-file", *_HOOKS), "api-lost": ("foreign-drop",),
     "forwarding-overruled": ("forwarding-off",),
+    "forwarding-off-by-file": ("forwarding-off", "forwarding-overruled"), "bridge-bypasses-iptables": (
+        "modules-not-loaded", "modules-blocked", "kernel-without-module"),
     "forwarding-off-after-boot": ("forwarding-off",), "programs-of-another-backend": ("two-backends",),
     "one-service-damaged": ("rules-flushed", *_HOOKS), "conntrack-small": ("conntrack-full", "conntrack-was-full"),
     "conntrack-was-full": ("conntrack-full",), "hint-missing": ("rules-flushed", *_HOOKS),
