@@ -115,3 +115,10 @@ def test_the_remainder_of_a_check_is_told_with_what_it_counts():
     facts = incidents.facts_of({"does": "iptables -F; iptables -X"})
     assert any(subject.startswith("and ") for _check, subject in incidents.failing_in(facts))
     assert incidents.ids_of(facts) == ["rules-flushed"]
+
+
+def test_the_process_that_keeps_the_lock_is_ended():
+    holder = {"alive": False, "held_through_pid": 4712}
+    facts = incidents.facts_of({"like": {"XLOCK003": "a restore that does not end"},
+                                "evidence": {"node_xtables_lock": {"holder": holder}}})
+    assert facts["node_assess_causes"][0]["fix"] == "on w01: kill 4712"
