@@ -19,6 +19,7 @@ from . import host as _host
 FILE_LIMIT = 1024 * 1024
 FILES_LIMIT = 100000
 BYTES_LIMIT = 512 * 1024 * 1024
+# Spent in reading: a slow processor, on which other work of a look takes long, must not hide files.
 SECONDS = 20.0
 # The first block shows whether a file is text, and holds most scripts completely.
 _FIRST, _BLOCK = 4 * 1024, 64 * 1024
@@ -57,7 +58,7 @@ class Walk:
         self._host = host
         self._worth = worth
         self._files_left, self._bytes_left = files_limit, bytes_limit
-        self._deadline = time.monotonic() + seconds
+        self._seconds_left = seconds
         self._mounted = None
 
     def below(self, folder, wanted, depth=0):
@@ -100,7 +101,7 @@ class Walk:
         return None if found.nul else found
 
     def _going_on(self, path):
-        if self.done and (self._files_left <= 0 or self._bytes_left <= 0 or time.monotonic() > self._deadline):
+        if self.done and (self._files_left <= 0 or self._bytes_left <= 0 or self._seconds_left <= 0):
             self.done = False
             self._host.note(path, LATE)
         return self.done
@@ -135,6 +136,13 @@ class Walk:
 
     def _text(self, real, path, flag, mode, packed=False):
         """`Found` of a regular file, None for one that is not text or too large. Raises OSError."""
+        began = time.monotonic()
+        try:
+            return self._read_text(real, path, flag, mode, packed)
+        finally:
+            self._seconds_left -= time.monotonic() - began
+
+    def _read_text(self, real, path, flag, mode, packed):
         handle = os.open(real, _FLAGS | flag)
         try:
             data = os.read(handle, _FIRST)

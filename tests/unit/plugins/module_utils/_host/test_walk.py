@@ -138,6 +138,19 @@ def test_a_limit_ends_it_and_is_told(limits, tmp_path):
     assert set(notes.values()) == {host_walk.LATE}
 
 
+def test_only_reading_is_counted(tmp_path, monkeypatch):
+    """On a slow machine the work between two files takes long: it hides none of them."""
+    clock = [0.0]
+    monkeypatch.setattr(host_walk.time, "monotonic", lambda: clock[0])
+
+    def judged(_data):
+        clock[0] += 100
+        return True
+    root = node_tree.unpack({"top/%d" % number: "xxxx" for number in range(9)}, str(tmp_path))
+    looked = host_walk.Walk(Host(root))
+    assert len(looked.below("/top", judged)[1]) == 9 and looked.done
+
+
 def test_names_that_are_no_text(tmp_path):
     name = b"top/\xff\n\x1b[31m".decode("utf-8", "surrogateescape")
     try:
