@@ -8,7 +8,7 @@ import os
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _finding, _run
 from ..plugin_utils._calls.action import Action, Failed
-from ..plugin_utils._causes.verdict import UNKNOWN, known_of, sentence, verdict_of
+from ..plugin_utils._causes.verdict import UNKNOWN, causes_in, known_of, sentence, verdict_of
 from ..plugin_utils._checks import catalogue, verdict
 from ..plugin_utils._checks.unknowns import checks_of
 from ..plugin_utils._fix.select import facts_of
@@ -51,7 +51,7 @@ class ActionModule(Action):
             raise BadInput("run_once would judge one of %d hosts; leave it out" % len(batch))
         facts = facts_of(task_vars.get("ansible_facts") or {})
         options["baseline"] = kept = baseline.of_gate(options, task_vars, of_report["folder"])
-        findings, causes = _run.findings_of(facts) or [], _run.part_of(facts, "node_assess_causes") or []
+        findings, causes = _run.findings_of(facts) or [], causes_in(facts)
         levels = verdict.weighed(facts, *(options[name] for name in _WEIGHING), known_of(findings, causes, options))[0]
         judged = _verdict(facts, options)
         blocked = bool(levels["fail"].findings or levels["fail"].reason)
@@ -87,7 +87,7 @@ def _verdict(facts, options):
     if not summary:
         return {"state": UNKNOWN, "because": "this run has not assessed it", "low": 0, "more": 0, "known": 0,
                 "note": ""}
-    return verdict_of(summary, _run.findings_of(facts), _run.part_of(facts, "node_assess_causes") or [], options,
+    return verdict_of(summary, _run.findings_of(facts), causes_in(facts), options,
                       _run.user_checks_of(facts))
 
 

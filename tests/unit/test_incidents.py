@@ -52,7 +52,7 @@ WITHIN = {
     "flush-waits": _HOOKS, "rules-flushed-by-hook": ("kube-proxy-without-file",), "CHAIN019": ("kube-proxy-slow",),
     "BACKEND007": ("matches-stripped",), "rules-flushed": (*_HOOKS, "kube-proxy-without-file"),
     "plugin-rules-gone": _HOOKS, "kubelet-initialisation-failed": _HOOKS,
-    "kubelet-initialisation-flushed": (*_HOOKS, "kubelet-initialisation-failed"),
+    "kubelet-initialisation-flushed": (*_HOOKS, "kubelet-initialisation-failed", "flush-waits"),
     "syncs-fail": _STALE, "syncs-fail-by-log": _STALE, "lock-log": _STALE, "kube-proxy-slow": _STALE,
     "rules-lost": ("rules-flushed", "kube-proxy-without-file", *_HOOKS), "api-lost": ("foreign-drop",),
     "forwarding-overruled": ("forwarding-off",),

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The verdict on one host, in the same words for every format. PRIVATE to the collection."""
 
-from .. import _finding
+from .. import _finding, _run
 from .._checks import verdict as _levels
 from . import judge
+from .catalogue import CERTAINTIES, EFFECTS
 
 BLOCKED, FIT, UNKNOWN, NO_NODE, NOT_REACHED = STATES = "blocked", "fit", "not_known", "no_node", "not_reached"
 _ROOT = "not root"
@@ -22,6 +23,14 @@ def verdict_of(summary, findings, causes, settings, users=()):
     found = _judged(summary, findings, causes, settings, users, known)
     return dict(found, low=found["low"] - len(old), known=len(old),
                 note=settings["baseline"].note if settings["baseline"] and summary["reached"] else "")
+
+
+def causes_in(facts):
+    """The causes among the facts of a host; none where a word of them is unknown, because facts may be damaged."""
+    rows = _run.part_of(facts, "node_assess_causes") or []
+    whole = all(row["felt"] in EFFECTS and row["certainty"] in CERTAINTIES and row["severity"] in _finding.SEVERITIES
+                for row in rows)
+    return rows if whole else []
 
 
 def known_of(findings, causes, settings):

@@ -6,6 +6,7 @@ collection."""
 
 from .. import _finding, _run
 from .._answer import validate
+from .._causes.verdict import causes_in
 from .._checks import unknowns
 from .._plain import plain
 from .._play import repository
@@ -26,7 +27,7 @@ def node_report(name, facts, evidence=False, groups=()):
     report = {
         "schema": 1, "tool": tool.tool(), "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(),
         "summary": _run.summary_of(facts),
-        "causes": _run.part_of(facts, "node_assess_causes") or [],
+        "causes": causes_in(facts),
         "findings": _finding.by_urgency(_run.findings_of(facts)),
         "required_modules": _run.part_of(facts, "node_assess_required_modules") or [],
         # The next run reads this from the report: the most connections seen so far.

@@ -5,6 +5,7 @@
 first that is not proved."""
 
 import json
+import re
 import sys
 
 import backend_facts
@@ -57,11 +58,11 @@ def test_both_programs_are_restarted_one_after_the_other(nodes):
      "kubelet has not set up its chains within 180 seconds"),
     (dict(RESTARTED, changed=False, method=None, refused="no systemd unit runs kubelet here"), LOST,
      "no systemd unit runs kubelet here"),
-    (7, None, "deserialization failed")], ids=["unproved", "failed", "refused", "broken"])
+    (7, None, "deserialization failed|MODULE FAILURE")], ids=["unproved", "failed", "refused", "broken"])
 def test_no_node_is_touched_after_one_that_is_not_repaired(nodes, answer, after, words):
     nodes.add("first", LOST, after, service_restart=answer).add("second", LOST, service_restart=RESTARTED)
     done = nodes.repaired()
-    assert done.returncode == 2 and words in told(done), told(done)
+    assert done.returncode == 2 and re.search(words, told(done)), told(done)
     assert nodes.calls("first")[:2] == [LOOK, RESTART] and nodes.calls("second") == []
     row = next(row for row in nodes.report("first")["findings"] if row["check"] == "HOOK020")
     assert row["outcome"] in ("failed", "refused") or answer == 7, "the report has the attempt"

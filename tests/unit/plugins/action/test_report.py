@@ -74,7 +74,8 @@ def test_the_summary_tells_what_changed_since_the_run_before(run, tmp_path, monk
     (tmp_path / "runs" / "20261123T090000Z-7" / "fleet.json").write_text("{")
     monkeypatch.setattr(_run, "ID", "20261124T090000Z-7")
     run({"folder": str(tmp_path), "formats": ["markdown"]}, {"a": assessed()})
-    assert "Since run" not in (tmp_path / "summary.md").read_text()
+    # A run that cannot be read is no base, and the one before it is.
+    assert "Since run 20261122T090000Z-8: 0 new," in (tmp_path / "summary.md").read_text()
 
 
 def test_a_file_that_cannot_be_written_costs_no_other_host_its_own(run, tmp_path):

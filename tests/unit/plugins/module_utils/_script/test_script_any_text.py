@@ -119,7 +119,7 @@ def test_findings_do_not_get_lost_behind_what_cannot_be_read():
 @pytest.mark.parametrize(
     "text, cut", [
         ("eval true\n" * 80000, "was not followed further than 50000 statements"), ("eval true\n" * 20000, None),
-        ("f() {\n%s}\n" % ("true\n" * 900) + "".join("f %d\n" % number for number in range(20))
+        ("f() {\n%s}\n" % ("true\n" * 900) + "".join("f %d\n" % number for number in range(30))
          + "g() {\niptables -F\n}\ng\n", "was not followed further than"),
         ("iptables -F\n" * 3000, "was not followed further than 2000 commands of interest"), ("echo 'open", None),
         ("iptables -L", None), ("x='eval \"$x\"; eval \"$x\"'\neval \"$x\"\n", "nested deeper than 60 levels"),
