@@ -62,8 +62,6 @@ until { exec 3<> /dev/tcp/127.0.0.1/6443; } 2> /dev/null; do sleep 0.2; done
 watch kube-proxy KUBE-PROXY-CANARY 4 6
 TEXT
 chmod 0755 /usr/bin/kubelet /usr/bin/kube-proxy
-# The chain of kubelet, which kube-proxy makes for IPv6 alone.
-sed -i '/^\(:\|-A \)KUBE-FIREWALL /d' /var/lib/stand-in/kube-proxy.v4
 sed -i '/^:KUBE-FIREWALL /a -I INPUT -j KUBE-FIREWALL\n-I OUTPUT -j KUBE-FIREWALL' /var/lib/stand-in/kubelet.v4
 # What cron reads counts only where cron runs.
 printf '[Service]\nExecStart=/usr/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n' > \
