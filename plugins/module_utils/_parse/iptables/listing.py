@@ -76,7 +76,9 @@ def save_text_of(lines, table=None, cut=False):
     tables = [table_of_rule(row.chain, row.target) for row in rows]
     table = table or table_of_chains(built_in) or next((name for name in tables if name),
                                                        None) or ("filter" if "FORWARD" in built_in else None)
-    whole = is_whole(table, built_in) and not cut and _all_references(chains, rows, unread)
+    # Headings of chains without any heading of columns or row were picked out of a listing.
+    whole = (is_whole(table, built_in) and not cut and bool(columns or rows)
+             and _all_references(chains, rows, unread))
     text = SaveText(table, [(chain.name, chain.policy, chain.packets, chain.bytes) for chain in chains if chain.policy],
                     [chain.name for chain in chains if not chain.policy], _texts(rows), unread, whole,
                     family=_family(rows))

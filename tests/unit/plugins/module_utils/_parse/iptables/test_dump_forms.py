@@ -13,6 +13,7 @@ import hypothesis.strategies as st
 import pytest
 from case_rows import cases
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.dump_forms import is_plain
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.dump_forms import read_forms
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import json_listing
 from parsed_texts import parse_listing, parse_save
@@ -194,3 +195,15 @@ def test_damaged_text_never_raises(data):
         text = text[:at] + data.draw(st.text(max_size=20)) + text[at + length:]
     found = read_forms(text, "x.txt")
     assert all(rules.tables or rules.unreadable for rules in found.rule_sets)
+
+
+@pytest.mark.parametrize("prompt", ["# ", "$ ", "root@node-1:~# "])
+@pytest.mark.parametrize("command, whole", [
+    ("iptables-save", True), ("iptables-save | grep -v KUBE", False), ("sudo iptables-save -t filter |sed 5d", False)])
+def test_what_a_filter_passed_on_is_no_whole_table(prompt, command, whole):
+    """The prompt of root alone looks like a comment of iptables-save."""
+    text = prompt + command + "\n*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n"
+    read = [parse_save(text)]
+    if not is_plain(read):
+        read = read_forms(text, "x.txt").rule_sets
+    assert read[0].tables["filter"].complete == whole

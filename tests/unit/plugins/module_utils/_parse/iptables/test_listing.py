@@ -121,3 +121,10 @@ def test_a_listing_whose_lines_have_lost_their_ends_is_not_read():
     assert len(whole.rules) == 2 and not whole.unread
     cut = listing.save_text_of([SERVICES[0], SERVICES[1], SERVICES[2] % "", SERVICES[3] % ""])
     assert not cut.rules and len(cut.unread) == 2
+
+
+@pytest.mark.parametrize("columns, whole", [([HEAD, ""], True), ([], False)], ids=["listed", "picked out by grep"])
+def test_headings_of_chains_alone_are_no_whole_table(columns, whole):
+    lines = [line for chain in ("INPUT (policy ACCEPT)", "FORWARD (policy DROP)", "OUTPUT (policy ACCEPT)")
+             for line in ["Chain " + chain, *columns]]
+    assert listing.save_text_of(lines).whole == whole
