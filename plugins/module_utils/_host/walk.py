@@ -106,10 +106,16 @@ class Walk:
             self._host.note(path, LATE)
         return self.done
 
-    @staticmethod
-    def _entries(real):
-        with os.scandir(real) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+    def _counted(self, read, *arguments):
+        """The result of something that reads from the disk."""
+        began = time.monotonic()
+        try:
+            return read(*arguments)
+        finally:
+            self._seconds_left -= time.monotonic() - began
+
+    def _entries(self, real):
+        return self._counted(_sorted_entries, real)
 
     def _take(self, folder, entries, wanted, depth, found):
         for entry in entries:
@@ -136,11 +142,7 @@ class Walk:
 
     def _text(self, real, path, flag, mode, packed=False):
         """`Found` of a regular file, None for one that is not text or too large. Raises OSError."""
-        began = time.monotonic()
-        try:
-            return self._read_text(real, path, flag, mode, packed)
-        finally:
-            self._seconds_left -= time.monotonic() - began
+        return self._counted(self._read_text, real, path, flag, mode, packed)
 
     def _read_text(self, real, path, flag, mode, packed):
         handle = os.open(real, _FLAGS | flag)
@@ -199,6 +201,11 @@ class Walk:
         if self._mounted is None:
             self._mounted = _mounts()
         return self._mounted
+
+
+def _sorted_entries(real):
+    with os.scandir(real) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
 
 
 def _mounts():

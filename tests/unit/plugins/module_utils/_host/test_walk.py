@@ -151,6 +151,18 @@ def test_only_reading_is_counted(tmp_path, monkeypatch):
     assert len(looked.below("/top", judged)[1]) == 9 and looked.done
 
 
+def test_a_slow_disk_ends_it_by_its_folders_alone(tmp_path, monkeypatch):
+    clock, scandir = [0.0], host_walk.os.scandir
+
+    def slow(path):
+        clock[0] += 15
+        return scandir(path)
+    monkeypatch.setattr(host_walk.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(host_walk.os, "scandir", slow)
+    root = node_tree.unpack({"top/a/a": "x", "top/b/b": "x", "top/c/c": "x"}, str(tmp_path))
+    assert host_walk.Walk(Host(root)).below("/top", all_of, 1)[0] == "timeout"
+
+
 def test_names_that_are_no_text(tmp_path):
     name = b"top/\xff\n\x1b[31m".decode("utf-8", "surrogateescape")
     try:
