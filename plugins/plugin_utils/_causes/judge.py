@@ -11,7 +11,7 @@ from .. import _finding
 from .._checks import catalogue as _checks
 from .._checks.expressions import search
 from .catalogue import CERTAINTIES, EFFECTS, causes
-from .proxy_restart import fields_of
+from .proxy_commands import fields_of
 
 # Words that begin a sentence and are no names.
 _OPENING = ("The", "A", "An", "No", "Rules", "Required", "After", "Address", "Some", "None", "Packets", "Commands")

@@ -1,24 +1,28 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command that restarts kube-proxy on one host, by what runs it there, and the one after which it writes its rules
-again. PRIVATE to the collection."""
+"""Commands for the kube-proxy of one host, by what runs it there: its restart, what makes it write its rules again, its
+log. Names that come from the node are quoted where the controller runs the command. PRIVATE to the collection."""
 
 import shlex
 
-# kube-proxy looks every 30 s for the chain that it watches (kubernetes pkg/util/iptables/monitor.go).
-_WATCHED = "CANARY"
+# Once it is gone, kube-proxy writes all its rules within 30 s (kubernetes pkg/util/iptables/iptables.go, Monitor).
+_CANARY = "CANARY"
+_NAMESPACE = "kube-system"
 _EMBEDDED, _UNKNOWN = "restart the agent that contains kube-proxy", "restart kube-proxy by what starts it"
 
 
 def fields_of(known, host):
-    """`restart` and `rewrite` for the expressions of causes, each with `there`, a line with the place where the command
-    runs, and `here`, a command of the controller that may stand after another one. `known`: the sections of evidence.
+    """`restart`, `rewrite` and `log` for the expressions of causes, each with `there`, a line with the place where the
+    command runs, and `here`, a command of the controller that may stand after another one. `known`: the sections of
+    evidence; `host` is quoted.
     """
-    restart = _restart(known.get("node_kube_proxy") or {}, known.get("node_kubelet") or {}, host)
+    kube_proxy = known.get("node_kube_proxy") or {}
+    restart = _restart(kube_proxy, known.get("node_kubelet") or {}, host)
     observations = (known.get("node_iptables_chains") or {}).get("observations") or ()
-    canary = next((row["repair"] for row in observations if _WATCHED in (row.get("repair") or "")), None)
-    return {"restart": restart, "rewrite": _on_node(canary, host) if canary else restart}
+    canary = next((row["repair"] for row in observations if _CANARY in (row.get("repair") or "")), None)
+    return {"restart": restart, "rewrite": _on_node(canary, host) if canary else restart,
+            "log": _log(kube_proxy.get("container") or {}, host)}
 
 
 def _restart(kube_proxy, kubelet, host):
@@ -29,7 +33,7 @@ def _restart(kube_proxy, kubelet, host):
     # A static pod, whose name ends with that of its node, restarts when its process ends, not when the API deletes it.
     if pod and not pod.endswith(host):
         return _both("kubectl -n %s delete pod -l k8s-app=kube-proxy --field-selector spec.nodeName=%s" % (
-            shlex.quote(container.get("namespace") or "kube-system"), host))
+            shlex.quote(container.get("namespace") or _NAMESPACE), host))
     if runs_in == "container" and pid:
         return _on_node("kill %d" % pid, host)
     if runs_in == "embedded":
@@ -37,6 +41,13 @@ def _restart(kube_proxy, kubelet, host):
         command = next((row["restart"] for row in families if row.get("restart")), None)
         return _on_node(command, host) if command else _both("on %s: %s" % (host, _EMBEDDED))
     return _both("on %s: %s" % (host, _UNKNOWN))
+
+
+def _log(container, host):
+    if not container.get("pod"):
+        return _on_node("journalctl -u kube-proxy", host)
+    return _both("kubectl -n %s logs %s" % tuple(map(shlex.quote, (
+        container.get("namespace") or _NAMESPACE, container["pod"]))))
 
 
 def _on_node(command, host):
