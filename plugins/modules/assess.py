@@ -238,7 +238,10 @@ ansible_facts:
             state: {description: 'V(fit), V(blocked), V(not_known), V(no_node) or V(not_reached).', type: str,
                     returned: always, sample: fit}
             because: {description: 'Why, or empty.', type: str, returned: always, sample: ''}
-            low: {description: Findings that fail and do not block., type: int, returned: always, sample: 0}
+            low: {description: Findings of severity low or info that fail and do not block., type: int,
+                  returned: always, sample: 0}
+            others: {description: 'Findings of a higher severity that fail, and that the settings of the gate let pass.',
+                     type: int, returned: always, sample: 0}
             more: {description: Further causes that block., type: int, returned: always, sample: 0}
             severity: {description: The severity from which on a finding counts., type: str, returned: always,
                        sample: medium}

@@ -140,11 +140,12 @@ totals:
   description:
     - Number of hosts in each state. A C(blocked) host fails by the settings of P(kubenode.netfilter.node_gate#role), one
       that is C(not_known) has checks that could not look, and C(no_node) is a container without kubelet.
-    - C(fit_with_low) counts the C(fit) hosts with findings that fail and do not block.
+    - C(fit_with_low) counts the C(fit) hosts with findings of severity low or info, C(fit_with_others) those with worse
+      findings that the settings of the gate let pass.
   returned: always
   type: dict
-  sample: {hosts: 4, assessed: 3, blocked: 1, not_known: 1, no_node: 0, fit: 1, fit_with_low: 0, not_reached: 1,
-           not_rolled_out: 0, pending: 0}
+  sample: {hosts: 4, assessed: 3, blocked: 1, not_known: 1, no_node: 0, fit: 1, fit_with_low: 0, fit_with_others: 0,
+           not_reached: 1, not_rolled_out: 0, pending: 0}
 ansible_stats:
   description:
     - Custom statistics of the run, which AWX has as artifacts of the job, and Ansible prints where
@@ -158,8 +159,8 @@ ansible_stats:
     data:
       kubenode_netfilter:
         run: 20261122T114153Z-24994
-        totals: {hosts: 2, assessed: 2, blocked: 1, not_known: 0, no_node: 0, fit: 1, fit_with_low: 0, not_reached: 0,
-                 not_rolled_out: 0, pending: 0}
+        totals: {hosts: 2, assessed: 2, blocked: 1, not_known: 0, no_node: 0, fit: 1, fit_with_low: 0,
+                 fit_with_others: 0, not_reached: 0, not_rolled_out: 0, pending: 0}
         failing_findings: {high: 1, medium: 0, low: 0, info: 0}
         blocked_hosts: [web-2]
         not_reached_hosts: []

@@ -13,15 +13,19 @@ _ROOT = "not root"
 
 
 def verdict_of(summary, findings, causes, settings, users=()):
-    """`{"state", "because", "low", "more", "severity", "blocking", "known", "note"}` by the settings of node_gate, with
-    `baseline` as `_runs.baseline` reads it: the state, the text that explains it, how many findings fail and do not
-    block, how many further causes block, the severity from which on a finding counts, the findings that block, rows of
-    `check` and `subject`, how many failing findings the baseline has, and why it does not count. `users` are the texts
-    of the user's checks, see described.py."""
+    """`{"state", "because", "low", "others", "more", "severity", "blocking", "known", "note"}` by the settings of
+    node_gate, with `baseline` as `_runs.baseline` reads it: the state, the text that explains it, how many findings of
+    severity low or info fail, how many others fail that the settings let pass, how many further causes block, the
+    severity from which on a finding counts, the findings that block, rows of `check` and `subject`, how many failing
+    findings the baseline has, and why it does not count. `users` are the texts of the user's checks, see
+    described.py."""
     known = known_of(findings, causes, settings) if summary["reached"] else frozenset()
-    old = [row for row in findings if row["status"] == _finding.FAIL and (row["check"], row["subject"]) in known]
     found = _judged(summary, findings, causes, settings, users, known)
-    return dict(found, low=found["low"] - len(old), known=len(old),
+    failing = [row for row in findings if row["status"] == _finding.FAIL]
+    new = [row for row in failing if (row["check"], row["subject"]) not in known | blocking_of(found)]
+    others = sum(_finding.at_least(row["severity"], "medium") for row in new) if summary["reached"] else 0
+    return dict(found, low=len(new) - others, others=others,
+                known=sum((row["check"], row["subject"]) in known for row in failing),
                 note=settings["baseline"].note if settings["baseline"] and summary["reached"] else "")
 
 
@@ -45,26 +49,25 @@ def _judged(summary, findings, causes, settings, users, known):
         "severity", "unknown", "unreached", "waived", "classes")), users=users, known=known)
     blocking = levels["fail"]
     names = {(row["check"], row["subject"]) for row in blocking.findings if row["status"] == _finding.FAIL}
-    low = sum(row["status"] == _finding.FAIL for row in findings) - len(names)
     of = [cause for cause in causes if blocks(cause, names)]
     if of:
-        return _row(settings, BLOCKED, _because(of[0], blocking.findings, known), low, len(of) - 1, blocking.findings)
+        return _row(settings, BLOCKED, _because(of[0], blocking.findings, known), len(of) - 1, blocking.findings)
     if blocking.reason or blocking.findings:
-        return _row(settings, BLOCKED, blocking.reason or _finding.sentence_of(blocking.findings[0]), low, 0,
+        return _row(settings, BLOCKED, blocking.reason or _finding.sentence_of(blocking.findings[0]), 0,
                     blocking.findings)
     if not findings:
         return _row(settings, UNKNOWN, "no check ran on it")
-    doubts = [row for row in findings if row["status"] == _finding.UNKNOWN
-              and _finding.at_least(row["severity"], settings["severity"])]
-    if doubts:
+    doubts = sorted((row for row in findings if row["status"] == _finding.UNKNOWN), reverse=True,
+                    key=lambda row: _finding.at_least(row["severity"], settings["severity"]))
+    # The settings decide whether doubts count; their number is that of the blocks below the verdict.
+    if doubts and _finding.at_least(doubts[0]["severity"], settings["severity"]):
         checks = len({row["check"] for row in doubts})
         because = _reasons([_ROOT if row["check"] in summary["needs_root"] else row["reason"] for row in doubts])
         return _row(settings, UNKNOWN, "%d %s could not look (%s)" % (
-            checks, "check" if checks == 1 else "checks", because), low)
+            checks, "check" if checks == 1 else "checks", because))
     if summary.get("place") == "container" and summary.get("kubelet") == "absent":
-        return _row(settings, NO_NODE, "it is a container without kubelet; %d checks were skipped" % summary["skip"],
-                    low)
-    return _row(settings, FIT, "", low)
+        return _row(settings, NO_NODE, "it is a container without kubelet; %d checks were skipped" % summary["skip"])
+    return _row(settings, FIT, "")
 
 
 def _reasons(reasons):
@@ -82,8 +85,8 @@ def _because(cause, blocking, known):
         row["problem"] or row["title"] for row in blocking if (row["check"], row["subject"]) in names)
 
 
-def _row(settings, state, because, low=0, more=0, blocking=()):
-    return {"state": state, "because": because, "low": low, "more": more, "severity": settings["severity"],
+def _row(settings, state, because, more=0, blocking=()):
+    return {"state": state, "because": because, "more": more, "severity": settings["severity"],
             "blocking": [{"check": row["check"], "subject": row["subject"]} for row in blocking]}
 
 
@@ -102,8 +105,9 @@ def sentence(host, verdict):
     because = judge.within(verdict["because"])
     more = "cause" if verdict["more"] == 1 else "causes"
     more = " (and %d more %s)" % (verdict["more"], more) if verdict["more"] else ""
-    beside = ["%d %s" % (number, noun % ("finding" if number == 1 else "findings"))
-              for number, noun in ((verdict["low"], "low %s"), (verdict["known"], "%s of the baseline")) if number]
+    beside = ["%d %s" % (number, noun % ("finding" if number == 1 else "findings")) for number, noun in (
+        (verdict["low"], "low %s"), (verdict["others"], "%s that the gate lets pass"),
+        (verdict["known"], "%s of the baseline")) if number]
     return {
         BLOCKED: "%s is not fit for traffic: %s%s" % (host, because, more),
         FIT: "%s is fit for traffic%s" % (host, " (%s)" % ", ".join(beside) if beside else ""),

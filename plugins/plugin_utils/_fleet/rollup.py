@@ -102,12 +102,13 @@ def _host_row(name, report, without):
 
 def _totals(hosts):
     totals = dict({"hosts": len(hosts), "assessed": 0, "not_reached": 0, "not_rolled_out": 0, "pending": 0,
-                   "fit_with_low": 0}, **dict.fromkeys(overview.JUDGED, 0))
+                   "fit_with_low": 0, "fit_with_others": 0}, **dict.fromkeys(overview.JUDGED, 0))
     for row in hosts:
         totals[row["status"]] += 1
         if row["status"] == "assessed":
             totals[overview.state_of(row)] += 1
-            totals["fit_with_low"] += overview.state_of(row) == "fit" and row["verdict"]["low"] > 0
+            for kind in ("low", "others"):
+                totals["fit_with_" + kind] += overview.state_of(row) == "fit" and row["verdict"][kind] > 0
     return totals
 
 

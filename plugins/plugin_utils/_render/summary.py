@@ -15,6 +15,7 @@ WORDS = {"not_known": "not known", "not_reached": "not reached", "no_node": "no 
          "not_rolled_out": "not rolled out"}
 # States whose hosts are named, and how many of them at most.
 _WITH_NAMES, _NAMED = ("blocked", "not_reached", "not_known"), 10
+_FIT_WITH = {"fit_with_low": "%d with low findings", "fit_with_others": "%d with findings that the gate lets pass"}
 _GROUPS = 10
 _CHECKS = 5
 # With more names than this, a file replaces the list in the command line.
@@ -34,9 +35,9 @@ def hosts_counted(counts: dict[str, int], rows: Collection[dict] = ()) -> str:
         if not counts.get(state) and not (state == "fit" and not any(counts.get(each) for each in _STATES)):
             continue
         names = [escaped(row["host"]) for row in rows if state in _WITH_NAMES and state_of(row) == state]
-        low = counts.get("fit_with_low") if state == "fit" else 0
         beside = (" ".join(names[:_NAMED]) + (" and %d more" % (len(names) - _NAMED) if len(names) > _NAMED else "")
-                  if names else "%d with low findings" % low if low else "")
+                  if names else ", ".join(text % counts[kind] for kind, text in _FIT_WITH.items() if counts.get(kind))
+                  if state == "fit" else "")
         texts.append("%d %s%s" % (counts.get(state, 0), WORDS.get(state, state), " (%s)" % beside if beside else ""))
     return ", ".join(texts)
 

@@ -108,6 +108,8 @@ def test_a_host_with_only_unknown_findings_is_not_known_for_its_reasons():
         "web-1 is not known: 3 checks could not look (not root)")
     low = [dict(row, severity="low") for row in rows]
     assert first_and_last(low) == "web-1 is fit for traffic", "nothing that the gate asks for is unknown"
+    assert first_and_last([*low[:2], rows[2]]) == (
+        "web-1 is not known: 3 checks could not look (no time, and 1 more reason)"), "all, as in the lines below it"
 
 
 def test_a_cause_that_does_not_block_is_a_note_after_those_that_do():

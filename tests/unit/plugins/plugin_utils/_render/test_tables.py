@@ -7,8 +7,10 @@ import pytest
 from screen_reports import CHECK, cause, caused, failing, report, unknown
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_tables
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_node
 
 
 def tables(details, rows_of, unreached=()):
@@ -106,3 +108,15 @@ def test_the_roll_up_names_the_hosts_that_need_work():
     lines = tables("auto", rows, ["w19", "w20"])[-1].splitlines()
     assert lines[-2:] == ["  blocked: --limit w02,w03,w05",
                           "  3 blocked (w02 w03 w05), 2 not reached (w19 w20), 5 fit (1 with low findings)"]
+
+
+def test_a_finding_that_the_gate_lets_pass_is_not_called_low(monkeypatch):
+    other = next(check.id for check in catalogue.catalogue().values() if check.fix["class"] == "safe")
+    gate = dict(assess.default_gate(), classes=("safe",))
+    monkeypatch.setattr(assess, "default_gate", lambda: gate)
+    rows = {"w01": [failing()], "w02": [failing(), dict(failing(), severity="info")],
+            "w03": [dict(failing(), check=other)]}
+    lines = tables("auto", rows)[-1].splitlines()
+    assert lines[-1] == "  1 blocked (w03), 2 fit (1 with low findings, 2 with findings that the gate lets pass)"
+    shown = render_node(report(rows["w02"], "w02"), 120, False).splitlines()
+    assert shown[0] == shown[-1] == "w02 is fit for traffic (1 low finding, 1 finding that the gate lets pass)"
