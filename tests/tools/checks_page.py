@@ -53,7 +53,7 @@ def render_table(checks):
 
 def with_blanks(text):
     """Return a text with `<name>` in place of each value that a finding fills in."""
-    return re.sub(r"\{(\w+)\}", r"`<\1>`", one_line(text))
+    return re.sub(r"\{(\w+)(?:!q)?\}", r"`<\1>`", one_line(text))
 
 
 def render_fix(fix):

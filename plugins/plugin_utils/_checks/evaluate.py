@@ -4,6 +4,8 @@
 """Makes findings from checks and evidence. The code handles kinds of checks, but no single check. PRIVATE to the
 collection."""
 
+import shlex
+
 from .. import _finding
 from .._bundle import bundles
 from .._needs import node_needs
@@ -201,7 +203,8 @@ def one_line(text, limit=_TEXT_LIMIT):
 
 
 def _text(template, row):
-    """The template with `{field}` filled from the offender; a list is joined, null becomes `unknown`."""
+    """The template with `{field}` filled from the offender, quoted for a shell where it is `{field!q}`; a list is
+    joined, null becomes `unknown`."""
     if not isinstance(row, dict):
         row = {"subject": row, "value": row}
 
@@ -213,4 +216,5 @@ def _text(template, row):
             return str(value).lower()  # As in the configuration files that users compare it with.
         return "unknown" if value is None else str(value)
 
-    return one_line(references.FIELD.sub(field, template))
+    return one_line(references.FIELD.sub(
+        lambda match: shlex.quote(field(match)) if match.group().endswith(references.QUOTED) else field(match), template))

@@ -13,8 +13,9 @@ from .._answer import schema
 from .._options import close_to, shown
 from . import row_shapes
 
-# A field of a text that findings fill in.
-FIELD = re.compile(r"\{([a-z_]+)\}")
+# A field of a text that findings fill in; with `!q` it is one word of a command, because a node made it.
+QUOTED = "!q}"
+FIELD = re.compile(r"\{([a-z_]+)(?:!q)?\}")
 # Keys of an entry that are JMESPath.
 EXPRESSIONS = ("select", "unknown", "left_out", "applies_when")
 # Kinds whose offenders are rows of the select; the others make a row of their own.

@@ -26,7 +26,7 @@ _NOT_REACHED = "not_reached"
 _WORDS = {_finding.FAIL: "Fails", _finding.UNKNOWN: "Not judged"}
 _LIMIT = 1000
 _NODES, _TEXTS = 5, 3
-_FIELD = re.compile(r"\{(\w+)\}")
+_FIELD = re.compile(r"\{(\w+)(?:!q)?\}")
 
 
 def render_sarif(reports: dict, fleet: dict) -> str:

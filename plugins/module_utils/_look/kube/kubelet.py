@@ -8,6 +8,7 @@ Code that only a running kubelet needs is imported when one runs: the sources of
 """
 
 import re
+import shlex
 
 from ..._host.host import ABSENT, BINARY_DIRECTORIES, OK, UNPARSED
 from ..agents import of_this_network
@@ -88,7 +89,7 @@ def _remedy(section):
         return {"restart": "restart the program that runs process %d (it belongs to no systemd unit)" % section["pid"],
                 "effect": "containers keep running"
                 if section["distribution"] == "kubelet" else "a restart also stops the other services that it runs"}
-    return {"restart": "systemctl restart %s" % unit["name"], "effect": unit["effect"]}
+    return {"restart": "systemctl restart %s" % shlex.quote(unit["name"]), "effect": unit["effect"]}
 
 
 def _program(host, process, binary):

@@ -6,6 +6,7 @@
 import collections
 import json
 import re
+import shlex
 import time
 
 from ..._host import container
@@ -75,7 +76,7 @@ def _shown(agent, wanted):
 
 def _restart(process, place):
     if place and place["pod"]:
-        return "kubectl -n %s delete pod %s" % (place["namespace"], place["pod"])
+        return "kubectl -n %s delete pod %s" % (shlex.quote(place["namespace"]), shlex.quote(place["pod"]))
     if process.name in _UNITS:
         return "systemctl restart " + _UNITS[process.name]
     return "restart its container" if place else "systemctl restart, with the unit of %s" % process.name

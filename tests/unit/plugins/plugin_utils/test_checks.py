@@ -15,7 +15,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run impo
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.table import lacking
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 
-FIELD = re.compile(r"\{\w+\}")
+FIELD = re.compile(r"\{\w+(?:!q)?\}")
 
 
 def rows():

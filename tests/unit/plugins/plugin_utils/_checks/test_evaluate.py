@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judging: a status that cannot be determined is unknown, never a pass; subjects are counted and texts are filled."""
 
+import shlex
+
 import pytest
 from case_rows import cases
 from hypothesis import given
@@ -68,6 +70,17 @@ def test_a_problem_is_filled_bounded_and_written_out_like_what_was_found():
 def test_findings(keys, change, found):
     rows = judge(section(**keys), **change)
     assert [{key: row[key] for key in wanted} for row, wanted in zip(rows, found)] == found and len(rows) == len(found)
+
+
+def test_a_name_of_a_node_is_one_word_of_a_command():
+    def printed(name):
+        fix = dict(BASE["fix"], manual="mv /etc/{name!q} /root/: {name} is off")
+        return judge(section(rows=[{"name": name}]), fix=fix)[0]["remediation"]
+
+    assert printed("10-cni.conf") == "mv /etc/10-cni.conf /root/: 10-cni.conf is off"
+    assert printed("x;reboot").startswith("mv /etc/'x;reboot' /root/")
+    command = printed("a'$(id)\n`id`").partition(":")[0]
+    assert shlex.split(command) == ["mv", "/etc/a'$(id) `id`", "/root/"]
 
 
 def test_at_most_so_many_subjects_and_one_that_counts_the_rest():
