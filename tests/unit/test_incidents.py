@@ -64,6 +64,8 @@ WITHIN = {
     "modules-not-loaded": ("modules-gone-with-kernel", "modules-blocked", "module-loading-off"),
     "kernel-without-module": ("modules-gone-with-kernel",),
     "kube-proxy-gone": ("kernel-without-module", "modules-blocked", *_STALE),
+    # Of a process that has ended only the log shows what it lacked.
+    "kube-proxy-without-file": ("kube-proxy-fails-by-log",),
 }
 # `alone`: a bundle has no live node, another mode needs other modules. Two commands would meet other rules than one.
 LIVE = [row for row in ROWS if row["first"] and not row.get("alone")]
