@@ -240,7 +240,7 @@ ansible_facts:
             because: {description: 'Why, or empty.', type: str, returned: always, sample: ''}
             low: {description: Findings of severity low or info that fail and do not block., type: int,
                   returned: always, sample: 0}
-            others: {description: 'Findings of a higher severity that fail, and that the settings of the gate let pass.',
+            others: {description: 'Worse findings that fail, and that the settings of the gate let pass.',
                      type: int, returned: always, sample: 0}
             more: {description: Further causes that block., type: int, returned: always, sample: 0}
             severity: {description: The severity from which on a finding counts., type: str, returned: always,
