@@ -85,8 +85,8 @@ def _verdict(facts, options):
     """The verdict by the options of this task, also where it was assessed with others."""
     summary = _run.summary_of(facts)
     if not summary:
-        return {"state": UNKNOWN, "because": "this run has not assessed it", "low": 0, "more": 0, "known": 0,
-                "note": ""}
+        return {"state": UNKNOWN, "because": "this run has not assessed it", "low": 0, "others": 0, "more": 0,
+                "known": 0, "note": ""}
     return verdict_of(summary, _run.findings_of(facts), causes_in(facts), options,
                       _run.user_checks_of(facts))
 

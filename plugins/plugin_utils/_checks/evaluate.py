@@ -216,5 +216,7 @@ def _text(template, row):
             return str(value).lower()  # As in the configuration files that users compare it with.
         return "unknown" if value is None else str(value)
 
-    return one_line(references.FIELD.sub(
-        lambda match: shlex.quote(field(match)) if match.group().endswith(references.QUOTED) else field(match), template))
+    def filled(match):
+        return shlex.quote(field(match)) if match.group().endswith(references.QUOTED) else field(match)
+
+    return one_line(references.FIELD.sub(filled, template))

@@ -30,7 +30,8 @@ def test_files_and_table(run, tmp_path):
     assert sorted(path.name for path in (folder / "latest").rglob("*.json")) == ["a.json", "b.json", "fleet.json"]
     fleet = json.loads((folder / "fleet.json").read_text())
     assert fleet["totals"] == {"hosts": 3, "assessed": 2, "not_reached": 1, "not_rolled_out": 0, "pending": 0,
-                               "blocked": 1, "not_known": 0, "no_node": 0, "fit": 1, "fit_with_low": 0, "fit_with_others": 0}
+                               "blocked": 1, "not_known": 0, "no_node": 0, "fit": 1, "fit_with_low": 0,
+                               "fit_with_others": 0}
     node = json.loads((folder / "nodes" / "b.json").read_text())
     assert node["findings"][0]["check"] in ("KMOD001", "KMOD014") and "evidence" not in node
     text = "\n".join(run.shown)

@@ -119,7 +119,8 @@ def test_the_fleet_names_hosts_that_were_lost_or_are_to_come():
     reports = {"a": report([failing()], "a"), "b": report([failing(status="unknown")], "b", reached=False)}
     fleet = rollup.roll_up(["a", "b", "c", "d"], reports, {"d"})
     assert fleet["totals"] == {"hosts": 4, "assessed": 1, "not_reached": 2, "not_rolled_out": 0, "pending": 1,
-                               "blocked": 1, "not_known": 0, "no_node": 0, "fit": 0, "fit_with_low": 0, "fit_with_others": 0}
+                               "blocked": 1, "not_known": 0, "no_node": 0, "fit": 0, "fit_with_low": 0,
+                               "fit_with_others": 0}
     text = render_fleet(fleet, 100, False)
     assert ("not reached b: unreachable: x" in text and "not reached c: the play lost the host" in text
             and "  FAIL   high   KMOD001    on a; must hold: " in text)
