@@ -132,6 +132,8 @@ def test_each_word_is_found_in_lines_of_any_letters(repeats):
     lines = []
     for word in WORDS * 3:
         around = ["".join(rng.choice(LETTERS) for _letter in range(rng.randint(0, 60))) for _side in range(2)]
+        # At the beginning of a line "[PANIC] " is the head of an entry, to which the lines after it belong.
+        around[0] = "x" + around[0]
         lines += [word.join(around), "".join(around)] + ["fine %d" % len(lines)] * (20 if repeats else 0)
     rng.shuffle(lines)
     data = "\n".join(lines).encode("utf-8")
