@@ -8,7 +8,7 @@ import os
 from ..module_utils._errors import BadInput
 from ..plugin_utils import _finding, _run
 from ..plugin_utils._calls.action import Action, Failed
-from ..plugin_utils._causes.verdict import UNKNOWN, causes_in, known_of, sentence, verdict_of
+from ..plugin_utils._causes.verdict import UNKNOWN, causes_in, known_of, not_assessed, sentence, verdict_of
 from ..plugin_utils._checks import catalogue, verdict
 from ..plugin_utils._checks.unknowns import checks_of
 from ..plugin_utils._fix.select import facts_of
@@ -85,8 +85,7 @@ def _verdict(facts, options):
     """The verdict by the options of this task, also where it was assessed with others."""
     summary = _run.summary_of(facts)
     if not summary:
-        return {"state": UNKNOWN, "because": "this run has not assessed it", "low": 0, "others": 0, "more": 0,
-                "known": 0, "note": ""}
+        return not_assessed(options)
     return verdict_of(summary, _run.findings_of(facts), causes_in(facts), options,
                       _run.user_checks_of(facts))
 

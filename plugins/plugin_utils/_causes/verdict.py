@@ -29,6 +29,11 @@ def verdict_of(summary, findings, causes, settings, users=()):
                 note=settings["baseline"].note if settings["baseline"] and summary["reached"] else "")
 
 
+def not_assessed(settings):
+    """The verdict on a host that this run has not assessed."""
+    return _row(settings, UNKNOWN, "this run has not assessed it")
+
+
 def causes_in(facts):
     """The causes among the facts of a host; none where a word of them is unknown, because facts may be damaged."""
     rows = _run.part_of(facts, "node_assess_causes") or []
@@ -86,8 +91,9 @@ def _because(cause, blocking, known):
 
 
 def _row(settings, state, because, more=0, blocking=()):
-    return {"state": state, "because": because, "more": more, "severity": settings["severity"],
-            "blocking": [{"check": row["check"], "subject": row["subject"]} for row in blocking]}
+    return {"state": state, "because": because, "low": 0, "others": 0, "more": more, "severity": settings["severity"],
+            "blocking": [{"check": row["check"], "subject": row["subject"]} for row in blocking], "known": 0,
+            "note": ""}
 
 
 def blocking_of(verdict):

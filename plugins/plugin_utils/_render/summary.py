@@ -35,9 +35,9 @@ def hosts_counted(counts: dict[str, int], rows: Collection[dict] = ()) -> str:
         if not counts.get(state) and not (state == "fit" and not any(counts.get(each) for each in _STATES)):
             continue
         names = [escaped(row["host"]) for row in rows if state in _WITH_NAMES and state_of(row) == state]
-        beside = (" ".join(names[:_NAMED]) + (" and %d more" % (len(names) - _NAMED) if len(names) > _NAMED else "")
-                  if names else ", ".join(text % counts[kind] for kind, text in _FIT_WITH.items() if counts.get(kind))
-                  if state == "fit" else "")
+        beside = " ".join(names[:_NAMED]) + (" and %d more" % (len(names) - _NAMED) if len(names) > _NAMED else "")
+        if state == "fit":
+            beside = ", ".join(text % counts[kind] for kind, text in _FIT_WITH.items() if counts.get(kind))
         texts.append("%d %s%s" % (counts.get(state, 0), WORDS.get(state, state), " (%s)" % beside if beside else ""))
     return ", ".join(texts)
 
