@@ -10,11 +10,10 @@ file with a result without a location; GitLab drops a result with a text above 1
 
 import hashlib
 import json
-import re
 import urllib.parse
 
 from .. import _finding
-from .._checks import described
+from .._checks import described, references
 from .._runs import tool
 from .text import escaped, some
 
@@ -26,7 +25,6 @@ _NOT_REACHED = "not_reached"
 _WORDS = {_finding.FAIL: "Fails", _finding.UNKNOWN: "Not judged"}
 _LIMIT = 1000
 _NODES, _TEXTS = 5, 3
-_FIELD = re.compile(r"\{(\w+)(?:!q)?\}")
 
 
 def render_sarif(reports: dict, fleet: dict) -> str:
@@ -109,7 +107,7 @@ def _rule(check, results, users):
     level, score = _LEVELS[severity]
     known, title = described.described(check, users), _short(results[0]["title"])
     why = _short(known.why) if known else title
-    text = [_written(known.why), known.manual and "Fix: " + _written(_FIELD.sub(r"<\1>", known.manual)),
+    text = [_written(known.why), known.manual and "Fix: " + _written(references.FIELD.sub(r"<\1>", known.manual)),
             "Sources: " + _written(", ".join(known.sources)), known.file and "Check: " + _written(known.file)
             ] if known else [title]
     return {"id": _written(check), "shortDescription": {"text": title}, "fullDescription": {"text": why},

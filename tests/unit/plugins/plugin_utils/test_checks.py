@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every check against its table in tests/checks: evidence in, finding out."""
 
+
 import re
 
 import pytest
@@ -13,9 +14,8 @@ from cases import TABLES, table
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import differences, findings_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.table import lacking
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue, references
 
-FIELD = re.compile(r"\{\w+(?:!q)?\}")
 
 
 def rows():
@@ -63,7 +63,7 @@ def assert_problem(finding, check):
     # A field that the select does not give reads as unknown; so does what the node does not know, but then elsewhere
     # too.
     elsewhere = " ".join(finding[key] for key in ("subject", "observed", "expected"))
-    assert not FIELD.search(finding["problem"]) and ("unknown" not in told or "unknown" in elsewhere)
+    assert not references.FIELD.search(finding["problem"]) and ("unknown" not in told or "unknown" in elsewhere)
 
 
 @cases
