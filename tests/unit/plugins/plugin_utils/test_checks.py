@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every check against its table in tests/checks: evidence in, finding out."""
 
-
 import re
 
 import pytest
@@ -15,7 +14,6 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import differences, findings_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.table import lacking
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue, references
-
 
 
 def rows():
