@@ -26,11 +26,12 @@ A check that fails is a symptom. A cause explains the failing checks that its ev
 shows the causes of a host, the one that users feel most first. A finding that no cause explains is its own cause. Every
 finding is in the JSON of the host, and on the screen with `-e node_report_details=all`.
 
-`...` is filled in from the evidence, and `HOST` is the name of the host. *Felt* is what does not work for users: all
-Services, some Services, some pods, later (after a boot, a load or a start), or nothing.
-The class of a fix is its risk, as for [the checks](checks.md). Of two causes that explain one finding the more specific
-one gets it. [Adding a check](adding-a-check.md#a-cause) describes how to add one.
+`...` is filled in from the evidence, `HOST` is the name of the host, and `NODE` its name in the cluster, which is the
+same unless `repair_node_name` is set. *Felt* is what does not work for users: all Services, some Services, some pods,
+later (after a boot, a load or a start), or nothing. The class of a fix is its risk, as for [the checks](checks.md). Of
+two causes that explain one finding the more specific one gets it. [Adding a check](adding-a-check.md#a-cause) describes how to add one.
 """
+NAMES = {"host": "HOST", "node": "NODE"}
 HEAD = ("cause", "sentence", "felt", "effect", "fix", "how to see that it worked", "explains")
 
 
@@ -40,7 +41,7 @@ def families():
 
 
 def text_of(text):
-    return cell(FIELD.sub(lambda found: "HOST" if found[1] == "host" else "...", text or ""))
+    return cell(FIELD.sub(lambda found: NAMES.get(found[1], "..."), text or ""))
 
 
 def fix_of(cause):

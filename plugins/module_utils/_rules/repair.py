@@ -21,6 +21,9 @@ _OF_OWNER = ("anchor_missing", "half_repaired", "emptied_chain", "empty_service_
 _OF_KUBELET = ("KUBE-FIREWALL", "KUBE-MARK-DROP")
 # Neither $, ` and \ nor what bash reads in double quotes (!), nor = and ~, which zsh expands at the start of a word.
 _SAFE = re.compile(r'(?:[A-Za-z0-9_./:,+@%-]+|!|"[A-Za-z0-9_./:,+@%= -]*")\Z')
+# What neither single quotes nor a pattern of sed changes, but for `.` and `/`.
+_SAFE_NATIVE = re.compile(r'[A-Za-z0-9_./:,+@%={}<>!&|" -]+\Z')
+_COUNTED = re.compile(r"packets [0-9]+ bytes [0-9]+")
 _OF_API_SERVER = re.compile(r"API server of this node, \S+ port (\d{1,5}), the endpoint of default/kubernetes")
 _OF_TUNNEL = re.compile(r"refuses packets of the tunnel \S+, \w+ on UDP port (\d{1,5}(?: or \d{1,5})?),")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*\Z")
@@ -39,8 +42,7 @@ def _repair(row, programs):
     if known and _TABLE.match(table) and row["text"] == "policy drop":
         return "nft 'add chain %s %s { policy accept; }'" % (table, chain)
     if kind in _OF_ONE_RULE and _TABLE.match(table):
-        return ("nft -a list chain %s %s shows the handle of the rule, and nft delete rule %s %s handle HANDLE deletes "
-                "it" % (table, chain, table, chain)) if known else None
+        return _without_native_rule(table, chain, row["text"]) if known else None
     program = programs.get((row["family"], row["backend"])) or _program(row["family"], row["backend"])
     if kind == "forward_drop":
         return "%s -w 5 -P FORWARD ACCEPT" % program
@@ -79,6 +81,17 @@ def _repair(row, programs):
         return "%s -w 5 -t %s -D %s" % (program, table, " ".join(words[1:]))
     return ("%s -w 5 -t %s -L %s -n --line-numbers shows the number of the rule, and %s -w 5 -t %s -D %s NUMBER "
             "deletes it" % (program, table, chain, program, table, chain))
+
+
+def _without_native_rule(table, chain, text):
+    """nft deletes a rule by its handle, which is another one after the table was loaded again: it is looked up by the
+    text of the rule as nft prints it, and only the first of equal rules is deleted."""
+    if not _SAFE_NATIVE.match(text) or len(text) >= TEXT_LIMIT:
+        return ("nft -a list chain %s %s shows the handle of the rule, and nft delete rule %s %s handle HANDLE deletes "
+                "it" % (table, chain, table, chain))
+    pattern = _COUNTED.sub("packets [0-9]* bytes [0-9]*", text.replace(".", r"\.").replace("/", r"\/"))
+    return r"nft delete rule %s %s handle $(nft -a list chain %s %s | sed -n '/^\s*%s # handle /{s/.* //p;q}')" % (
+        table, chain, table, chain, pattern)
 
 
 def _of_kubelet(row):

@@ -123,7 +123,13 @@ class LookingAction(CallingAction):
                                problems, self._keeps_all(with_evidence, task_vars),
                                _run.part_of(known, "node_assess_numbers") if before else None,
                                plain(task_vars.get("inventory_hostname")),
-                               self.gate(task_vars))
+                               self.gate(task_vars), self._node(task_vars))
+
+    def _node(self, task_vars):
+        """The name of the host in the cluster where it is not that of the inventory, as the playbook repair takes it,
+        which also refuses a wrong one."""
+        name = self._templated("repair_node_name", task_vars.get("repair_node_name"))
+        return plain(name) if isinstance(name, str) else None
 
     def gate(self, task_vars):
         """The settings of node_gate of the host, with its baseline; a baseline that cannot be used raises BadInput."""

@@ -11,7 +11,7 @@ from .. import _finding
 from .._checks import catalogue as _checks
 from .._checks.expressions import search
 from .catalogue import CERTAINTIES, EFFECTS, causes
-from .proxy_commands import fields_of
+from .commands import fields_of
 
 # Words that begin a sentence and are no names.
 _OPENING = ("The", "A", "An", "No", "Rules", "Required", "After", "Address", "Some", "None", "Packets", "Commands")
@@ -25,15 +25,16 @@ _SENTENCE = re.compile(r"(.*?)(?:\. (?=[A-Z])|\.?$)", re.DOTALL)
 _OR_ROLE = re.compile(r"; or (?:role|playbook) \w+ \(\w+\)\.?$")
 _PLACEHOLDER = re.compile(r"(?<![\w-])NODE(?![\w-])")
 _REMAINDER = re.compile(r"and [0-9]+ more$")
+_AUDIT = "ansible-playbook kubenode.netfilter.audit -b"
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
-def causes_of(findings, known, host, catalogue=None):
+def causes_of(findings, known, host, catalogue=None, node=None):
     """The causes of the failing findings of one host, the one that users feel most first: `cause` (an id, or None for a
     finding that is its own cause), `sentence`, `short` (the sentence without its details), `effect`, `felt`,
     `certainty`, `since`, `evidence`, `fix`, `then`, `class`, `severity` (the worst of its findings) and `explains`,
-    rows of `check` and `subject`. `known` are the sections of evidence, `host` is the name for commands. Each failing
-    finding is in exactly one of them.
+    rows of `check` and `subject`. `known` are the sections of evidence, `host` is the name for commands, and `node`
+    that for kubectl, by default the same. Each failing finding is in exactly one of them.
 
     A row of a cause that holds may have, besides the fields of its texts:
 
@@ -52,22 +53,22 @@ def causes_of(findings, known, host, catalogue=None):
                given as `when`, such as " about 12 min ago", where it is less than `after`, seconds
     `seconds`  the age of the cause, `ago` in texts
     """
-    host, failing = shlex.quote(host), {}
+    failing, names = {}, {"host": shlex.quote(host), "node": shlex.quote(node or host)}
     for row in findings:
         if row["status"] == _finding.FAIL:
             failing.setdefault(row["check"], []).append(row)
-    scope = dict(known, failing=failing, host=host, **fields_of(known, host))
+    scope = dict(known, failing=failing, **names, **fields_of(known, **names))
     left = {id(row): row for rows in failing.values() for row in rows if not _is_remainder(row)}
     found = []
     for cause in (causes() if catalogue is None else catalogue) if failing else ():
         if any(check in failing for check in cause.explains):
             for held in _held(cause, scope):
-                row = _instance(cause, held, left, host)
+                row = _instance(cause, held, left, names)
                 if row:
                     found.append(row)
                     left = {key: each for key, each in left.items() if not any(each is one for one in row["rows"])}
-    found += [_own(row, host) for row in left.values()]
-    _add_remainders(found, [row for rows in failing.values() for row in rows if _is_remainder(row)], host)
+    found += [_own(row, names) for row in left.values()]
+    _add_remainders(found, [row for rows in failing.values() for row in rows if _is_remainder(row)], names)
     for row in found:
         rows = row.pop("rows")
         row.update(severity=max((each["severity"] for each in rows), key=_finding.SEVERITIES.index),
@@ -82,14 +83,14 @@ def _is_remainder(row):
     return row["expected"] == row["title"] and _REMAINDER.match(row["subject"]) is not None
 
 
-def _add_remainders(found, remainders, host):
+def _add_remainders(found, remainders, names):
     """Adds each of them to the cause that explains most of the findings of its check that are named."""
     for row in remainders:
         shares = [sum(each["check"] == row["check"] for each in cause["rows"]) for cause in found]
         if any(shares):
             found[shares.index(max(shares))]["rows"].append(row)
         else:
-            found.append(_own(row, host))
+            found.append(_own(row, names))
 
 
 def _held(cause, scope):
@@ -98,7 +99,7 @@ def _held(cause, scope):
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
-def _instance(cause, held, left, host):
+def _instance(cause, held, left, names):
     """A cause with the findings that it explains, or None."""
     # A row may be selected twice.
     lead, by = (list({id(row): row for row in held.get(key) or () if id(row) in left}.values())
@@ -108,7 +109,7 @@ def _instance(cause, held, left, host):
     if "lead" in held and not lead or "by" in held and not by:
         return None
     held = {key: value for key, value in held.items() if value is not None and key not in ("lead", "by")}
-    held = dict(_lead_fields(lead) if lead else {}, host=host, **held)
+    held = {**(_lead_fields(lead) if lead else {}), **names, **held}
     if by:
         held.update(by=by[0]["subject"], by_problem=_problem(by[0]), when=_when(by[0], held))
     if held.get("seconds") is not None:
@@ -189,11 +190,12 @@ def _is_of_log(row):
     return check is not None and check.kind == _LOG_KIND
 
 
-def _own(row, host):
+def _own(row, names):
     check = _checks.catalogue().get(row["check"])
     return {"cause": None, "sentence": _finding.problem_of(row), "short": row["problem"] or row["title"], "effect": "",
-            "since": "", "evidence": "", "then": "", "felt": _FELT[row["severity"]], "certainty": "sure", "rows": [row],
-            "fix": _PLACEHOLDER.sub(lambda _at: host, row["remediation"]),
+            "since": "", "evidence": "", "felt": _FELT[row["severity"]], "certainty": "sure", "rows": [row],
+            "fix": _PLACEHOLDER.sub(lambda _at: names["host"], row["remediation"]),
+            "then": "%s -l %s: %s passes" % (_AUDIT, names["host"], row["check"]),
             "class": check.fix["class"] if check else None}
 
 

@@ -66,11 +66,11 @@ def _disabled(check, policy):
 
 
 def exported(evidence, policy, checks, before, attempts=(), not_reached=None, earlier=None, problems=None,
-             with_evidence=False, numbers=None, host="NODE", gate=None):
+             with_evidence=False, numbers=None, host="NODE", gate=None, node=None):
     """The `ansible_facts` of one host. `before` are the findings that this run made earlier; findings of other checks
     stay. `with_evidence` keeps all sections, `numbers` are the numbers of an earlier look of this run; `host` is its
-    name in commands, `gate` the settings of its node_gate with the baseline that was read, by default those of the
-    role."""
+    name in commands and `node` that for kubectl, `gate` the settings of its node_gate with the baseline that was read,
+    by default those of the role."""
     try:
         findings, requirements = judged(evidence, policy, checks, not_reached, earlier, problems)
     except Exception as error:
@@ -90,7 +90,7 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
     if problems and not not_reached:
         summary["unusable"] = [{"section": name, "reason": problems[name]} for name in sorted(problems)]
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
-    gate, causes = gate or default_gate(), causes_of(findings, evidence, host) if summary["reached"] else []
+    gate, causes = gate or default_gate(), causes_of(findings, evidence, host, node=node) if summary["reached"] else []
     known = known_of(findings, causes, gate) if summary["reached"] else frozenset()
     users = described.rows_of(policy.checks, findings)
     summary["verdict"] = verdict_of(summary, findings, causes, gate, users)

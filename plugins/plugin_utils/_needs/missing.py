@@ -4,6 +4,8 @@
 """Modules that a kernel lacks, as rows of findings: one for each cause, with advice that can help. PRIVATE to the
 collection."""
 
+import shlex
+
 from . import auto_values
 
 LACKING = ("absent", "installable")
@@ -24,9 +26,10 @@ _ADVICE = {
                    "no modules.",
     "tree_gone": "Drain the node and reboot it into an installed kernel, or install the modules of kernel {release}.",
     "no_tree": "Install the modules of kernel {release}, or boot a kernel that has them.",
-    "in_package": "Install package {package}, or boot a kernel that has {subject}.",
+    "in_package": "{install} {package}. Or boot a kernel that has {subject}.",
     "not_indexed": "depmod {release}",
 }
+_APT = ("debian", "ubuntu")
 _INSTALL = ("Install the package that has {subject} for kernel {release}, run depmod if its index is outdated, or "
             "boot a kernel that has it.")
 _IMMUTABLE = "Use an image whose kernel has {subject}; nothing can be installed on this node ({by})."
@@ -96,7 +99,8 @@ def _by_cause(rows, host, nft):
 def _finding(together, host, nft):
     row = dict(together[0])
     fields = dict(row, option=_root(row["evidence"]).split(" ")[0],
-                  subjects=", ".join(each["subject"] for each in together), by=host.get("immutable_by"))
+                  subjects=", ".join(each["subject"] for each in together), by=host.get("immutable_by"),
+                  package=shlex.quote(row["package"] or ""), install=_installer(host.get("os") or {}))
     template = _ADVICE.get(row["cause"], _INSTALL)
     if host.get("immutable") and template is _INSTALL:
         template = _IMMUTABLE
@@ -109,6 +113,12 @@ def _finding(together, host, nft):
         row["reason"] = "needed by %s" % "; ".join(dict.fromkeys(each["reason"].partition(": ")[0]
                                                                  for each in together))
     return dict(row, advice=template.format(**fields))
+
+
+def _installer(system):
+    """The command that installs a package of the distribution of the node."""
+    ids = [system.get("id"), *(system.get("id_like") or ())]
+    return "apt-get install -y" if any(name in _APT for name in ids) else "dnf install -y"
 
 
 def _root(evidence):

@@ -21,8 +21,8 @@ HOST = "\0"
 _BEFORE = "(?<!\\S)(?:-l|--limit|drain|uncordon|ansible|on|for) |spec\\.nodeName="
 _ALL, _EVIDENCE = "details: -e node_report_details=all", "evidence: "
 # A command without a sentence after it.
-_COMMAND = re.compile(r"fix: (?:for n in |(?:on \S+: )?(?:ansible|ansible-playbook|kubectl|ip6?tables\S*|sysctl|systemctl) "
-                      r"(?!.*[,;.:] ))")
+_COMMAND = re.compile(r"fix: (?:for n in |(?:(?:on|for) \S+: )?(?:ansible|ansible-playbook|apt-get|crictl|depmod|dnf|echo|"
+                      r"ip6?tables\S*|kill|kubectl|lslocks|nft|sysctl|systemctl) (?!(?:[^']|'[^']*')*[,;.:] ))")
 _REMAINDER = re.compile(r"and (\d+) more")
 
 
@@ -147,4 +147,4 @@ def _lines(cause, host, known):
         cut(effect, 2), texts["evidence"] and cut(_EVIDENCE + texts["evidence"], 1), fix and "fix: " + fix,
         texts["then"] and "then: " + without_host(texts["then"], host),
         known.issuperset(names_of(cause)) and "in the baseline: the gate does not count it",
-        explained if cause["cause"] else "check: " + ", ".join(checks)) if text]
+        explained if cause["cause"] else "") if text]

@@ -55,6 +55,16 @@ def test_a_healthy_node(run):
     assert "root" not in sent
 
 
+def test_printed_commands_of_kubectl_take_the_name_of_the_node_in_the_cluster(run):
+    proxy = EVIDENCE["node_kube_proxy"]
+    proxy = dict(proxy, collected=dict(proxy["collected"], metrics="timeout", healthz="timeout"))
+    run.node.return_value = {"ansible_facts": dict(EVIDENCE, node_kube_proxy=proxy), "changed": False}
+    for variables, name in (({}, "10.0.0.5"), ({"repair_node_name": "w01"}, "w01")):
+        cause, = facts_of(run(inventory_hostname="10.0.0.5", **variables))["node_assess_causes"]
+        assert cause["cause"] == "kube-proxy-stopped" and cause["fix"].endswith(" spec.nodeName=" + name)
+        assert " -l 10.0.0.5" in cause["then"]
+
+
 def test_options_reach_the_node(run):
     run({"root": "/srv/image", "place": "image", "kernel": "6.1", "gather_subset": ["host"], "timeout": "5"})
     sent = run.node.call_args[1]["module_args"]

@@ -25,7 +25,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.catalog
 
 TABLES = pathlib.Path(__file__).resolve().parents[4] / "causes"
 CASES = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(TABLES.glob("*.yml"))}
-KEYS = {"case", "failing", "causes", "sentence", "evidence"}
+KEYS = {"case", "failing", "causes", "sentence", "fix", "evidence"}
 
 
 def findings(case):
@@ -59,6 +59,8 @@ def test_a_case_has_its_causes_and_no_finding_is_lost(case):
         name: set(explained) for name, explained in case["causes"].items()}
     if "sentence" in case:
         assert found[0]["sentence"] == case["sentence"]
+    if "fix" in case:
+        assert found[0]["fix"] == case["fix"]
     explained = [(row["check"], row["subject"]) for cause in found for row in cause["explains"]]
     assert sorted(explained) == sorted((row["check"], row["subject"]) for row in findings(case))
     # A field that no row fills leaves a hole.

@@ -27,7 +27,8 @@ def test_findings_of_more_than_five_hosts_are_folded_and_only_those_that_differ_
     assert "KMOD002" in shown[0] and "KMOD001" not in shown[0] and "1 pass" not in shown[0] and "3 fail" in shown[0]
     lines = shown[1].splitlines()
     assert lines[1:5] == ["  FAIL   high   %s: a; found: absent; wanted: there (and 1 more)" % CHECK.title,
-                          "    on u, v, w, x, y, z", "    fix: a fix", "    check: KMOD001"]
+                          "    on u, v, w, x, y, z", "    fix: a fix",
+                          "    then: ansible-playbook kubenode.netfilter.audit -b -l u,v,w,x,y,z: KMOD001 passes"]
     assert shown[1].count("KMOD001") == 1 and shown[1].count("CHAIN001") == 1 and "another" not in shown[1]
     assert lines[-2:] == ["  blocked: --limit u,v,w,x,y,z", "  6 blocked (u v w x y z), 1 fit"]
 

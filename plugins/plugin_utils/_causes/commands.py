@@ -1,0 +1,103 @@
+# Copyright: kubenode.netfilter contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands for the kube-proxy and the pods of one host: the restart of kube-proxy by what runs it there, what makes it
+write its rules again, its log, the settings of its DaemonSet, and what recreates pods. Names that come from the node
+are quoted where the controller runs the command. PRIVATE to the collection."""
+
+import re
+import shlex
+
+# Once it is gone, kube-proxy writes all its rules within 30 s (kubernetes pkg/util/iptables/iptables.go, Monitor).
+_CANARY = "CANARY"
+_NAMESPACE = "kube-system"
+# The pods of a DaemonSet have its name and five characters that Kubernetes draws (apiserver names.generateName).
+_OF_DAEMONSET = re.compile(r"(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}\Z")
+_VERSION = re.compile(r"\d+\.\d+\.\d+\Z")
+_POD_RULES = ("pod_masquerade", "pod_host_ports")
+_EMBEDDED, _UNKNOWN = "restart the agent that contains kube-proxy", "restart kube-proxy by what starts it"
+
+
+def fields_of(known, host, node):
+    """`restart`, `rewrite` and `log` for the expressions of causes, each with `there`, a line with the place where the
+    command runs, and `here`, a command of the controller that may stand after another one; `daemonset` with a command
+    of kubectl for `image`, `memory`, `cpu` and `config`, null where kube-proxy is in no DaemonSet or the node does not
+    show the value; `recreate`, also `there` and `here`, for the pods that have lost their rules. `known`: the sections
+    of evidence; `host` is the name in the inventory and `node` the one in the cluster, both quoted.
+    """
+    kube_proxy = known.get("node_kube_proxy") or {}
+    restart = _restart(kube_proxy, known.get("node_kubelet") or {}, host, node)
+    observations = (known.get("node_iptables_chains") or {}).get("observations") or ()
+    canary = next((row["repair"] for row in observations if _CANARY in (row.get("repair") or "")), None)
+    return {"restart": restart, "rewrite": _on_node(canary, host) if canary else restart,
+            "log": _log(kube_proxy.get("container") or {}, host),
+            "daemonset": _daemonset(kube_proxy, known.get("node_kubelet") or {}, node),
+            "recreate": _recreate(known.get("node_iptables_chains") or {}, host, node)}
+
+
+def _restart(kube_proxy, kubelet, host, node):
+    container, runs_in = kube_proxy.get("container") or {}, kube_proxy.get("runs_in")
+    pod, pid = container.get("pod"), kube_proxy.get("pid")
+    if runs_in == "host":
+        return _on_node("systemctl restart kube-proxy", host)
+    # A static pod, whose name ends with that of its node, restarts when its process ends, not when the API deletes it.
+    if pod and not pod.endswith(node):
+        return _both("kubectl -n %s delete pod -l k8s-app=kube-proxy --field-selector spec.nodeName=%s" % (
+            shlex.quote(container.get("namespace") or _NAMESPACE), node))
+    if runs_in == "container" and pid:
+        return _on_node("kill %d" % pid, host)
+    if runs_in == "embedded":
+        families = (kubelet.get("initialisation") or {}).get("families") or ()
+        command = next((row["restart"] for row in families if row.get("restart")), None)
+        return _on_node(command, host) if command else _both("on %s: %s" % (host, _EMBEDDED))
+    return _both("on %s: %s" % (host, _UNKNOWN))
+
+
+def _log(container, host):
+    if not container.get("pod"):
+        return _on_node("journalctl -u kube-proxy", host)
+    return _both("kubectl -n %s logs %s" % tuple(map(shlex.quote, (
+        container.get("namespace") or _NAMESPACE, container["pod"]))))
+
+
+def _daemonset(kube_proxy, kubelet, node):
+    container = kube_proxy.get("container") or (kube_proxy.get("outage") or {}).get("container") or {}
+    pod, resources = container.get("pod") or "", kube_proxy.get("resources") or {}
+    name = _OF_DAEMONSET.match(pod)
+    if not name or pod.endswith("-" + node):
+        return {}
+    kubectl = "kubectl -n %s " % shlex.quote(container.get("namespace") or _NAMESPACE)
+    of, to = shlex.quote("daemonset/" + name[1]), shlex.quote(container.get("name") or "*")
+    # kube-proxy may be older than kubelet, and never newer than the API server.
+    version = kube_proxy.get("version") or kubelet.get("version")
+    limits = "set resources %s -c %s --limits=" % (of, to)
+    memory, quota = resources.get("memory_limit_bytes"), resources.get("cpu_quota_percent")
+    image = "%sset image %s %s=registry.k8s.io/kube-proxy:v%s" % (kubectl, of, to, version)
+    return {"image": image if _VERSION.match(version or "") else None,
+            "memory": "%s%smemory=%dMi" % (kubectl, limits, memory >> 19) if memory else None,
+            "cpu": "%s%scpu=%dm" % (kubectl, limits, quota * 20) if quota else None,
+            "config": "%sedit configmap kube-proxy && %srollout restart %s" % (kubectl, kubectl, of)
+            if (kube_proxy.get("collected") or {}).get("config") == "ok" else None}
+
+
+def _recreate(chains, host, node):
+    """Deletes pods that have controllers, which create them again, where they are few; otherwise empties the node."""
+    rows = [row for row in chains.get("expected") or () if row["kind"] in _POD_RULES and row["missing"]]
+    pods = sorted({tuple(pod.split("/", 1)) for row in rows for pod in row["pods"]})
+    if not pods or any(row["missing"] > len(row["pods"]) for row in rows) or any(len(pod) < 2 for pod in pods):
+        return _both("kubectl drain %s --ignore-daemonsets && kubectl uncordon %s" % (node, node))
+    names = {}
+    for namespace, name in pods:
+        names.setdefault(namespace, []).append(name)
+    command = " && ".join("kubectl -n %s delete pod %s" % (shlex.quote(namespace), " ".join(map(shlex.quote, of)))
+                          for namespace, of in names.items())
+    return {"there": "for %s: %s" % (host, command), "here": command}
+
+
+def _on_node(command, host):
+    return {"there": "on %s: %s" % (host, command),
+            "here": "ansible %s -b -m command -a %s" % (host, shlex.quote(command))}
+
+
+def _both(text):
+    return {"there": text, "here": text}
