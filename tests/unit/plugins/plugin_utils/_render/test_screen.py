@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The screen of a host: the verdict, causes with commands that can be copied, and a limit of its lines."""
 
+import re
+
 from screen_reports import CHECK, FIX, cause, caused, failing, report, unknown
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes import catalogue as causes
@@ -29,9 +31,9 @@ def test_the_screen_begins_and_ends_with_the_verdict_and_tells_each_cause():
 
 def test_each_cause_of_the_catalogue_names_the_host_where_others_can_stand_beside_it():
     for known in causes.causes():
-        for text in (known.fix["command"], known.then):
-            assert "{host}" not in screen.without_host(text.replace("{host}", "w-1.x"), "w-1.x").replace("\0", "")
-            assert screen.without_host(text.replace("{host}", "w-1.x"), "w-1.x").count("\0") == text.count("{host}"), (
+        for template in (known.fix["command"], known.then):
+            text, number = re.subn("{host}|{node}", "w-1.x", template)
+            assert screen.without_host(text, "w-1.x").count("\0") == number, (
                 "%s: add the word before {host} to _BEFORE" % known.id)
 
 
@@ -40,7 +42,7 @@ def most(known):
     long = dict.fromkeys(("sentence", "evidence"), "w " * 400)
     host = "worker-17.cluster.example"
     return dict(cause(["KMOD001", "KMOD002", "KMOD003"]), effect=known.effect, since="2026-11-27 03:12:44", **long,
-                fix=known.fix["command"].replace("{host}", host), then=known.then.replace("{host}", host))
+                fix=re.sub("{host}|{node}", host, known.fix["command"]), then=known.then.replace("{host}", host))
 
 
 def test_two_causes_fit_on_a_screen_of_24_lines_whatever_a_node_writes():
