@@ -30,7 +30,7 @@ def fields_of(known, host, node):
     observations = (known.get("node_iptables_chains") or {}).get("observations") or ()
     canary = next((row["repair"] for row in observations if _CANARY in (row.get("repair") or "")), None)
     return {"restart": restart, "rewrite": _on_node(canary, host) if canary else restart,
-            "log": _log(kube_proxy.get("container") or {}, host),
+            "log": _log(kube_proxy, known.get("node_kubelet") or {}, host),
             "daemonset": _daemonset(kube_proxy, known.get("node_kubelet") or {}, node),
             "recreate": _recreate(known.get("node_iptables_chains") or {}, host, node)}
 
@@ -53,11 +53,14 @@ def _restart(kube_proxy, kubelet, host, node):
     return _both("on %s: %s" % (host, _UNKNOWN))
 
 
-def _log(container, host):
+def _log(kube_proxy, kubelet, host):
+    container = kube_proxy.get("container") or {}
     if not container.get("pod"):
-        return _on_node("journalctl -u kube-proxy", host)
-    return _both("kubectl -n %s logs %s" % tuple(map(shlex.quote, (
-        container.get("namespace") or _NAMESPACE, container["pod"]))))
+        unit = (kubelet.get("unit") or {}).get("name") if kube_proxy.get("runs_in") == "embedded" else None
+        return _on_node("journalctl -u %s" % shlex.quote(unit or "kube-proxy"), host)
+    command = "kubectl -n %s logs %s" % tuple(map(shlex.quote, (
+        container.get("namespace") or _NAMESPACE, container["pod"])))
+    return {"there": "for %s: %s" % (host, command), "here": command}
 
 
 def _daemonset(kube_proxy, kubelet, node):

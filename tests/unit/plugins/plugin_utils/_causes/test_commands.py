@@ -35,6 +35,15 @@ def test_the_agent_that_contains_it_is_restarted_by_its_unit():
     assert of_w01(known)["restart"]["here"] == "ansible w01 -b -m command -a 'systemctl restart k3s'"
 
 
+@pytest.mark.parametrize("kube_proxy, log", [
+    ({"runs_in": "container", "container": POD}, "for w01: kubectl -n kube-system logs kube-proxy-x7k2p"),
+    ({"runs_in": "host"}, "on w01: journalctl -u kube-proxy"),
+    ({"runs_in": "embedded"}, "on w01: journalctl -u k3s.service")])
+def test_the_log_is_where_what_runs_it_writes(kube_proxy, log):
+    known = {"node_kube_proxy": kube_proxy, "node_kubelet": {"unit": {"name": "k3s.service"}}}
+    assert of_w01(known)["log"]["there"] == log
+
+
 def test_a_canary_is_deleted_rather_than_kube_proxy_restarted():
     delete = "iptables-nft -w 5 -t mangle -X KUBE-PROXY-CANARY"
     known = {"node_kube_proxy": {"runs_in": "host"},
