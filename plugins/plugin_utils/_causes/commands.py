@@ -11,9 +11,13 @@ import shlex
 # Once it is gone, kube-proxy writes all its rules within 30 s (kubernetes pkg/util/iptables/iptables.go, Monitor).
 _CANARY = "CANARY"
 _NAMESPACE = "kube-system"
-# The pods of a DaemonSet have its name and five characters that Kubernetes draws (apiserver names.generateName).
-_OF_DAEMONSET = re.compile(r"(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}\Z")
+# The pods of a DaemonSet have its name and five characters that Kubernetes draws (apiserver names.generateName). A
+# hostile node names no other DaemonSet, and no pod of another node.
+_OF_DAEMONSET = re.compile(r"(kube-proxy(?:-[a-z0-9]+)*)-[bcdfghjklmnpqrstvwxz2456789]{5}\Z")
+_POD = re.compile(r"([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)\Z")
 _VERSION = re.compile(r"\d+\.\d+\.\d+\Z")
+# Percent of one CPU: a hostile node may have any number.
+_MOST_QUOTA = 10 ** 6
 _POD_RULES = ("pod_masquerade", "pod_host_ports")
 _EMBEDDED, _UNKNOWN = "restart the agent that contains kube-proxy", "restart kube-proxy by what starts it"
 
@@ -32,7 +36,7 @@ def fields_of(known, host, node):
     return {"restart": restart, "rewrite": _on_node(canary, host) if canary else restart,
             "log": _log(kube_proxy, known.get("node_kubelet") or {}, host),
             "daemonset": _daemonset(kube_proxy, known.get("node_kubelet") or {}, node),
-            "recreate": _recreate(known.get("node_iptables_chains") or {}, host, node)}
+            "recreate": _recreate(known.get("node_iptables_chains") or {}, node)}
 
 
 def _restart(kube_proxy, kubelet, host, node):
@@ -67,34 +71,30 @@ def _daemonset(kube_proxy, kubelet, node):
     container = kube_proxy.get("container") or (kube_proxy.get("outage") or {}).get("container") or {}
     pod, resources = container.get("pod") or "", kube_proxy.get("resources") or {}
     name = _OF_DAEMONSET.match(pod)
-    if not name or pod.endswith("-" + node):
+    if not name or pod.endswith("-" + node) or container.get("namespace") != _NAMESPACE:
         return {}
-    kubectl = "kubectl -n %s " % shlex.quote(container.get("namespace") or _NAMESPACE)
-    of, to = shlex.quote("daemonset/" + name[1]), shlex.quote(container.get("name") or "*")
-    # kube-proxy may be older than kubelet, and never newer than the API server.
-    version = kube_proxy.get("version") or kubelet.get("version")
-    limits = "set resources %s -c %s --limits=" % (of, to)
+    of, to = "daemonset/" + name[1], shlex.quote(container.get("name") or "*")
+    limits = "kubectl -n %s set resources %s -c %s --limits=" % (_NAMESPACE, of, to)
     memory, quota = resources.get("memory_limit_bytes"), resources.get("cpu_quota_percent")
-    image = "%sset image %s %s=registry.k8s.io/kube-proxy:v%s" % (kubectl, of, to, version)
-    return {"image": image if _VERSION.match(version or "") else None,
-            "memory": "%s%smemory=%dMi" % (kubectl, limits, memory >> 19) if memory else None,
-            "cpu": "%s%scpu=%dm" % (kubectl, limits, quota * 20) if quota else None,
-            "config": "%sedit configmap kube-proxy && %srollout restart %s" % (kubectl, kubectl, of)
-            if (kube_proxy.get("collected") or {}).get("config") == "ok" else None}
+    # kube-proxy may be older than kubelet, and never newer than the API server.
+    version = kube_proxy.get("version") or kubelet.get("version") or ""
+    return {"image": "kubectl -n %s set image %s %s=registry.k8s.io/kube-proxy:v%s" % (_NAMESPACE, of, to, version)
+            if _VERSION.match(version) else None,
+            "memory": "%smemory=%dMi" % (limits, memory >> 19) if memory else None,
+            "cpu": "%scpu=%dm" % (limits, quota * 20) if quota and quota < _MOST_QUOTA else None,
+            "config": "kubectl -n %s edit configmap kube-proxy && kubectl -n %s rollout restart %s" % (
+                _NAMESPACE, _NAMESPACE, of) if (kube_proxy.get("collected") or {}).get("config") == "ok" else None}
 
 
-def _recreate(chains, host, node):
-    """Deletes pods that have controllers, which create them again, where they are few; otherwise empties the node."""
+def _recreate(chains, node):
+    """Deletes pods, which their controllers create again, where they are few; otherwise empties the node."""
     rows = [row for row in chains.get("expected") or () if row["kind"] in _POD_RULES and row["missing"]]
-    pods = sorted({tuple(pod.split("/", 1)) for row in rows for pod in row["pods"]})
-    if not pods or any(row["missing"] > len(row["pods"]) for row in rows) or any(len(pod) < 2 for pod in pods):
+    names = sorted({name for row in rows for name in row["pods"] or ()})
+    pods = [_POD.match(name) for name in names]
+    if not all(pods) or not pods or any(row["missing"] > len(row["pods"] or ()) for row in rows):
         return _both("kubectl drain %s --ignore-daemonsets && kubectl uncordon %s" % (node, node))
-    names = {}
-    for namespace, name in pods:
-        names.setdefault(namespace, []).append(name)
-    command = " && ".join("kubectl -n %s delete pod %s" % (shlex.quote(namespace), " ".join(map(shlex.quote, of)))
-                          for namespace, of in names.items())
-    return {"there": "for %s: %s" % (host, command), "here": command}
+    return _both(" && ".join("kubectl -n %s delete pod --field-selector spec.nodeName=%s,metadata.name=%s" % (
+        pod[1], node, pod[2]) for pod in pods))
 
 
 def _on_node(command, host):

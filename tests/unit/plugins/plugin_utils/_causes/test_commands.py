@@ -87,23 +87,28 @@ def test_settings_are_those_of_the_daemonset_that_its_pod_is_of():
         "config": "kubectl -n kube-system edit configmap kube-proxy && " + of % "rollout restart"}
     assert daemonset_of(version="1.34.0", outage={"container": POD}, container=None)["image"] == (
         of % "set image" + " '*'=registry.k8s.io/kube-proxy:v1.34.0")
+    assert daemonset_of(resources={"memory_limit_bytes": None, "cpu_quota_percent": 1e308})["cpu"] is None
     assert daemonset_of(version="1.30.1+k3s1", collected={"config": "absent"}) == dict.fromkeys(
         ("image", "memory", "cpu", "config"))
 
 
 @pytest.mark.parametrize("pod", [
-    "kube-proxy-w01", "kube-proxy-w0rk3", "kube-proxy", "kube-proxy-gke-pool-1", None])
+    "kube-proxy-w01", "kube-proxy-w0rk3", "kube-proxy", "kube-proxy-gke-pool-1", "etcd-bcdfg", "x;y-bcdfg", None])
 def test_a_pod_of_no_daemonset_has_no_settings(pod):
     """A static pod has the name of its node, which may look like what Kubernetes draws."""
-    assert daemonset_of("bcdfg", container={"pod": pod}) == {}
-    assert daemonset_of("bcdfg", container={"pod": "kube-proxy-bcdfg"}) == {}
+    assert daemonset_of("bcdfg", container={"pod": pod, "namespace": "kube-system"}) == {}
+    assert daemonset_of(container={"pod": POD["pod"], "namespace": "shop"}) == {}
+    assert daemonset_of("bcdfg", container=dict(POD, pod="kube-proxy-bcdfg")) == {}
+
+
+EMPTY = "kubectl drain w01 --ignore-daemonsets && kubectl uncordon w01"
+ONE = "kubectl -n shop delete pod --field-selector spec.nodeName=w01,metadata.name="
 
 
 @pytest.mark.parametrize("rows, there", [
-    ([(2, ["shop/web-0", "shop/web-1"]), (1, ["a b/x"])],
-     "for w01: kubectl -n 'a b' delete pod x && kubectl -n shop delete pod web-0 web-1"),
-    ([(7, ["shop/web-0"])], "kubectl drain w01 --ignore-daemonsets && kubectl uncordon w01"),
-    ([(1, ["web-0"])], "kubectl drain w01 --ignore-daemonsets && kubectl uncordon w01")])
+    ([(2, ["shop/web-0", "shop/web-1"]), (1, ["shop/web-0"])], "%sweb-0 && %sweb-1" % (ONE, ONE)),
+    ([(7, ["shop/web-0"])], EMPTY), ([(1, None)], EMPTY), ([(1, ["web-0"])], EMPTY),
+    ([(1, ["shop/x,spec.nodeName!=w01"])], EMPTY), ([(1, ["shop/x; reboot"])], EMPTY)])
 def test_pods_are_recreated_alone_where_the_look_names_all_of_them(rows, there):
     expected = [{"kind": "pod_masquerade", "missing": missing, "pods": pods} for missing, pods in rows]
     known = {"node_iptables_chains": {"expected": expected + [{"kind": "agent", "missing": 1, "pods": []}]}}
