@@ -1,13 +1,30 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Samples of the lock, with a clock that the test controls."""
+"""The section node_xtables_lock: samples and ages with readings of the test, and real holders, waiters and namespaces
+with a lock file of the test."""
 
 import collections
+import fcntl
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
 
 import pytest
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import INTERVAL, sample
+from case_rows import cases
+import node_tree
+from node_processes import (
+    Sleeper, answer_of, as_nobody, dead_file_system, enter, needs_fuse, needs_mounts, needs_root, private_mounts)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock import agents, hung_restores
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.holder import has_lock, hold_time
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import (
+    INTERVAL, collect_xtables_lock, sample)
 
 Reading = collections.namedtuple("Reading", "status holders")
 Holder = collections.namedtuple("Holder", "pid")
@@ -31,12 +48,6 @@ def test_always_free():
                                   "holders": []}
 
 
-def test_always_held():
-    found = sampled([7], 1)
-    assert (found["held_percent"], found["longest_hold_seconds"]) == (100.0, 1.0)
-    assert found["holders"] == [{"pid": 7, "comm": "comm7", "readings": 21}]
-
-
 def test_hands_change():
     # 7 is seen twice and is gone at the third reading; 8 directly follows the next 7, for three readings.
     found = sampled([7, 7, None, 7, 8, 8, 8, None], 0.5)
@@ -57,3 +68,247 @@ def test_a_reading_that_fails_is_no_sample():
 def test_what_is_looked_at_for_an_instant():
     assert sampled([7], 0) == {"seconds": 0.0, "readings": 1, "held_percent": 100.0, "longest_hold_seconds": 0.0,
                                "holders": [{"pid": 7, "comm": "comm7", "readings": 1}]}
+
+
+def time_of(comm, pids=(7,), waiters=(), started=900.0):
+    """`pids`: who holds it at the first look, the second, ...; the last one goes on."""
+    left = list(pids)
+    return hold_time({"pid": 7, "comm": comm, "started_seconds_ago": started},
+                     [dict(zip(("comm", "age_seconds"), row)) for row in waiters],
+                     lambda: Reading("ok", [Holder(pid) for pid in [left.pop(0) if left[1:] else left[0]] if pid]))
+
+
+@pytest.mark.parametrize("comm", ["iptables", "ip6tables-legac", "xtables-legacy-", "flock"])
+def test_a_program_of_a_moment_tells_by_its_age(comm):
+    assert time_of(comm, (None,)) == (900.0, "at_most")
+
+
+@pytest.mark.parametrize("comm", ["calico-node", "flockd", "bash", "", None])
+@pytest.mark.parametrize("pids", [(None,), (7, None), (7, 8)])
+def test_an_agent_that_lets_go(comm, pids):
+    seconds, word = time_of(comm, pids)
+    assert word == "over" and 0 < seconds < 900
+
+
+@pytest.mark.parametrize("comm, started", [("calico-node", 900.0), ("iptables", None)])
+def test_an_agent_that_does_not_and_a_program_whose_age_is_not_known(comm, started):
+    seconds, word = time_of(comm, started=started)
+    assert word == "at_least" and 0 < seconds < 900
+
+
+def test_who_waits_tells_for_how_long_at_least():
+    waiters = [("iptables", 40.0), ("iptables-restor", 61.5), ("bash", 90000.0), ("iptables", None), (None, 70000.0)]
+    assert time_of("calico-node", waiters=waiters) == (61.5, "at_least")
+
+
+@cases
+def test_locks_of_a_descriptor(fdinfo, has):
+    assert has_lock(fdinfo, 1467) is has
+
+
+LEGACY = shutil.which("iptables-legacy-restore", path="/usr/sbin:/sbin")
+RULES = "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
+
+
+@pytest.fixture(autouse=True)
+def others_do_not_crowd_out(monkeypatch):
+    """Other tests' processes may run on this machine at the same time."""
+    monkeypatch.setattr(hung_restores, "HUNG_LIMIT", 1000)
+    monkeypatch.setattr(agents, "AGENTS_LIMIT", 1000)
+
+
+@pytest.fixture
+def lock(tmp_path):
+    path = tmp_path / "test-xtables.lock"
+    path.write_text("")
+    return str(path)
+
+
+def look(path, **options):
+    return collect_xtables_lock(Host("/"), {"place": "live"}, path, **options)
+
+
+def until(condition):
+    """Wait for what another process is about to do, for minutes on a machine under load."""
+    for _time in range(12000):
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.01)
+    raise AssertionError("it did not happen")
+
+
+def held(path):
+    stream = open(path)
+    fcntl.flock(stream, fcntl.LOCK_EX)
+    return stream
+
+
+def named(comm, root=None):
+    """A process of that name, in a root directory of its own."""
+    def prepare():
+        pathlib.Path("/proc/self/comm").write_text(comm)
+        if root:
+            enter(root)
+    return Sleeper(prepare)
+
+
+def agent_of(section, process):
+    return next(row for row in section["agents"] if row["pid"] == process.pid)
+
+
+def test_a_holder_and_a_queue(lock):
+    with Sleeper(lambda: held(lock)) as holder, open(lock) as stream:
+        waiters = []
+        for _time in range(2):
+            waiters.append(subprocess.Popen(["flock", lock, "true"]))
+            until(lambda: look(lock)["waiter_count"] == len(waiters))
+        section = look(lock)
+        found = section["holder"]
+        assert (section["collected"]["locks"], found["alive"]) == ("ok", True)
+        assert found["pid"] == found["held_through_pid"] == holder.pid
+        assert sorted(row["pid"] for row in section["waiters"]) == sorted(process.pid for process in waiters)
+        assert all(row["command"] == "flock %s true" % lock and row["age_seconds"] >= 0 for row in section["waiters"])
+        # The look did not take the lock: the next process still has to wait, and gets it when the holder ends.
+        with pytest.raises(OSError):
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert [process.wait() for process in waiters] == [0, 0]
+    assert look(lock)["holder"] is None
+
+
+def test_a_parent_that_died_while_its_child_holds_on(lock):
+    receiver, sender = os.pipe()
+    parent = os.fork()
+    if parent == 0:
+        stream = held(lock)
+        child = os.fork()
+        if child == 0:
+            os.close(receiver)
+            os.close(sender)
+            while stream:
+                signal.pause()
+        os.write(sender, str(child).encode("ascii"))
+        os._exit(0)
+    child = int(os.read(receiver, 20).decode("ascii"))
+    os.waitpid(parent, 0)
+    os.close(receiver)
+    os.close(sender)
+    try:
+        holder = look(lock)["holder"]
+        comm = pathlib.Path("/proc/%d/comm" % child).read_text().strip()
+    finally:
+        os.kill(child, signal.SIGKILL)
+    assert (holder["pid"], holder["alive"], holder["held_through_pid"], holder["comm"]) == (parent, False, child, comm)
+    assert holder["started_seconds_ago"] >= 0
+    until(lambda: look(lock)["holder"] is None)
+
+
+def test_another_user_sees_the_lock_and_does_not_say_who_has_it_open(tmp_path):
+    path = os.path.join(node_tree.open_folder(), "lock")
+    with open(path, "w"):
+        os.chmod(path, 0o644)
+    with Sleeper(lambda: held(path)) as process:
+        holder = as_nobody(lambda: look(path))["holder"]
+    assert (holder["pid"], holder["alive"], holder["held_through_pid"]) == (process.pid, None, None)
+
+
+SCRIPT = """\
+import json, sys
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import collect_xtables_lock
+print(json.dumps(collect_xtables_lock(Host("/"), {"place": "live"}, sys.argv[1], window_seconds=int(sys.argv[2]))))
+"""
+
+
+@needs_mounts
+def test_from_another_pid_namespace_a_lock_is_not_called_free(lock):
+    with Sleeper(lambda: held(lock)):
+        section = answer_of(["unshare", "-pf", "--mount-proc"], SCRIPT, lock, "0")
+    assert (section["holder"], section["collected"]["locks"]) == (None, "denied")
+
+
+def hung(lock, pid):
+    """(section, row) once the section lists this hung restore, before that None; other tests may have some too."""
+    found = look(lock, hung_after_seconds=1)
+    return next(((found, row) for row in found["hung"] if row["pid"] == pid), None)
+
+
+@needs_root
+def test_a_restore_of_iptables_that_waits(lock):
+    with Sleeper(lambda: held(lock)) as holder:
+        restore = subprocess.Popen(["unshare", "-n", LEGACY, "-w", "60"], stdin=subprocess.PIPE,
+                                   env={"XTABLES_LOCKFILE": lock})
+        try:
+            restore.stdin.write(RULES.encode("ascii"))
+            restore.stdin.flush()
+            until(lambda: look(lock)["waiter_count"])
+            section, row = until(lambda: hung(lock, restore.pid))
+        finally:
+            restore.kill()
+            restore.communicate()
+    waiter = section["waiters"][0]
+    assert (section["holder"]["pid"], waiter["pid"]) == (holder.pid, restore.pid)
+    assert (waiter["comm"], waiter["command"]) == ("iptables-legacy", "iptables-legacy-restore -w 60")
+    assert row["waits_for_lock"] is True and row["state"] == "S" and row["age_seconds"] > 1
+
+
+@needs_root
+@cases
+def test_the_lock_of_an_agent_in_a_container(content, verdict, reason, lock, tmp_path):
+    if isinstance(content, dict) and "target" in content:
+        content = node_tree.link(content["target"].format(lock))
+    root = node_tree.unpack({lock.lstrip("/"): content, "etc/x": ""}, tmp_path / "root")
+    with named("kube-proxy", root) as process:
+        row = agent_of(look(lock), process)
+    assert (row["lock"], row["reason"], row["path"]) == (verdict, reason.format(lock), lock)
+    assert (row["container"], row["who"]) == (None, "kube-proxy")
+
+
+@needs_root
+def test_an_agent_that_shares_the_file_of_the_node(lock):
+    """A hard link stands for the mount: the same device and inode by another path."""
+    root = os.path.dirname(lock) + "/root"
+    os.makedirs(root + os.path.dirname(lock))
+    os.link(lock, root + lock)
+    with named("calico-node", root) as inside, named("kubelet") as outside:
+        section = look(lock)
+        assert [agent_of(section, process)["lock"] for process in (inside, outside)] == ["shared", "shared"]
+
+
+@needs_fuse
+def test_an_agent_whose_run_never_answers(tmp_path):
+    root = node_tree.unpack({"mnt/x": ""}, tmp_path)
+
+    def prepare():
+        pathlib.Path("/proc/self/comm").write_text("kube-router")
+        private_mounts()
+        handle = dead_file_system(root + "/mnt")
+        enter(root)
+        return handle
+    with Sleeper(prepare) as process:
+        row = agent_of(look("/mnt/xtables.lock"), process)
+    assert (row["lock"], row["reason"]) == ("unknown", "/mnt/xtables.lock in its root could not be read: timeout")
+
+
+STRACE = shutil.which("strace")
+
+
+@needs_root
+@pytest.mark.skipif(STRACE is None, reason="no strace: the calls cannot be watched")
+def test_looking_takes_no_lock_and_opens_no_lock_file(lock, tmp_path):
+    trace = str(tmp_path / "trace")
+    root = node_tree.unpack({lock.lstrip("/"): ""}, tmp_path / "root")
+    with Sleeper(lambda: held(lock)), named("kube-proxy", root) as inside:
+        before = os.stat(lock)
+        watched = "trace=flock,fcntl,fcntl64,open,openat,openat2,creat,execve"
+        section = answer_of([STRACE, "-f", "-qq", "-s", "300", "-e", watched, "-o", trace], SCRIPT, lock, "1")
+        assert section["holder"] and agent_of(section, inside)["lock"] == "private"
+    calls = pathlib.Path(trace).read_text(errors="replace").splitlines()
+    assert [call for call in calls if re.search(r"\bflock\(|F_(OFD_)?SETLKW?\b|F_SETLEASE", call)] == []
+    opened = [call for call in calls if os.path.basename(lock) in call and "execve(" not in call]
+    # O_PATH opens nothing: it names the file for fstat(), in the root of the agent.
+    assert opened and all("O_PATH" in call for call in opened)
+    assert len([call for call in calls if "execve(" in call and " = 0" in call]) == 1
+    after = os.stat(lock)
+    for field in ("st_ino", "st_size", "st_mode", "st_mtime_ns", "st_ctime_ns", "st_atime_ns"):
+        assert getattr(after, field) == getattr(before, field)
