@@ -3,20 +3,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_kube_proxy."""
 
-import json
 import os
+import socket
 import subprocess
 import sys
 
 import pytest
-
 import loopback
 import node_tree
 from fake_tools import LIVE, unpacked
 from node_manifests import DEBIAN, merged, process, running
-from node_processes import needs_mounts, python_path
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
+from node_processes import answer_of, needs_mounts, needs_root
 from node_sections import collect_sections
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_found import own_ports
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.logs.lines import kube_proxy_ports
 
 TOOLS = {"usr/sbin/iptables": node_tree.executable(), "usr/sbin/conntrack": node_tree.executable(),
          "usr/sbin/nft": "not executable"}
@@ -77,7 +79,7 @@ if child == 0:
     os.set_inheritable(sender, True)
     os.execv(sys.executable, [sys.executable, "-c", program] + arguments)
 os.read(receiver, 1)
-json.dump(collect_sections(["kube_proxy"], "/", "live")["node_kube_proxy"], sys.stdout)
+print(json.dumps(collect_sections(["kube_proxy"], "/", "live")["node_kube_proxy"]))
 os.kill(child, 9)
 """
 
@@ -87,11 +89,41 @@ def test_a_real_container(tmp_path):
     root = node_tree.unpack({
         "etc/config": CONFIG % ("ipvs", "lc"), "usr/sbin/conntrack": node_tree.executable("#!/bin/sh\ntouch /ran\n"),
         "usr/sbin/iptables": node_tree.FIFO}, tmp_path)
-    tool = subprocess.Popen(["unshare", "-pfm", "--mount-proc", sys.executable, "-c", SCRIPT, root,
-                             "--config=/etc/config"], stdout=subprocess.PIPE,
-                            env=dict(os.environ, PYTHONPATH=python_path()))
-    section = json.loads(tool.communicate()[0].decode("utf-8"))
+    section = answer_of(["unshare", "-pfm", "--mount-proc"], SCRIPT, root, "--config=/etc/config")
     assert (section["runs_in"], section["mode"], section["ipvs_scheduler"]) == ("container", "ipvs", "lc")
     assert (section["tools"]["conntrack"], section["tools"]["iptables"],
             section["tools"]["nft"]) == ("present", "unknown", "absent")
     assert section["tools_root"].startswith("/proc/") and not os.path.exists(root + "/ran")
+
+
+LISTEN = ("import socket, sys; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(1); "
+          "print(s.getsockname()[1], flush=True); sys.stdin.read()")
+
+
+@pytest.fixture
+def port_of_kube_proxy(tmp_path):
+    program = tmp_path / "kube-proxy"
+    program.symlink_to(os.path.realpath(sys.executable))
+    with subprocess.Popen([str(program), "-c", LISTEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield int(process.stdout.readline())
+        process.stdin.close()
+        process.wait(30)
+
+
+@needs_root
+def test_a_port_is_of_kube_proxy_or_of_another_program(port_of_kube_proxy):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen(1)
+        foreign = other.getsockname()[1]
+        assert own_ports(Host("/"), [port_of_kube_proxy, foreign, 1]) == [port_of_kube_proxy]
+        lines = [("/x", "err=\"listen tcp :%d: bind: address already in use\"" % port)
+                 for port in (foreign, port_of_kube_proxy, 99999)]
+        assert kube_proxy_ports(Host("/"), lines) == [port_of_kube_proxy]
+    assert kube_proxy_ports(Host("/"), [("/x", "bind: address already in use")]) == []
+
+
+def test_without_root_nothing_is_claimed(monkeypatch):
+    host = Host("/")
+    monkeypatch.setattr(host, "is_root", lambda: False)
+    assert own_ports(host, [1]) is None

@@ -4,7 +4,6 @@
 """A kube-proxy without a connection to the API server, and the rule or route that stops its packets."""
 
 import pytest
-
 import loopback
 from case_rows import cases
 from fake_tools import LIVE, LOADED, script, tools, unpacked

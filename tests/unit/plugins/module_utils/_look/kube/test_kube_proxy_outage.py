@@ -7,11 +7,9 @@ import os
 import time
 
 import pytest
-
 import node_tree
 from fake_tools import LIVE, ToolNode, script
 from node_manifests import DEBIAN, merged, process
-
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.outage import outage_of_running, with_last_kill
 

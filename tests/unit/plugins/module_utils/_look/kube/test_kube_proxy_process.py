@@ -3,18 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The modes that a node allows, and a real process that listens; the rest is in tests/looks/kube."""
 
-import json
-import os
-import subprocess
-import sys
 
-import node_tree
 import pytest
+import node_tree
 from case_rows import cases
 from fake_tools import ToolNode
 from node_manifests import DEBIAN, merged, process
-from node_processes import needs_mounts, python_path
-
+from node_processes import answer_of, needs_mounts
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_process import (
     files_of, lacks_of, modes_of)
@@ -44,7 +39,7 @@ program = ("import socket, os, time; open('/proc/self/comm', 'w').write(%r); a =
            "a.bind(('127.0.0.1', 10249)); a.listen(5); print(1, flush=True); time.sleep(60)" % name)
 child = subprocess.Popen([argument, "-c", program], executable=sys.executable, stdout=subprocess.PIPE)
 child.stdout.readline()
-json.dump(dict(collect_sections(["kube_proxy"], "/", "live")["node_kube_proxy"], child=child.pid), sys.stdout)
+print(json.dumps(dict(collect_sections(["kube_proxy"], "/", "live")["node_kube_proxy"], child=child.pid)))
 child.kill()
 """
 
@@ -52,9 +47,7 @@ child.kill()
 @needs_mounts
 @cases
 def test_who_listens(name, argument, running, by, replaced):
-    tool = subprocess.Popen(["unshare", "-npfm", "--mount-proc", sys.executable, "-c", SCRIPT, name, argument],
-                            stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
-    section = json.loads(tool.communicate()[0].decode("utf-8"))
+    section = answer_of(["unshare", "-npfm", "--mount-proc"], SCRIPT, name, argument)
     assert (section["running"], section["found_by"], section["replaced_by"]) == (running, by, replaced)
     assert section["pid"] == (section["child"] if running else None)
     # It accepts and does not answer, as one that is stopped.

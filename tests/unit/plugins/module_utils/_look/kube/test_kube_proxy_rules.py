@@ -4,7 +4,6 @@
 """The metrics of a live kube-proxy against the rules of the same node."""
 
 import pytest
-
 import kube_captures
 import loopback
 from fake_tools import LIVE, LOADED, tools, unpacked
@@ -39,14 +38,11 @@ def states(section):
 EQUAL = dict.fromkeys(("ipv4/filter", "ipv4/nat", "ipv6/filter", "ipv6/nat"), "equal")
 
 
-def test_equal_rules_are_read_once(tmp_path):
-    section, asked = look(tmp_path, replay(*BEFORE), BEFORE)
-    assert (states(section), section["rules_because"]) == (EQUAL, "") and asked.count("/metrics") == 1
-
-
-def test_flushed_rules_are_confirmed(tmp_path):
-    section, asked = look(tmp_path, replay(*FLUSH), FLUSH)
-    assert states(section) == dict(EQUAL, **{"ipv4/nat": "fewer"}) and asked.count("/metrics") == 2
+@pytest.mark.parametrize("place, nat, readings", [(BEFORE, "equal", 1), (FLUSH, "fewer", 2)])
+def test_equal_rules_are_read_once_and_flushed_ones_are_confirmed(place, nat, readings, tmp_path):
+    section, asked = look(tmp_path, replay(*place), place)
+    assert (states(section), section["rules_because"]) == (dict(EQUAL, **{"ipv4/nat": nat}), "")
+    assert asked.count("/metrics") == readings
 
 
 class Turns(dict):
@@ -60,16 +56,12 @@ class Turns(dict):
         return (self.turns.pop(0) if self.turns else (b"",)) if path == "/metrics" else super().get(path, default)
 
 
-@pytest.mark.parametrize("answers, state, why",
-                         [
-                             ((replay(*FLUSH), replay(FLUSH[0], "4-after-endpoint-change")), "unknown",
-                              "kube-proxy wrote rules while they were read"),
-                             ((replay(*FLUSH),), "unknown", "kube-proxy wrote rules while they were read"),
-                         ])
-def test_a_sync_during_the_look_is_no_difference(answers, state, why, tmp_path):
-    section = look(tmp_path, Turns(*answers), FLUSH)[0]
-    row = next(row for row in section["rules"] if row["state"] != "equal")
-    assert (row["family"], row["table"], row["state"], row["because"]) == ("ipv4", "nat", state, why)
+@pytest.mark.parametrize("later", [[replay(FLUSH[0], "4-after-endpoint-change")], []])
+def test_a_sync_during_the_look_is_no_difference(later, tmp_path):
+    section = look(tmp_path, Turns(replay(*FLUSH), *later), FLUSH)[0]
+    assert [(row["family"], row["table"], row["state"], row["because"])
+            for row in section["rules"] if row["state"] != "equal"] == [
+                ("ipv4", "nat", "unknown", "kube-proxy wrote rules while they were read")]
 
 
 def test_rules_that_were_written_during_the_look(tmp_path):
@@ -80,9 +72,12 @@ def test_rules_that_were_written_during_the_look(tmp_path):
     assert states(section) == EQUAL
 
 
-def test_nftables_mode_counts_nothing(tmp_path):
-    section = look(tmp_path, replay("nftables-mode/kube-proxy-1.36.3/small"), BEFORE)[0]
-    assert (section["rules"], section["rules_because"]) == ([], "kube-proxy 1.36.3 counts no rules in nftables mode")
+@pytest.mark.parametrize("mode, answers", [
+    ("nftables", replay("nftables-mode/kube-proxy-1.36.3/small")),
+    ("ipvs", dict(replay(*FLUSH), **{"/proxyMode": (b"HTTP/1.0 200 OK\r\n\r\nipvs",)}))])
+def test_other_modes_count_nothing(mode, answers, tmp_path):
+    section = look(tmp_path, answers, FLUSH)[0]
+    assert (section["rules"], section["rules_because"]) == ([], "kube-proxy 1.36.3 counts no rules in %s mode" % mode)
 
 
 STALE = b"""\
@@ -106,13 +101,6 @@ def test_chains_that_a_large_cluster_deletes_later_are_not_an_old_dump(jump, sta
     monkeypatch.setitem(kube_captures.packed()[BEFORE[0]], BEFORE[1], dumps)
     section = look(tmp_path, replay(*BEFORE), BEFORE)[0]
     assert states(section) == dict(EQUAL, **{"ipv4/nat": state})
-
-
-def test_numbers_of_ipvs_mode_are_not_compared(tmp_path):
-    answers = dict(replay(*FLUSH))
-    answers["/proxyMode"] = (b"HTTP/1.0 200 OK\r\n\r\nipvs",)
-    section = look(tmp_path, answers, FLUSH)[0]
-    assert (section["rules"], section["rules_because"]) == ([], "kube-proxy 1.36.3 counts no rules in ipvs mode")
 
 
 def test_files_of_a_bundle(tmp_path):

@@ -6,10 +6,9 @@
 import os
 
 import pytest
-
 import node_tree
 from fake_tools import LIVE, script, unpacked
-from kubelet_node import CONFIG, journal, rules, runs, said, systemd
+from kubelet_node import BOOTED, CONFIG, UPTIME, journal, rules, runs, said, systemd
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kubelet import collect_kubelet
 
 
@@ -53,3 +52,11 @@ def test_secrets_stay_where_they_are(tmp_path):
                        "c": CONFIG + "staticPodURLHeader:\n  Authorization: [%s]\nhairpinMode: %s\n"
                        % (secret, secret)})
     assert section["initialisation"]["families"][0]["log_line"] and secret not in repr(section)
+
+
+def test_only_the_first_minutes_of_this_process_are_looked_through(tmp_path):
+    live(tmp_path, runs(age=3600), rules(), systemd(), journal())
+    began = BOOTED + UPTIME - 3600
+    arguments = (tmp_path / "usr/bin/journal-asked").read_text().splitlines()
+    assert "--unit=kubelet.service" in arguments and "--no-pager" in arguments
+    assert "--since=@%d" % (began - 1) in arguments and "--until=@%d" % (began + 600) in arguments

@@ -3,10 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trees of tests/looks/kube, and the evidence of each; the programs of a tree run in a live look."""
 
-import looks
 import pytest
+import looks
 from fake_tools import LIVE, ToolNode
-
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_process import process_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kubelet import collect_kubelet
