@@ -8,11 +8,9 @@ import shutil
 import subprocess
 
 import pytest
-from case_rows import cases
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
-
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 import node_tree
+from case_rows import cases
 from fake_modules import module_file
 from node_manifests import DEBIAN, merged
 from node_sections import collect_sections
@@ -124,9 +122,6 @@ def test_names_and_aliases(tree, text, name, module):
     with open(tree + "/etc/modprobe.d/a.conf", "w") as stream:
         stream.write(text + "\n")
     agree(tree, name, module)
-
-
-STOP = "install ip_vs /bin/true\n"
 
 
 @cases

@@ -3,15 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The node to which a kube-proxy or kubelet belongs: processes of other nodes on this machine have another network."""
 
-import json
-import os
-import subprocess
-import sys
 
-from case_rows import cases
 import node_tree
+from case_rows import cases
 from node_manifests import DEBIAN, merged, process, running
-from node_processes import needs_mounts, python_path
+from node_processes import answer_of, needs_mounts
 from node_sections import collect_sections
 
 OURS, OTHERS = "net:[4026531840]", "net:[4026532999]"
@@ -69,6 +65,5 @@ print(json.dumps(answers + [look()]))
 
 @needs_mounts
 def test_real_processes_in_networks_of_their_own():
-    tool = subprocess.Popen(["timeout", "60", "unshare", "-npfm", "--mount-proc", "--kill-child", sys.executable, "-c",
-                             _NODES], stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=python_path()))
-    assert json.loads(tool.communicate()[0].decode("utf-8")) == [[False, None, False], [True, "nftables", True]]
+    found = answer_of(["timeout", "60", "unshare", "-npfm", "--mount-proc", "--kill-child"], _NODES)
+    assert found == [[False, None, False], [True, "nftables", True]]

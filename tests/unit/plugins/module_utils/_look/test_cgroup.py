@@ -4,11 +4,9 @@
 """Whether an OOM kill was within a day, of what the kernel counts."""
 
 import pytest
-
-from fake_tools import ToolNode
 import node_tree
+from fake_tools import ToolNode
 from node_manifests import DEBIAN, merged, process
-
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.cgroup import resources_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import find_processes
 

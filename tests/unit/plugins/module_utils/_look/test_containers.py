@@ -5,9 +5,8 @@
 
 import calendar
 
-import node_tree
 import pytest
-
+import node_tree
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.containers import Containers, restarts_of, who
 

@@ -8,7 +8,6 @@ import json
 import pathlib
 
 import pytest
-
 import backend_trees
 import conntrack_node
 import hook_changes
@@ -17,8 +16,8 @@ import module_changes
 import node_manifests
 import node_tree
 import unit_trees
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.node import SECTIONS
 from node_sections import collect_sections
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.node import SECTIONS
 
 PACKAGE = "ansible_collections.kubenode.netfilter.plugins.module_utils"
 MODULE_UTILS = pathlib.Path(__file__).resolve().parents[5] / "plugins" / "module_utils"

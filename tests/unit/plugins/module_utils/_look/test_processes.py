@@ -9,8 +9,8 @@ import node_tree
 from node_manifests import merged, process
 from node_processes import Sleeper, as_nobody, enter, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import ABSENT, OK, Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import (Process, find_processes,
-                                                                                         uptime_seconds)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import (
+    Process, find_processes, uptime_seconds)
 
 
 def found(manifest, tmp_path, names=("kubelet",)):

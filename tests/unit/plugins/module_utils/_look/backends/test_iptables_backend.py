@@ -3,25 +3,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_iptables_backend: the programs that run for it, its rules, and the tools of this machine."""
 
-import json
+import os
 import re
 import subprocess
-import sys
 
 import pytest
-
-from case_rows import cases
 import backend_trees
 import node_tree
+from case_rows import cases
 from iptables_programs import debian_programs
 from node_manifests import DEBIAN, merged, running
-from node_processes import needs_root, python_path
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Completed, Host, OK, OUTPUT_LIMIT
+from node_processes import in_own_network, needs_root
+from node_sections import collect_sections
+from parsed_texts import parse_save
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import OK, OUTPUT_LIMIT, Completed, Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.iptables_backend import (
     collect_iptables_backend)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.rule_sets import Rules
-from node_sections import collect_sections
-from parsed_texts import parse_save
 
 NODE = merged(DEBIAN, running("6.1.0"), debian_programs("nft"))
 
@@ -115,29 +113,14 @@ def test_rules_that_were_read(collected, sets, read_rules, kubelet, because, tmp
     assert section["collected"]["legacy_tables"] == "absent" and section["legacy_tables"] is None
 
 
-SCRIPT = """\
-import json
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.rule_sets import rules_of
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import open_tree
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.iptables_backend import collect_iptables_backend
-host, node = open_tree("/", "live")
-print(json.dumps(collect_iptables_backend(host, node, rules_of(host, node))))
-"""
-KUBELET = "iptables-%s -t mangle -N KUBE-IPTABLES-HINT"
-PROXY = ("iptables-%s -t nat -N KUBE-SERVICES; iptables-%s -t nat -A PREROUTING -j KUBE-SERVICES; iptables-%s -t nat "
-         "-A KUBE-SERVICES -j RETURN")
-
-
 @needs_root
 @cases
 def test_against_both_backends_of_this_kernel(commands, verdict, kubelet, proxy, tmp_path):
-    environment = {"PYTHONPATH": python_path(), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-                   "XTABLES_LOCKFILE": str(tmp_path / "lock")}
-    process = subprocess.Popen(["unshare", "-n", "sh", "-c", "{ %s; } >&2; exec \"$@\"" % "; ".join(commands), "sh",
-                                sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env=environment)
-    out, err = process.communicate()
-    assert process.returncode == 0, err.decode("utf-8")
-    section = json.loads(out.decode("utf-8"))
+    def look():
+        os.environ["XTABLES_LOCKFILE"] = str(tmp_path / "lock")
+        for command in commands:
+            subprocess.check_call(command, shell=True)
+        return look_at("/")
+    section = in_own_network(look)
     assert section["mixing"]["verdict"] == verdict, section["mixing"]
     assert (section["kubelet_backend"]["ipv4"], section["kube_proxy_backend"]["ipv4"]) == (kubelet, proxy)

@@ -7,17 +7,16 @@ import os
 import shutil
 
 import pytest
-
-from case_rows import cases
 import node_tree
+from case_rows import cases
 from iptables_programs import OTHER, WRAPPER_IN_GO, program
 from node_manifests import merged, process
-from node_processes import (CLONE_NEWNET, Sleeper, _libc, as_nobody, dead_file_system, enter, needs_mounts, needs_root,
-                            private_mounts)
+from node_processes import (
+    CLONE_NEWNET, Sleeper, _libc, as_nobody, dead_file_system, enter, needs_mounts, needs_root, private_mounts)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends import iptables_builds
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.iptables_builds import (collect_builds,
-                                                                                                        judge_stripping)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.iptables_builds import (
+    collect_builds, judge_stripping)
 
 # A separate name for the agents of this file, because other tests run on the same machine.
 NAME = "agent-%d" % os.getpid()

@@ -6,9 +6,8 @@
 import os
 
 import pytest
-
-from case_rows import cases
 import node_tree
+from case_rows import cases
 from node_processes import Sleeper, enter, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends import iptables_builds

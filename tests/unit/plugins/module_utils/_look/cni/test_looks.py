@@ -6,8 +6,8 @@
 import os
 import pathlib
 
-import looks
 import pytest
+import looks
 from cni_leases import FOLDER
 from node_sections import collect_sections
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host

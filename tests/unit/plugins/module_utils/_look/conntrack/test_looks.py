@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trees of tests/looks/conntrack, and the evidence of each."""
 
-import looks
 import pytest
+import looks
 from conntrack_node import looked_at
 from fake_tools import ToolNode
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host

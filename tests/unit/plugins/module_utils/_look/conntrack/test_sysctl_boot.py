@@ -7,7 +7,6 @@ import random
 import shutil
 
 import pytest
-
 import kube_audit
 import node_tree
 import real_sysctl

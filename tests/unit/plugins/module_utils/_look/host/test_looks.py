@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trees of tests/looks/host, and the evidence of each."""
 
-import looks
 import pytest
+import looks
 
 
 @pytest.mark.parametrize("case", looks.cases("host"), ids=str)

@@ -1,25 +1,22 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which kind of place a tree is, found out in real chroots and namespaces."""
+"""Which kind of place a tree is, found out in real chroots and namespaces, and the section node_host."""
 
-import json
 import os
-import subprocess
-import sys
 
 import pytest
-
-from case_rows import cases
 import node_tree
-from node_processes import (become_nobody, bind, enter, in_child, may_mount, mount, needs_mounts, needs_root,
-                            private_mounts, python_path)
+from case_rows import cases
+from node_manifests import DEBIAN, merged, running
+from node_processes import answer_of, become_nobody, bind, enter, in_child, mount, needs_mounts, private_mounts
+from node_sections import collect_sections
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host import place as host_place
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.host import collect_host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.place import (detect_place,
-                                                                                          system_tree_problem)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.host.place import (
+    detect_place, system_tree_problem)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import find_processes
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import open_asked, open_to_look, open_tree
 
@@ -31,11 +28,7 @@ def detected():
 
 
 def initial_namespace():
-    try:
-        with open("/proc/2/comm") as stream:
-            return stream.read().strip() == "kthreadd"
-    except (OSError, IOError):
-        return False
+    return Host("/").read_text("/proc/2/comm").text.strip() == "kthreadd"
 
 
 def test_another_root_is_an_image(tmp_path):
@@ -62,56 +55,38 @@ def test_this_machine_is_live():
     assert (place, "kernel threads are visible" in reason) == ("live", True)
 
 
-@needs_root
-def test_a_bare_chroot(tmp_path):
-    root = node_tree.unpack(IMAGE, tmp_path)
-
-    def look():
-        enter(root)
-        return detected()
-    assert in_child(look) == ["image", "/proc is not mounted, as in a bare chroot"]
+def bind_proc(root):
+    private_mounts()
+    bind("/proc", root + "/proc")
 
 
-@needs_mounts
-def test_a_chroot_with_proc(tmp_path):
-    root = node_tree.unpack(IMAGE, tmp_path)
+def mount_all(root):
+    private_mounts()
+    mount("proc", root + "/proc", "proc")
+    bind("/dev", root + "/dev")
+    bind("/sys", root + "/sys")
 
-    def look():
-        private_mounts()
-        bind("/proc", root + "/proc")
-        enter(root)
-        return detected()
-    place, reason = in_child(look)
-    assert place == "image" and "this is a chroot" in reason
+
+def mount_root(root):
+    private_mounts()
+    mount("image", root, "tmpfs")
+    node_tree.unpack(IMAGE, root)
+    bind("/proc", root + "/proc")
 
 
 @needs_mounts
-def test_a_chroot_with_a_proc_of_its_own_and_all_of_dev_and_sys(tmp_path):
+@pytest.mark.parametrize("prepare, words", [
+    (str, "/proc is not mounted, as in a bare chroot"), (bind_proc, "this is a chroot"),
+    (mount_all, "this is a chroot"), (mount_root, "")])
+def test_a_chroot_is_an_image_whatever_is_mounted(prepare, words, tmp_path):
     root = node_tree.unpack(dict(IMAGE, dev=node_tree.DIRECTORY, sys=node_tree.DIRECTORY), tmp_path)
 
     def look():
-        private_mounts()
-        mount("proc", root + "/proc", "proc")
-        bind("/dev", root + "/dev")
-        bind("/sys", root + "/sys")
+        prepare(root)
         enter(root)
         return detected() + [open_tree("/")[0].commands]
     place, reason, commands = in_child(look)
-    assert (place, commands) == ("image", False) and "this is a chroot" in reason
-
-
-@needs_mounts
-def test_an_image_that_is_a_mount_point_of_its_own(tmp_path):
-    root = str(tmp_path)
-
-    def look():
-        private_mounts()
-        mount("image", root, "tmpfs")
-        node_tree.unpack(IMAGE, root)
-        bind("/proc", root + "/proc")
-        enter(root)
-        return detected()
-    assert in_child(look)[0] == "image"
+    assert (place, commands, words in reason) == ("image", False, True)
 
 
 @needs_mounts
@@ -133,17 +108,10 @@ def test_hidden_processes_make_no_container(first):
         assert (place, reason.startswith("a pid namespace of its own")) == ("container", True)
 
 
-SCRIPT = """\
-import json, sys
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import open_asked, open_to_look, open_tree
-host, node = open_tree("/")
-json.dump([node["place"], node["place_reason"], host.commands, host.run(["true"]).status], sys.stdout)
-"""
-
-
 # Process 1 of a pid namespace takes the first name; a child takes the second, in the root directory that is given.
-NAMESPACE = """\
-import os, subprocess, sys, time
+SCRIPT = """\
+import json, os, sys, time
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import open_tree
 ready, begun = os.pipe()
 child = os.fork()
 if child == 0:
@@ -153,12 +121,13 @@ if child == 0:
     time.sleep(600)
 open("/proc/self/comm", "w").write(sys.argv[1])
 os.read(ready, 1)
-subprocess.check_call(%s)
+host, node = open_tree("/")
+print(json.dumps([node["place"], node["place_reason"], host.commands, host.run(["true"]).status]))
 os.kill(child, 9)
 """
 
 
-@needs_root
+@needs_mounts
 @pytest.mark.parametrize("init, program, root, answer", [
     ("systemd", "kubelet", "/", ["live", "a node in a container", True, "ok"]),
     ("k3s-server", "k3s-agent", "/", ["live", "a node in a container", True, "ok"]),
@@ -166,12 +135,8 @@ os.kill(child, 9)
     ("systemd", "sshd", "/", ["container", "without kernel threads", False, "denied"]),
     ("sh", "kubelet", "/", ["container", "without kernel threads", False, "denied"])])
 def test_a_pid_namespace_without_kernel_threads(init, program, root, answer):
-    if not may_mount():
-        pytest.skip("a private mount namespace needs root outside of a restricted container")
-    look = [sys.executable, "-c", SCRIPT]
-    command = ["unshare", "-pfm", "--mount-proc", sys.executable, "-c", NAMESPACE % repr(look), init, program, root]
-    said = json.loads(subprocess.check_output(command, env=dict(os.environ, PYTHONPATH=python_path())).decode("utf-8"))
-    assert [said[0], answer[1] in said[1]] + said[2:] == [answer[0], True] + answer[2:]
+    found = answer_of(["unshare", "-pfm", "--mount-proc"], SCRIPT, init, program, root)
+    assert [found[0], answer[1] in found[1]] + found[2:] == [answer[0], True] + answer[2:]
 
 
 @cases
@@ -193,3 +158,34 @@ def test_a_tree_without_programs_is_a_part_of_a_node(programs, place, tmp_path):
     assert open_to_look({"root": root, "place": "auto"})[1]["place"] == place
     assert open_asked({"root": root, "place": "auto"})[1]["place"] == "image"
     assert open_to_look({"root": root, "place": "image"})[1]["place"] == "image"
+
+
+LIVE = merged(DEBIAN, running("6.1.0-49-amd64"), {
+    "proc/sys/kernel/random/boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b\n", "proc/uptime": "86400.55 1.0\n",
+    "proc/meminfo": "MemTotal:       2048 kB\nMemFree: 1 kB\n", "proc/stat": "cpu  1\ncpu0 1\ncpu1 1\nintr 1\n",
+    "proc/net/if_inet6": "", "run/containerd/containerd.sock": "", "usr/sbin/iptables": node_tree.executable(),
+})
+
+
+def look(manifest, tmp_path, place="live"):
+    return collect_sections(["host"], node_tree.unpack(manifest, tmp_path), place)["node_host"]
+
+
+def test_a_live_node(tmp_path):
+    section = look(LIVE, tmp_path)
+    tools = section.pop("tools")
+    assert section == {
+        "schema": 1, "collected": {"os_release": "ok", "kernel_release": "ok", "place": "ok"}, "place": "live",
+        "place_reason": "given as an option", "as_root": os.geteuid() == 0, "root": str(tmp_path),
+        "architecture": None, "kernel_release": "6.1.0-49-amd64",
+        "os": {"id": "debian", "id_like": [], "version_id": "12", "name": "Debian GNU/Linux 12 (bookworm)",
+               "variant_id": None}, "boot_id": "e7a253d2-85a0-4000-9bbe-14594b2bea2b", "uptime_seconds": 86400,
+        "init": "systemd", "container_runtimes": ["containerd"], "bundle": None, "immutable": False,
+        "immutable_by": None, "memory_bytes": 2048 * 1024, "cpu_count": 2, "ipv6": True,
+    }
+    assert tools["iptables"] == "/usr/sbin/iptables" and tools["nft"] is None
+
+
+def test_fields_without_end(tmp_path):
+    section = look({"etc/os-release": 'ID="%s"\nVERSION_ID="%s"\n' % ("x" * 9999, "9" * 9999)}, tmp_path)
+    assert len(section["os"]["id"]) == len(section["os"]["version_id"]) == 200

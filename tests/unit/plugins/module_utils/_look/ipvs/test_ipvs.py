@@ -1,16 +1,28 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_ipvs of large nodes and on this machine; the rest is in tests/looks/ipvs."""
+"""The section node_ipvs of large nodes and on this machine, all virtual servers of /proc/net/ip_vs and netlink, and the
+Services among them; the rest is in tests/looks/ipvs."""
 
-import json
-import subprocess
-import sys
 
-from fake_tools import script, unpacked
-from ip_vs import HEADING, four, real
-from node_processes import needs_root, python_path
+import socket
+
+import pytest
+import ip_vs
+import node_tree
+from fake_tools import LIVE, LOADED, script, tools, unpacked
+from node_manifests import merged
+from node_processes import in_own_network, needs_root
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink_ipvs import Destination, Server
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.ipvs import collect_ipvs
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.servers import Servers, joined, read_servers
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.services import ipvs_services
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
+    collect_iptables_chains)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import (
+    RealServer, VirtualServer, parse_proc_net_ip_vs)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
 
 
 def look(tmp_path, sets, **files):
@@ -22,7 +34,7 @@ def look(tmp_path, sets, **files):
 def test_a_large_node_stays_small(tmp_path):
     count = 5000
     addresses = ["10.%d.%d.%d" % (96 + index // 65536, index // 256 % 256, index % 256) for index in range(count)]
-    servers = HEADING + "".join(four(address, 80) + (real("10.244.0.9", 80) * 4 if index % 2 else "")
+    servers = ip_vs.HEADING + "".join(ip_vs.four(address, 80) + (ip_vs.real("10.244.0.9", 80) * 4 if index % 2 else "")
                                 for index, address in enumerate(addresses))
     local = "Local:\n" + "".join("     |-- %s\n        /32 host LOCAL\n" % address for address in addresses[:-7])
     sets = "".join("Name: KUBE-CLUSTER-IP%d\nNumber of entries: 1\n\n" % index for index in range(500))
@@ -41,27 +53,114 @@ def test_of_very_many_sets_only_those_of_kube_proxy_are_kept(tmp_path):
     assert [row["name"] for row in section["ipsets"]] == ["KUBE-6-LOOP-BACK", "KUBE-CLUSTER-IP", "KUBE-EXTERNAL-IP"]
 
 
-SCRIPT = """\
-import json
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host import host as _host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.ipvs import collect_ipvs
-print(json.dumps(collect_ipvs(_host.Host("/"), {"place": "live"}, {"mode": "iptables", "ipvs_scheduler": None, "runs_in": "host"})))
-"""
-
-
 @needs_root
 def test_what_is_left_on_a_real_kernel():
+    kube_proxy = {"mode": "iptables", "ipvs_scheduler": None, "runs_in": "host"}
     # A veth stands in for the dummy device, which not every kernel has; like that one it is down.
-    prepare = ("ip link add kube-ipvs0 type veth && ip addr add 10.96.0.1/32 dev kube-ipvs0 && ip addr add "
-               "fd00:10:96::a/128 dev kube-ipvs0 && ipset create KUBE-CLUSTER-IP hash:ip,port && ipset create other "
-               "hash:ip && exec \"$@\"")
-    process = subprocess.Popen(["unshare", "-n", "sh", "-c", prepare, "sh", sys.executable, "-c", SCRIPT],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env={"PYTHONPATH": python_path(), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
-    out, err = process.communicate()
-    assert process.returncode == 0, err.decode("utf-8")
-    section = json.loads(out.decode("utf-8"))
+    section = in_own_network(
+        lambda: collect_ipvs(Host("/"), {"place": "live"}, kube_proxy), "ip link add kube-ipvs0 type veth",
+        "ip addr add 10.96.0.1/32 dev kube-ipvs0", "ip addr add fd00:10:96::a/128 dev kube-ipvs0",
+        "ipset create KUBE-CLUSTER-IP hash:ip,port", "ipset create other hash:ip")
     assert section["dummy_interface"]["present"] is True and section["dummy_interface"]["addresses"] == 2
     assert section["dummy_interface"]["missing_addresses"] == 0
     assert section["ipsets"] == [{"name": "KUBE-CLUSTER-IP", "entries": 0, "size_limit": 65536}]
     assert section["leftover"] is True and "kube-ipvs0 and 1 ipsets" in section["leftover_because"]
+
+
+# Virtual servers of /proc/net/ip_vs, and what netlink has besides it.
+
+WEB = ip_vs.four("10.96.0.3", 80) + ip_vs.real("10.244.0.7", 8080)
+FOREIGN = ip_vs.four("10.0.0.9", 80) + ip_vs.real("10.0.0.10", 80)
+MARK = ip_vs.mark(7, "sh") + ip_vs.real("10.244.0.8", 80)
+NAMED_WEB = Server(socket.AF_INET, "tcp", "10.96.0.3", 80, None, "rr", 2)
+NAMED_DNS = Server(socket.AF_INET6, "udp", "fd00:96::a", 53, None, "wlc", 4 | 1)
+NAMED_MARK = Server(socket.AF_INET, None, None, None, 7, "sh", 2)
+
+
+def both(text, named):
+    """(what `joined` makes of the file and netlink, which servers it asked for)."""
+    asked = []
+
+    def destinations_of(server):
+        asked.append(server)
+        return "ok", [Destination("fd00:244::7", 53, 0x102, 1), Destination("fd00:244::8", 53, 0, 0)]
+    return joined(parse_proc_net_ip_vs(text)[0], named, destinations_of), asked
+
+
+def test_what_the_file_leaves_out_comes_over_netlink():
+    servers, asked = both(ip_vs.HEADING + WEB, [NAMED_WEB, NAMED_DNS])
+    assert asked == [NAMED_DNS]
+    assert servers == parse_proc_net_ip_vs(WEB)[0] + [VirtualServer(
+        "ipv6", "fd00:96::a", 53, "udp", None, "wlc", True, True, [
+            RealServer("fd00:244::7", 53, "Tunnel", 1), RealServer("fd00:244::8", 53, "Masq", 0)])]
+
+
+def test_real_servers_without_an_answer_make_it_unknown():
+    assert joined(parse_proc_net_ip_vs(WEB)[0], [NAMED_WEB, NAMED_DNS], lambda _server: ("timeout", [])) is None
+
+
+def test_what_belongs_to_another_network_namespace_goes():
+    assert both(ip_vs.HEADING + FOREIGN + WEB, [NAMED_WEB]) == (parse_proc_net_ip_vs(WEB)[0], [])
+
+
+def test_a_mark_may_be_one_of_each_family():
+    servers, asked = both(MARK, [NAMED_MARK, NAMED_MARK._replace(family=socket.AF_INET6)])
+    assert asked == [NAMED_MARK._replace(family=socket.AF_INET6)]
+    assert [(server.family, server.mark, server.scheduler) for server in servers] == [(None, 7, "sh")] * 2
+
+
+@pytest.mark.parametrize("tree, expected", [
+    ({}, ("absent", "absent", [], True)), ({"proc/net/ip_vs": node_tree.FIFO}, ("unparsed", "unparsed", None, True)),
+    ({"proc/net/ip_vs": WEB + "TCP  broken\n"}, ("ok", "unparsed", None, False)),
+    ({"proc/net/ip_vs": ip_vs.HEADING + WEB}, ("ok", "ok", parse_proc_net_ip_vs(WEB)[0], True))])
+def test_a_tree(tmp_path, tree, expected):
+    assert read_servers(Host(node_tree.unpack(tree, tmp_path))) == Servers(*expected)
+
+
+@pytest.mark.parametrize("count, whole", [(30, True), (60, False)])
+def test_a_list_of_more_than_a_page_may_leave_some_out(tmp_path, count, whole):
+    text = ip_vs.HEADING + WEB * count
+    assert (len(text) < 4096) is whole
+    assert read_servers(Host(node_tree.unpack({"proc/net/ip_vs": text}, tmp_path))).whole is whole
+
+
+# Services of ipvs mode: virtual servers whose addresses are on the dummy interface.
+
+SERVERS = (ip_vs.HEADING + ip_vs.four("10.96.0.10", 53, protocol="UDP") + ip_vs.real("10.244.1.2", 53)
+           + ip_vs.real("10.244.1.3", 53, weight=0) + ip_vs.four("192.0.2.11", 30080) + ip_vs.real("10.244.1.2", 8080)
+           + ip_vs.mark(7) + ip_vs.six("fd00:10:96::1", 443))
+ADDRESSES = """echo '7: kube-ipvs0    inet 10.96.0.10/32 scope global kube-ipvs0\\       valid_lft forever preferred_lft forever'
+echo '7: kube-ipvs0    inet6 fd00:10:96::1/128 scope global \\       valid_lft forever preferred_lft forever'"""
+NODE = {"proc/net/ip_vs": SERVERS, "usr/sbin/ip": script(ADDRESSES)}
+
+
+def test_what_is_on_the_dummy_interface(tmp_path):
+    assert ipvs_services(unpacked(tmp_path, NODE)) == [
+        Service("ipv4", "10.96.0.10", 53, "udp", "", (("10.244.1.2", 53, "udp"),), True, None),
+        Service("ipv6", "fd00:10:96::1", 443, "tcp", "", (), False, None)]
+
+
+@pytest.mark.parametrize("node", [{}, {"proc/net/ip_vs": SERVERS}, {"usr/sbin/ip": script(ADDRESSES)},
+                                  {"proc/net/ip_vs": SERVERS, "usr/sbin/ip": script("exit 1")}])
+def test_what_nobody_can_tell(node, tmp_path):
+    assert ipvs_services(unpacked(tmp_path, node)) is None
+
+
+DUMP = """*filter
+:INPUT ACCEPT [0:0]
+:FORWARD ACCEPT [0:0]
+:OUTPUT ACCEPT [0:0]
+:MINE - [0:0]
+-A INPUT -j MINE
+-A MINE -d 10.96.0.0/12 -p udp -j DROP
+COMMIT
+"""
+
+
+@pytest.mark.parametrize("mode, drops", [("ipvs", 1), ("iptables", 0)])
+def test_a_firewall_that_keeps_packets_from_ipvs(mode, drops, tmp_path):
+    host = unpacked(tmp_path, LOADED,
+                    merged(tools('case $name in iptables*) cat "${0%/*}/dump";; esac'), {"usr/sbin/dump": DUMP}), NODE)
+    section = collect_iptables_chains(host, LIVE, {"proxy_mode": mode}, {"mode": None, "version": None},
+                                      {"running": False, "version": None, "version_source": None})
+    assert section["observed"].get("unexpected_drop", 0) == drops

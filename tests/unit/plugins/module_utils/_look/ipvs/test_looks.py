@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trees of tests/looks/ipvs, and the evidence of each; `ip` and `ipset` of a tree run in a live look."""
 
-import looks
 import pytest
+import looks
 from fake_tools import ToolNode
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.ipvs import collect_ipvs
 

@@ -4,7 +4,6 @@
 """Virtual servers compared with kube-proxy's ipsets, by readings."""
 
 import pytest
-
 from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import ABSENT, OK, Completed
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs import service_sets

@@ -1,16 +1,17 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stops a module, and in which of the three ways."""
+"""What stops a module, and in which of the three ways; and directories newer than the index."""
+
+import os
 
 import pytest
-
-from case_rows import cases
 import node_tree
-from node_manifests import DEBIAN, kernel, merged, node, running
+from case_rows import cases
+from node_manifests import DEBIAN, NETFILTER, kernel, merged, node, running
 from node_processes import as_nobody
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.modules.blocks import install_effect
 from node_sections import collect_sections
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.modules.blocks import install_effect
 
 RELEASE = "6.1.0-49-amd64"
 ALL = ["load", "autoload", "boot"]
@@ -21,14 +22,8 @@ MODULES = {
 }
 
 
-def section(tree, name="ip_vs", **options):
-    options.setdefault("place", "live")
-    return collect_sections(["kernel_modules"], tree, modules=[name], **options)["node_kernel_modules"]
-
-
-def row(extra, tmp_path, name="ip_vs", cmdline="ro\n", **fields):
-    manifest = merged(DEBIAN, kernel(RELEASE, MODULES, **fields), running(RELEASE, [], cmdline), extra)
-    return section(node_tree.unpack(manifest, tmp_path), name)["modules"][0]
+def section(tree, name="ip_vs"):
+    return collect_sections(["kernel_modules"], tree, "live", modules=[name])["node_kernel_modules"]
 
 
 STOP = "install ip_vs /bin/true\n"
@@ -46,7 +41,8 @@ def test_garbage_is_counted_and_does_not_hide_what_follows(text, tmp_path):
 
 @pytest.mark.parametrize("content", [node_tree.FIFO, node_tree.sparse(10 * 1024 ** 3), "x" * (4 * 1024 * 1024 + 1)])
 def test_what_cannot_be_read_may_say_anything(content, tmp_path):
-    found = row({"etc/modprobe.d/a.conf": content}, tmp_path)
+    manifest = merged(DEBIAN, kernel(RELEASE, MODULES), running(RELEASE, []), {"etc/modprobe.d/a.conf": content})
+    found = section(node_tree.unpack(manifest, tmp_path))["modules"][0]
     assert (found["blocked_for"], found["blocked_unclear"]) == ([], ALL)
     assert found["blocks"][0]["file"] == "/etc/modprobe.d/a.conf"
 
@@ -65,3 +61,20 @@ def test_what_may_not_be_read_may_say_anything(closed):
 @cases
 def test_what_an_install_command_does(command, effect):
     assert install_effect("ip_vs", command) == effect
+
+
+TREE = "lib/modules/%s/" % RELEASE
+
+
+@pytest.mark.parametrize("age, extra, index", [
+    (60, {}, "ok"), (60, {"/new.ko": b""}, "stale"), (60, {"/readme.txt": ""}, "ok"), (-60, {"/new.ko": b""}, "ok")])
+def test_directories_newer_than_the_index_are_compared(age, extra, index, tmp_path):
+    manifest = node(modules=["ip_vs"], extra={TREE + NETFILTER + path: content for path, content in extra.items()})
+    tree = node_tree.unpack(manifest, tmp_path)
+    written = os.stat(os.path.join(tree, TREE, "modules.dep")).st_mtime
+    os.utime(os.path.join(tree, TREE, NETFILTER), (written + age, written + age))
+    found = section(tree, "new")
+    assert found["kernels"][0]["index"] == index
+    assert bool(found["kernels"][0]["index_cause"]) == (index != "ok")
+    assert (found["modules"][0]["state"] == "installable") == (index == "stale")
+    assert section(tree, "ip_vs")["modules"][0]["state"] == "loadable"

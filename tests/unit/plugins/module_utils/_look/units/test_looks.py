@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trees of tests/looks/units, and the units in each."""
 
-import looks
 import pytest
+import looks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units import order
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import Units

@@ -1,17 +1,19 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Units of trees: drop-ins, the running systemd, and how little is read; the rest is in tests/looks/units."""
+"""Units of trees: the running systemd, how little is read, and drop-ins that are tried out; the rest is in
+tests/looks/units."""
 
 import time
 
 import pytest
-
-from case_rows import cases
 import fake_tools
 import node_processes
 import node_tree
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host, TEXT_LIMIT
+import unit_trees
+from case_rows import cases
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import TEXT_LIMIT, Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units import order
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import Units
 
 ETC, RUN, VENDOR = "etc/systemd/system/", "run/systemd/system/", "usr/lib/systemd/system/"
@@ -41,34 +43,6 @@ def units(tmp_path):
     def made(*manifests):
         return Units(CountingHost(node_tree.unpack(node_tree.merged(*manifests), tmp_path)), IMAGE)
     return made
-
-
-def commands(unit):
-    return [(line.key, line.prefixes + line.text, line.path, line.line) for line in unit.exec_lines()]
-
-
-def test_a_unit_and_its_drop_ins(units):
-    found = units(
-        {
-            VENDOR + "a-b.service": SERVICE,
-            VENDOR + "service.d/20-all.conf": "[Service]\nExecStartPre=-/bin/true\n",
-            VENDOR + "a-.service.d/10.conf": "[Service]\nExecStop=/lost\n",
-            ETC + "a-b.service.d/10.conf": "# ours\n[Service]\nExecStop=\nExecStop=/usr/sbin/stop \\\n  gently ; "
-                                           "/bin/sync\n[Unit]\nBefore=b.target\n",
-        }).unit("a-b.service")
-    assert (found.name, found.path, found.masked,
-            found.refused) == ("a-b.service", "/" + VENDOR + "a-b.service", False, False)
-    ours, all_services = "/%sa-b.service.d/10.conf" % ETC, "/%sservice.d/20-all.conf" % VENDOR
-    assert found.drop_ins == [ours, all_services]
-    assert commands(found) == [
-        ("ExecStartPre", "-/bin/true", all_services, 2), ("ExecStart", "/usr/sbin/start it", found.path, 5),
-        ("ExecStop", "/usr/sbin/stop    gently", ours, 4), ("ExecStop", "/bin/sync", ours, 4)]
-    assert found.exec_lines()[2].argv() == ["/usr/sbin/stop", "gently"]
-    assert [tuple(value) for value in found.values("Unit", "Before")] == [("network-pre.target", found.path, 2),
-                                                                          ("b.target", ours, 7)]
-    assert found.words("Unit", "Before") == ["network-pre.target", "b.target"]
-    assert found.last("Service", "Type") == "oneshot"
-    assert found.values("Service", "ExecReload") == []
 
 
 @node_processes.needs_root
@@ -143,3 +117,49 @@ def test_nobody_is_asked_about_an_image(tmp_path):
     assert Units(node, IMAGE).running(["a.service"]) == {}
     assert Units(node, fake_tools.LIVE).running([]) == {}
     assert node.ran == []
+
+
+# The order of units with drop-ins that are tried out.
+
+BOOT = {VENDOR + name: text for name, text in unit_trees.BOOT.items()}
+BOOT[VENDOR + "default.target"] = node_tree.link("multi-user.target")
+BOOT[VENDOR + "network-online.target"] = "[Unit]\nAfter=network.target\n"
+KUBELET = "[Unit]\nWants=network-online.target\nAfter=network-online.target\n[Service]\nExecStart=/usr/bin/kubelet\n"
+IPTABLES = "[Service]\nType=oneshot\nExecStart=/sbin/restore\nExecStop=/sbin/flush\n[Unit]\n"
+# The unit that sets up the network pulls in network.target; otherwise `network.target` orders nothing.
+NETWORK = {VENDOR + "networking.service": "[Service]\nExecStart=/sbin/ifup\n[Unit]\nAfter=network-pre.target\n"
+                                          "Before=network.target\nWants=network.target\n",
+           ETC + "multi-user.target.wants/networking.service": node_tree.link("../networking.service")}
+WANTED = {VENDOR + "kubelet.service": KUBELET,
+          ETC + "multi-user.target.wants/kubelet.service": node_tree.link("/usr/lib/systemd/system/kubelet.service")}
+ENABLED = {ETC + "multi-user.target.wants/iptables.service": node_tree.link("/usr/lib/systemd/system/iptables.service")}
+
+
+@pytest.fixture
+def booted(tmp_path):
+    def made(*manifests):
+        return Units(Host(node_tree.unpack(node_tree.merged(BOOT, NETWORK, *manifests), tmp_path)), {"place": "image"})
+    return made
+
+
+def test_a_drop_in_is_tried_out(booted):
+    found = booted(WANTED, ENABLED, {VENDOR + name + ".service": IPTABLES for name in ("iptables", "t@", "u")})
+    no_stop = "[Service]\nExecStop=\n"
+    tried = found.with_drop_ins({"iptables.service": no_stop + "[Unit]\nBefore=kubelet.service\n",
+                                 "t@.service": no_stop})
+    assert [line.key for line in tried.unit("iptables.service").exec_lines()] == ["ExecStart"]
+    assert [line.key for line in tried.unit("t@x.service").exec_lines()] == ["ExecStart"]
+    assert tried.unit("u.service").values("Service", "ExecStop")
+    assert order.ordered_before(tried, "iptables.service", "kubelet.service")
+    assert [line.key for line in found.unit("iptables.service").exec_lines()] == ["ExecStart", "ExecStop"]
+    assert not order.ordered_before(found, "iptables.service", "kubelet.service")
+
+
+@cases
+def test_cycles(booted, drop_ins, expected):
+    found = booted(WANTED, ENABLED, {VENDOR + "iptables.service": IPTABLES, VENDOR + "t@.service": IPTABLES})
+    cycle = order.cycle_with(found, drop_ins)
+    assert sorted(set(cycle)) == sorted(set(expected)) or set(cycle) < set(expected)
+    assert bool(cycle) == bool(expected)
+    changed = found.with_drop_ins(drop_ins)
+    assert all(order.ordered_before(changed, earlier, later) for earlier, later in zip(cycle, cycle[1:]))

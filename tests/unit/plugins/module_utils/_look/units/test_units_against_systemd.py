@@ -11,14 +11,13 @@ import shutil
 import subprocess
 
 import pytest
-
 import kube_audit
 import node_tree
 import real_systemd
 import unit_trees
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units import (boot as units_boot,
-                                                                                     order as units_order, paths)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units import (
+    boot as units_boot, order as units_order, paths)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.unit import EXEC_KEYS
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import Units
 
@@ -173,44 +172,9 @@ def test_the_same_units_are_enabled(trees):
     assert {"disabled", "static", "masked", "generated", "enabled-runtime"} <= seen
 
 
-def test_a_cycle_is_seen(tmp_path):
-    boot = {unit_trees.VENDOR + "/" + name: text for name, text in unit_trees.BOOT.items()}
-    service = "[Service]\nType=oneshot\nExecStart=/bin/a\n[Unit]\n"
-    boot[unit_trees.VENDOR + "/default.target"] = "[Unit]\nWants=one.service two.service three.service\n"
-    for name, text in (("one", "After=two.service\n"), ("two", "After=three.service\n"), ("three", "")):
-        boot["%s/%s.service" % (unit_trees.VENDOR, name)] = service + text
-    root = node_tree.unpack(boot, tmp_path)
-    units = Units(Host(root), {"place": "image"})
-    drop_in = "[Unit]\nAfter=one.service\n"
-    assert units_order.cycle_with(units, {}) == []
-    assert "ordering cycle" not in real_systemd.load(root, ["default.target"])[1]
-    cycle = units_order.cycle_with(units, {"three.service": drop_in})
-    node_tree.unpack({unit_trees.ETC + "/three.service.d/a.conf": drop_in}, root)
-    assert "ordering cycle" in real_systemd.load(root, ["default.target"])[1]
-    assert cycle[0] == cycle[-1] and len(cycle) == 4
-    assert all(units_order.ordered_before(units, earlier, later) for earlier, later in zip(cycle, cycle[1:])
-               if later != "three.service")
-
-
 def test_the_directories_are_systemd_s():
     """A systemd for merged trees has no /lib, others may have it; the rest is the same, in the same order."""
     told = subprocess.run(["systemd-analyze", "unit-paths"], stdout=subprocess.PIPE,
                           env=dict(os.environ, SYSTEMD_LOG_LEVEL="err"), check=True)
     theirs = [path for path in told.stdout.decode().split() if path != "/lib/systemd/system"]
     assert [path for path in paths.DIRECTORIES if path != "/lib/systemd/system"] == theirs
-
-
-def test_the_units_of_this_machine_are_read_alike():
-    units = Units(Host("/"), {"place": "image"})
-    names = [name for name in units.names(".service") if "@." not in name]
-    for name, theirs in real_systemd.load("/", names)[0].items():
-        ours = units.unit(name)
-        if isinstance(theirs, str):
-            assert ours.masked == (theirs == "masked"), name
-        elif not ours.aliases:
-            assert _commands(ours) == _printed(theirs), name
-    started, whole = real_systemd.started("/", "default.target")
-    assert whole is False or {name for name in started
-                              if not _ASIDE.match(name)} <= set(units_boot.started_units(units))
-    states = real_systemd.states("/", names)
-    assert [(name, units.state(name), state) for name, state in states.items() if state != units.state(name)] == []
