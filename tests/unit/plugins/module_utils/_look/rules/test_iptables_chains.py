@@ -8,23 +8,19 @@ import gc
 import json
 import os
 
-from case_rows import cases
-import chain_texts as texts
 import pytest
-
+import chain_texts as texts
 import kube_audit
-import kube_cluster
-import kube_dumps
 import node_tree
+from case_rows import cases
 from fake_tools import LIVE, LOADED, NO_RULES, script, tools, unpacked
 from node_manifests import merged
-from node_processes import needs_root
 from pod_networks import masquerading, pods
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import answers
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.fit import SIZE_LIMIT
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
-    DEFAULTS, collect_iptables_chains)
+    collect_iptables_chains)
 
 VERSION = (1, 30)
 # The counts that node_dump gives for a cluster with every kind of Service, beside Calico's rules.
@@ -114,33 +110,11 @@ def test_what_is_judged_for(options, mode, kubernetes, tmp_path):
     assert section["mode_source"] == ("given as an option" if options else "from KUBE-SERVICES in nat")
 
 
-def test_modes_are_told_apart_or_not_told(tmp_path):
-    names = {}
-    for name, dumps in (("ipvs", {"a": IPVS}), ("both", {"a": IPVS, "b": saved()}), ("none", {"a": "*nat\nCOMMIT\n"})):
-        (tmp_path / name).mkdir()
-        section = judge(tmp_path / name, dumps)
-        names[name] = section["mode"]
-        assert section["mode_source"] and (section["digest"]["services"], section["services"]) == (None, None)
-    assert names == {"ipvs": "ipvs", "both": None, "none": None}
-
-
 def test_dumps_of_several_modes_are_not_called_healthy(tmp_path):
     section = judge(tmp_path, {"a": saved(), "b": IPVS})
     assert section["mode"] is None and "give proxy_mode" in section["unread"][-1]["evidence"]
     assert not any(row["source"] == "files"
                    for row in judge(tmp_path, {"a": saved(), "b": IPVS}, proxy_mode="iptables")["unread"])
-
-
-@needs_root
-@pytest.mark.parametrize("kubelet, observed", [("1.28.0", {}), ("1.30.2", {"anchor_missing": 2})])
-def test_a_kube_proxy_older_than_kubelet_lacks_nothing(kubelet, observed, tmp_path):
-    # Up to 1.26 the jumps to KUBE-FIREWALL are kubelet's alone, and kube-proxy may be three minor versions older than
-    # kubelet.
-    text = kube_dumps.node_dump((1, 25), "iptables", "nft", kube_cluster.every_kind("ipv4"))[0]
-    text = "\n".join(line for line in text.split("\n") if "KUBE-FIREWALL" not in line and "KUBE-MARK-DROP" not in line)
-    section = collect_iptables_chains(unpacked(tmp_path, LOADED, prints(text)), LIVE, {}, NO_KUBE_PROXY,
-                                      dict(KUBELET, version=kubelet))
-    assert section["observed"] == observed
 
 
 def test_the_running_kube_proxy_tells_its_mode(tmp_path):
@@ -184,15 +158,13 @@ def test_an_image_is_not_judged(tmp_path):
 NFT = {"usr/sbin/nft": script('echo "Error: No such file or directory" >&2; exit 1')}
 
 
-@pytest.mark.parametrize("mode, nft, status, ran",
-                         [
-                             ("iptables", {}, "absent", 0), (None, {}, "unparsed", 0), ("nftables", {}, "unparsed", 0),
-                             # Two of the nft commands are for host ports.
-                             ("iptables", NFT, "absent", 4), ("nftables", NFT, "unparsed", 3),
-                             ("nftables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 3),
-                             ("iptables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 4),
-                             ("nftables", {"usr/sbin/nft": script("echo junk")}, "absent", 3),
-                         ])
+@pytest.mark.parametrize("mode, nft, status, ran", [
+    ("iptables", {}, "absent", 0), (None, {}, "unparsed", 0), ("nftables", {}, "unparsed", 0),
+    # Two of the nft commands are for host ports.
+    ("iptables", NFT, "absent", 4), ("nftables", NFT, "unparsed", 3),
+    ("nftables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 3),
+    ("iptables", {"usr/sbin/nft": script("exit 1")}, "unparsed", 4),
+    ("nftables", {"usr/sbin/nft": script("echo junk")}, "absent", 3)])
 def test_how_much_is_asked_of_nft(mode, nft, status, ran, tmp_path):
     host = unpacked(tmp_path, LOADED, tools(NO_RULES), nft)
     section = collect_iptables_chains(host, LIVE, {"proxy_mode": mode}, NO_KUBE_PROXY, KUBELET)
@@ -230,10 +202,6 @@ def test_bad_input_is_one_sentence(options, why, tmp_path):
     with pytest.raises(_errors.BadInput, match=why):
         collect_iptables_chains(unpacked(tmp_path), LIVE, options, NO_KUBE_PROXY, KUBELET)
     assert gc.isenabled()
-
-
-def test_the_defaults_are_complete(tmp_path):
-    assert live(tmp_path, prints(saved()), **DEFAULTS)["counters"] is None
 
 
 COUNTS = """case $name in ip6*) exit 0;; esac

@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trees of tests/looks/rules, whose programs print rules, and the rules that are read of each."""
 
-import looks
 import pytest
+import looks
 from fake_tools import LIVE, ToolNode
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.expected import expected_rows
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.rule_sets import (read_files, read_live,
-                                                                                               save_command)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.rule_sets import (
+    read_files, read_live, save_command)
 
 
 def evidence(rules, host):

@@ -4,8 +4,8 @@
 """Native nft tables beside kube-proxy's, made by the real nft: what refuses, redirects or marks traffic of Services,
 and what looks like it."""
 
-import kube_nft
 import pytest
+import kube_nft
 from native_tables import CLUSTER, HARMFUL, PODS, SILENT, WEB, chain, looks
 from node_processes import needs_root
 

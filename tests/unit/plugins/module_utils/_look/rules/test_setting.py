@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The settings that rules are judged by, from processes and their configuration to the observation."""
 
-from case_rows import cases
+import pytest
 import chain_texts as texts
 import iptables_programs
 import kube_cluster
@@ -11,11 +11,10 @@ import kube_dumps
 import loopback
 import node_processes
 import node_tree
-import pytest
+from case_rows import cases
 from fake_tools import LIVE, LOADED, tools, unpacked
 from kubelet_node import CONFIG, rules, runs
 from node_manifests import merged, process
-
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.proxy_backend import proxy_backend
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
@@ -64,21 +63,23 @@ def test_the_hint_of_a_kubelet_that_makes_it(known, missing, tmp_path):
     assert audit(tmp_path, UNHINTED, runs(**known))["observed"].get("hint_missing", 0) == missing
 
 
+def without_firewall():
+    """Rules of kube-proxy 1.25 alone: the jumps to KUBE-FIREWALL are kubelet's up to 1.26."""
+    text = kube_dumps.node_dump((1, 25), "iptables", "nft", kube_cluster.every_kind("ipv4"))[0]
+    return "\n".join(line for line in text.split("\n") if "KUBE-FIREWALL" not in line and "KUBE-MARK-DROP" not in line)
+
+
 @cases
 def test_the_version_of_kube_proxy_counts_for_its_jumps(kubelet, proxy, kubernetes, missing, tmp_path):
-    text = kube_dumps.node_dump((1, 25), "iptables", "nft", kube_cluster.every_kind("ipv4"))[0]
-    text = "\n".join(line for line in text.split("\n") if "KUBE-FIREWALL" not in line and "KUBE-MARK-DROP" not in line)
     with loopback.serving(loopback.metrics(proxy) if proxy else "") as server:
         own = process(900, "kube-proxy", ["kube-proxy", "--metrics-bind-address=127.0.0.1:%d" % server.port])
-        section = audit(tmp_path, text, runs(version=kubelet), own)
+        section = audit(tmp_path, without_firewall(), runs(version=kubelet), own)
     assert (section["kubernetes"], section["observed"].get("anchor_missing", 0)) == (kubernetes, missing)
     assert (section["kubernetes_source"] == "the kube-proxy that runs here") == bool(proxy)
 
 
 def test_one_program_that_is_both_has_one_version(tmp_path):
-    text = kube_dumps.node_dump((1, 25), "iptables", "nft", kube_cluster.every_kind("ipv4"))[0]
-    text = "\n".join(line for line in text.split("\n") if "KUBE-FIREWALL" not in line and "KUBE-MARK-DROP" not in line)
-    section = audit(tmp_path, text, runs("k3s-agent", "k3s-agent.service", version="1.28.4"))
+    section = audit(tmp_path, without_firewall(), runs("k3s-agent", "k3s-agent.service", version="1.28.4"))
     assert (section["kubernetes"], section["observed"].get("anchor_missing", 0)) == ("1.28", 2)
 
 
@@ -114,9 +115,8 @@ def test_sets_in_kube_services_prove_ipvs_mode(tmp_path):
     assert (section["mode"], section["observed"].get("other_mode"),
             "empty_service_chain" in section["observed"]) == ("ipvs", 3, False)
     # A set of another owner proves nothing.
-    assert of_dump(tmp_path, texts.adding(texts.healthy(), "nat",
-                                          SETS.replace("KUBE-CLUSTER-IP",
-                                                       "blocked").replace("ACCEPT", "RETURN")))["mode"] == "iptables"
+    other = SETS.replace("KUBE-CLUSTER-IP", "blocked").replace("ACCEPT", "RETURN")
+    assert of_dump(tmp_path, texts.adding(texts.healthy(), "nat", other))["mode"] == "iptables"
 
 
 def test_a_canary_alone_proves_no_mode(tmp_path):
