@@ -100,13 +100,6 @@ def test_a_hundred_names_of_full_length(tmp_path):
         look(DEBIAN, tmp_path, names + ["one_more"])
 
 
-def test_what_is_small_is_not_cut(tmp_path):
-    manifest = merged(node(modules=["ip_vs"]), kernel("6.12.9-1-amd64", []),
-                      {"etc/modprobe.d/a.conf": "blacklist ip_vs\n"})
-    row = look(manifest, tmp_path, ["ip_vs"])["node_kernel_modules"]["modules"][0]
-    assert row["kernels"][0]["evidence"] and row["blocks"][0]["text"] == "blacklist ip_vs"
-
-
 @pytest.mark.parametrize("name", ["../x", "ip tables", "", "-a", "a/b", "x" * 65])
 def test_a_malformed_name(name, tmp_path):
     with pytest.raises(_errors.BadInput, match="is not a kernel module name"):
@@ -134,13 +127,6 @@ def test_a_look_changes_nothing(tmp_path):
     before = state()
     collect_sections(SECTIONS, tree, "live", NAMES)
     assert state() == before
-
-
-def test_modules_in_kernel_order_and_sections_of_every_shape(tmp_path):
-    section = look(many_kernels(["ip_vs"]), tmp_path, ["ip_vs", "br-netfilter", "ip_vs"])["node_kernel_modules"]
-    assert [row["name"] for row in section["modules"]] == ["br_netfilter", "ip_vs"]
-    assert [row["release"] for row in section["kernels"]] == ["6.%d.0-%d-cloud-amd64" % (number, 40 + number)
-                                                              for number in (9, 8, 7, 6, 5, 3)]
 
 
 GARBAGE_PLACES = [

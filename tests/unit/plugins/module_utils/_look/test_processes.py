@@ -6,9 +6,11 @@
 import os
 
 import node_tree
-from node_manifests import merged, process
+from case_rows import cases
+from node_manifests import DEBIAN, merged, process, running
 from node_processes import Sleeper, as_nobody, enter, needs_root
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import ABSENT, OK, Host
+from node_sections import collect_sections
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import OK, Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.processes import (
     Process, find_processes, uptime_seconds)
 
@@ -25,26 +27,6 @@ def test_by_name_in_the_order_of_pids(tmp_path):
     assert [(each.pid, each.start_time, each.contained)
             for each in processes] == [(99, "777", False), (1200, "4242", False)]
     assert processes[0].arguments == ["/usr/bin/kubelet", "-v=2"]
-
-
-def test_a_zombie_does_not_run(tmp_path):
-    assert found(process(5, "kubelet", [], state="Z"), tmp_path) == (OK, [])
-
-
-def test_a_name_with_a_parenthesis(tmp_path):
-    processes = found(process(5, "a) R (b", ["x"], "31"), tmp_path, ("a) R (b",))[1]
-    assert processes[0].start_time == "31"
-
-
-def test_another_root_and_none_to_be_seen(tmp_path):
-    manifest = merged(process(5, "kubelet", [], root="/var/containers/1"), process(6, "kubelet", [], root=None),
-                      {"var/containers/1/etc/x": ""})
-    assert [each.contained for each in found(manifest, tmp_path)[1]] == [True, None]
-
-
-def test_no_proc(tmp_path):
-    assert found({"etc/x": ""}, tmp_path) == (ABSENT, [])
-    assert found({"proc": node_tree.DIRECTORY}, tmp_path) == (ABSENT, [])
 
 
 def test_options_in_both_spellings(tmp_path):
@@ -92,7 +74,33 @@ def test_age(tmp_path):
     assert uptime_seconds(Host(str(tmp_path / "none"))) is None
 
 
-def test_by_what_a_function_says(tmp_path):
-    status, processes = found(merged(process(5, "iptables-restor", []), process(6, "sh", [])), tmp_path,
-                              lambda comm: comm.startswith("ip"))
-    assert (status, [each.pid for each in processes]) == (OK, [5])
+OURS, OTHERS = "net:[4026531840]", "net:[4026532999]"
+
+
+def networks(own, *of_processes):
+    links = {"proc/%d/ns/net" % pid: None if network is None else node_tree.link(network)
+             for pid, network in of_processes}
+    return dict(links, **{"proc/self/ns/net": node_tree.link(own)})
+
+
+def look(tmp_path, *manifests):
+    sections = collect_sections(["kube_proxy", "kubelet"],
+                                node_tree.unpack(merged(DEBIAN, running("6.1.0"), *manifests), tmp_path), "live")
+    return sections["node_kube_proxy"], sections["node_kubelet"]
+
+
+@cases
+def test_of_two_the_one_of_this_network(first, second, mode, tmp_path):
+    both = merged(process(500, "kube-proxy", ("kube-proxy", "--proxy-mode=ipvs")),
+                  process(600, "kube-proxy", ("kube-proxy", "--proxy-mode=nftables")))
+    section = look(tmp_path, both, networks(OURS, (500, first), (600, second)))[0]
+    assert (section["mode"], section["running"]) == (mode, mode is not None)
+
+
+def test_a_node_in_a_container_beside_a_plain_machine(tmp_path):
+    """kind: the machine sees kubelet and kube-proxy of the nodes that run on it, but the machine itself is no node."""
+    of_kind = merged(process(500, "kubelet", ("kubelet",)), process(600, "kube-proxy", ("kube-proxy",)),
+                     process(700, "k3s-server", ("k3s",)))
+    proxy, kubelet = look(tmp_path, of_kind, networks(OURS, (500, OTHERS), (600, OTHERS), (700, "net:[4026533000]")))
+    assert (proxy["running"], proxy["mode"], proxy["runs_in"]) == (False, None, None)
+    assert (kubelet["running"], kubelet["distribution"], kubelet["pid"]) == (False, None, None)

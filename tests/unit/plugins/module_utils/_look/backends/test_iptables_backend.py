@@ -3,17 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_iptables_backend: the programs that run for it, its rules, and the tools of this machine."""
 
-import os
 import re
 import subprocess
 
 import pytest
 import backend_trees
 import node_tree
-from case_rows import cases
 from iptables_programs import debian_programs
 from node_manifests import DEBIAN, merged, running
-from node_processes import in_own_network, needs_root
 from node_sections import collect_sections
 from parsed_texts import parse_save
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import OK, OUTPUT_LIMIT, Completed, Host
@@ -111,16 +108,3 @@ def test_rules_that_were_read(collected, sets, read_rules, kubelet, because, tmp
     assert section["mixing"]["verdict"] == "none" and because in (None, section["mixing"]["because"])
     assert [row["hint"] for row in section["sets"]] == [True] * len(sets)
     assert section["collected"]["legacy_tables"] == "absent" and section["legacy_tables"] is None
-
-
-@needs_root
-@cases
-def test_against_both_backends_of_this_kernel(commands, verdict, kubelet, proxy, tmp_path):
-    def look():
-        os.environ["XTABLES_LOCKFILE"] = str(tmp_path / "lock")
-        for command in commands:
-            subprocess.check_call(command, shell=True)
-        return look_at("/")
-    section = in_own_network(look)
-    assert section["mixing"]["verdict"] == verdict, section["mixing"]
-    assert (section["kubelet_backend"]["ipv4"], section["kube_proxy_backend"]["ipv4"]) == (kubelet, proxy)

@@ -14,7 +14,7 @@ from conntrack_node import (
     BR, BRIDGE, ESTABLISHED, FORWARD, LISTED, MAX, MAX_LINE, NF, counters, kube_proxy, kubelet, live, look, tracking)
 from fake_tools import LIVE, unpacked
 from node_manifests import merged
-from node_processes import in_child, in_own_network, needs_mounts, needs_root, private_mounts
+from node_processes import in_own_network, needs_root
 from node_sections import collect_sections
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import netlink
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
@@ -141,22 +141,3 @@ def test_a_table_filled_to_the_brim(tmp_path, monkeypatch):
     # The kernel tells the same over netlink.
     assert by_netlink[0] == "ok" and {name: by_netlink[1][name] for name in ("drop", "early_drop")} == {
         name: counters[1][name] for name in ("drop", "early_drop")}
-
-
-@needs_mounts
-@needs_table
-def test_sysctls_that_nobody_may_write_are_read_all_the_same():
-    def work():
-        private_mounts()
-        for arguments in (["--bind", "/proc/sys", "/proc/sys"], ["-o", "remount,ro,bind", "/proc/sys"]):
-            subprocess.check_call(["mount"] + arguments)
-        try:
-            open(MAX_FILE, "w").close()
-            writable = True
-        except OSError:
-            writable = False
-        return [writable, collect_sections(["conntrack"], "/", "live")["node_conntrack"]]
-
-    writable, section = in_child(work)
-    assert (writable, section["max"], section["collected"]["table"],
-            section["collected"]["counters"]) == (False, limit(), "ok", "ok")

@@ -12,11 +12,10 @@ import ip_vs
 import node_tree
 from fake_tools import LIVE, LOADED, script, tools, unpacked
 from node_manifests import merged
-from node_processes import in_own_network, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink_ipvs import Destination, Server
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.ipvs import collect_ipvs
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.servers import Servers, joined, read_servers
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.servers import joined, read_servers
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.services import ipvs_services
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
     collect_iptables_chains)
@@ -51,20 +50,6 @@ def test_of_very_many_sets_only_those_of_kube_proxy_are_kept(tmp_path):
     text = "Name: KUBE-CLUSTER-IP\nType: hash:ip\n\n" + others + "Name: KUBE-6-LOOP-BACK\nType: hash:ip\n\n"
     section = look(tmp_path, text + others + "Name: KUBE-EXTERNAL-IP\nType: hash:ip")
     assert [row["name"] for row in section["ipsets"]] == ["KUBE-6-LOOP-BACK", "KUBE-CLUSTER-IP", "KUBE-EXTERNAL-IP"]
-
-
-@needs_root
-def test_what_is_left_on_a_real_kernel():
-    kube_proxy = {"mode": "iptables", "ipvs_scheduler": None, "runs_in": "host"}
-    # A veth stands in for the dummy device, which not every kernel has; like that one it is down.
-    section = in_own_network(
-        lambda: collect_ipvs(Host("/"), {"place": "live"}, kube_proxy), "ip link add kube-ipvs0 type veth",
-        "ip addr add 10.96.0.1/32 dev kube-ipvs0", "ip addr add fd00:10:96::a/128 dev kube-ipvs0",
-        "ipset create KUBE-CLUSTER-IP hash:ip,port", "ipset create other hash:ip")
-    assert section["dummy_interface"]["present"] is True and section["dummy_interface"]["addresses"] == 2
-    assert section["dummy_interface"]["missing_addresses"] == 0
-    assert section["ipsets"] == [{"name": "KUBE-CLUSTER-IP", "entries": 0, "size_limit": 65536}]
-    assert section["leftover"] is True and "kube-ipvs0 and 1 ipsets" in section["leftover_because"]
 
 
 # Virtual servers of /proc/net/ip_vs, and what netlink has besides it.
@@ -107,14 +92,6 @@ def test_a_mark_may_be_one_of_each_family():
     servers, asked = both(MARK, [NAMED_MARK, NAMED_MARK._replace(family=socket.AF_INET6)])
     assert asked == [NAMED_MARK._replace(family=socket.AF_INET6)]
     assert [(server.family, server.mark, server.scheduler) for server in servers] == [(None, 7, "sh")] * 2
-
-
-@pytest.mark.parametrize("tree, expected", [
-    ({}, ("absent", "absent", [], True)), ({"proc/net/ip_vs": node_tree.FIFO}, ("unparsed", "unparsed", None, True)),
-    ({"proc/net/ip_vs": WEB + "TCP  broken\n"}, ("ok", "unparsed", None, False)),
-    ({"proc/net/ip_vs": ip_vs.HEADING + WEB}, ("ok", "ok", parse_proc_net_ip_vs(WEB)[0], True))])
-def test_a_tree(tmp_path, tree, expected):
-    assert read_servers(Host(node_tree.unpack(tree, tmp_path))) == Servers(*expected)
 
 
 @pytest.mark.parametrize("count, whole", [(30, True), (60, False)])

@@ -35,7 +35,6 @@ IP = """case "$*" in
 *"route get"*) test -z "%s" || { echo "RTNETLINK answers: %s" >&2; exit 2; };;
 *"route show"*) echo "default via 10.0.0.1 dev eth0"; echo "blackhole 10.244.0.0/24 proto bird"; echo "%s";;
 esac"""
-JSON = '{"apiVersion":"v1","clusters":[{"cluster":{"server":"https://%s"}}],"users":[{"user":{"token":"secret"}}]}'
 KUBECONFIG = "apiVersion: v1\nclusters:\n- cluster:\n    server: https://%s\nusers: [{user: {token: secret}}]\n"
 
 
@@ -104,8 +103,3 @@ def test_what_stops_its_packets(rules, server, routes, found, tmp_path):
     rows = section["api_server"]["blocked_by"]
     assert [[row["text"], row["certain"], row["undo"]] for row in rows] == found, section["api_server"]
     assert "secret" not in repr(section)
-
-
-def test_a_kubeconfig_may_be_json(tmp_path):
-    found = look(tmp_path, server="10.77.0.9:6443", config=JSON)["api_server"]
-    assert (found["addresses"], found["source"]) == (["10.77.0.9:6443"], "the server of its kubeconfig")

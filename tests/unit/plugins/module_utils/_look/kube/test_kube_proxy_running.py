@@ -20,7 +20,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.local_htt
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube import kube_proxy_running
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy import collect_kube_proxy
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_running import (
-    health_of, sync_row, window_of)
+    sync_row, window_of)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
     collect_iptables_chains)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_answers import (
@@ -54,14 +54,6 @@ def test_a_healthy_one(tmp_path):
     assert (section["pid"], section["program"], section["found_by"]) == (500, "kube-proxy", "the name of its process")
     assert sorted(section["asked"]) == sorted(PATHS.values())
     assert len(json.dumps(section)) < 6000
-
-
-def test_before_1_28(tmp_path):
-    answers = replay("iptables-mode/kube-proxy-1.30.5/nft/small")
-    del answers["/livez"], answers["/configz"]
-    section = look(tmp_path, answers)
-    assert (section["collected"]["livez"], section["collected"]["configz"]) == ("absent", "absent")
-    assert [row["family"] for row in section["sync"]] == ["all"] and section["health"]["livez_code"] is None
 
 
 HUGE = itertools.chain([b"HTTP/1.0 200 OK\r\n\r\n"], itertools.repeat(b"kubeproxy_x 1\n" * 5000, 150000))
@@ -160,23 +152,6 @@ def test_a_second_reading_without_an_answer_is_tried_once_more(missed, because, 
 def test_how_long_a_change_waits(now, queued, synced, waiting, seconds):
     row = sync_row("all", metrics(queued=queued, synced=synced)["families"]["all"], now)
     assert (row["waiting"], row["waiting_seconds"]) == (waiting, seconds)
-
-
-def test_every_capture_shows_what_was_provoked():
-    """What waits and fails in each capture; README of the captures has the same in words."""
-    waits = {}
-    for place in kube_proxy_captures.texts():
-        statuses, found, section = health_of(kube_proxy_captures.answers(place))
-        assert found and statuses["metrics"] == "ok", place
-        waits[place] = [row["family"] for row in section["sync"] if row["waiting"] and row["waiting_seconds"] >= 3]
-        assert all(row["duration_p99_seconds"] is None or row["duration_p99_seconds"] <= 16.384
-                   for row in section["sync"])
-    names = {place[0].split("/")[1] for place, families in waits.items()
-             if families and place[0].startswith("failures/")}
-    assert names == {"api-unreachable-at-start", "flush-filter-and-nat-with-chains",
-                     "foreign-rule-leads-to-service-chain", "lock-held", "nft-delete-table-ip", "nft-flush-ruleset",
-                     "old-dump-restored", "restore-fails", "restore-hangs"}
-    assert [place for place, families in waits.items() if families and not place[0].startswith("failures/")] == []
 
 
 # The addresses at which a running kube-proxy is asked, and the requests that are skipped after one slow answer.

@@ -6,8 +6,8 @@
 import os
 import pathlib
 
-import looks
 import pytest
+import looks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import collect_xtables_lock
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.locks import device_of

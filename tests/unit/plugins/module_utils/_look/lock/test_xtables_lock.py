@@ -10,16 +10,14 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import time
 
 import pytest
-
-from case_rows import cases
 import node_tree
+from case_rows import cases
 from node_processes import (
-    Sleeper, answer_of, as_nobody, dead_file_system, enter, needs_fuse, needs_mounts, needs_root, private_mounts)
+    Sleeper, answer_of, as_nobody, dead_file_system, enter, needs_fuse, needs_root, private_mounts)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock import agents, hung_restores
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.holder import has_lock, hold_time
@@ -43,11 +41,6 @@ def sampled(pids, seconds, status="ok"):
     return sample(seconds, read, lambda pid: "comm%d" % pid, lambda: milliseconds[0] / 1000.0, sleep)
 
 
-def test_always_free():
-    assert sampled([None], 1) == {"seconds": 1.0, "readings": 21, "held_percent": 0.0, "longest_hold_seconds": 0.0,
-                                  "holders": []}
-
-
 def test_hands_change():
     # 7 is seen twice and is gone at the third reading; 8 directly follows the next 7, for three readings.
     found = sampled([7, 7, None, 7, 8, 8, 8, None], 0.5)
@@ -63,11 +56,6 @@ def test_only_the_most_frequent_holders_are_named():
 
 def test_a_reading_that_fails_is_no_sample():
     assert sampled([7], 1, "unparsed") is None
-
-
-def test_what_is_looked_at_for_an_instant():
-    assert sampled([7], 0) == {"seconds": 0.0, "readings": 1, "held_percent": 100.0, "longest_hold_seconds": 0.0,
-                               "holders": [{"pid": 7, "comm": "comm7", "readings": 1}]}
 
 
 def time_of(comm, pids=(7,), waiters=(), started=900.0):
@@ -104,10 +92,6 @@ def test_who_waits_tells_for_how_long_at_least():
 @cases
 def test_locks_of_a_descriptor(fdinfo, has):
     assert has_lock(fdinfo, 1467) is has
-
-
-LEGACY = shutil.which("iptables-legacy-restore", path="/usr/sbin:/sbin")
-RULES = "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
 
 
 @pytest.fixture(autouse=True)
@@ -176,33 +160,6 @@ def test_a_holder_and_a_queue(lock):
     assert look(lock)["holder"] is None
 
 
-def test_a_parent_that_died_while_its_child_holds_on(lock):
-    receiver, sender = os.pipe()
-    parent = os.fork()
-    if parent == 0:
-        stream = held(lock)
-        child = os.fork()
-        if child == 0:
-            os.close(receiver)
-            os.close(sender)
-            while stream:
-                signal.pause()
-        os.write(sender, str(child).encode("ascii"))
-        os._exit(0)
-    child = int(os.read(receiver, 20).decode("ascii"))
-    os.waitpid(parent, 0)
-    os.close(receiver)
-    os.close(sender)
-    try:
-        holder = look(lock)["holder"]
-        comm = pathlib.Path("/proc/%d/comm" % child).read_text().strip()
-    finally:
-        os.kill(child, signal.SIGKILL)
-    assert (holder["pid"], holder["alive"], holder["held_through_pid"], holder["comm"]) == (parent, False, child, comm)
-    assert holder["started_seconds_ago"] >= 0
-    until(lambda: look(lock)["holder"] is None)
-
-
 def test_another_user_sees_the_lock_and_does_not_say_who_has_it_open(tmp_path):
     path = os.path.join(node_tree.open_folder(), "lock")
     with open(path, "w"):
@@ -218,38 +175,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host impo
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import collect_xtables_lock
 print(json.dumps(collect_xtables_lock(Host("/"), {"place": "live"}, sys.argv[1], window_seconds=int(sys.argv[2]))))
 """
-
-
-@needs_mounts
-def test_from_another_pid_namespace_a_lock_is_not_called_free(lock):
-    with Sleeper(lambda: held(lock)):
-        section = answer_of(["unshare", "-pf", "--mount-proc"], SCRIPT, lock, "0")
-    assert (section["holder"], section["collected"]["locks"]) == (None, "denied")
-
-
-def hung(lock, pid):
-    """(section, row) once the section lists this hung restore, before that None; other tests may have some too."""
-    found = look(lock, hung_after_seconds=1)
-    return next(((found, row) for row in found["hung"] if row["pid"] == pid), None)
-
-
-@needs_root
-def test_a_restore_of_iptables_that_waits(lock):
-    with Sleeper(lambda: held(lock)) as holder:
-        restore = subprocess.Popen(["unshare", "-n", LEGACY, "-w", "60"], stdin=subprocess.PIPE,
-                                   env={"XTABLES_LOCKFILE": lock})
-        try:
-            restore.stdin.write(RULES.encode("ascii"))
-            restore.stdin.flush()
-            until(lambda: look(lock)["waiter_count"])
-            section, row = until(lambda: hung(lock, restore.pid))
-        finally:
-            restore.kill()
-            restore.communicate()
-    waiter = section["waiters"][0]
-    assert (section["holder"]["pid"], waiter["pid"]) == (holder.pid, restore.pid)
-    assert (waiter["comm"], waiter["command"]) == ("iptables-legacy", "iptables-legacy-restore -w 60")
-    assert row["waits_for_lock"] is True and row["state"] == "S" and row["age_seconds"] > 1
 
 
 @needs_root

@@ -10,7 +10,6 @@ import os
 
 import pytest
 from case_rows import cases
-
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Completed, Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.logs import lines as log_lines, recent
@@ -44,12 +43,6 @@ def test_agents_and_system_with_rotated_files_the_newest_first(tmp_path):
     lines, files = look(tmp_path)
     assert [source for source, _text in lines] == list(files) == [
         POD + "1.log", "/var/log/kern.log", POD + "1.log.20261122-063000.gz", "/var/log/messages-20261101"]
-
-
-def test_only_what_the_user_names(tmp_path):
-    write(tmp_path, "/var/log/kern.log", FULL + "\n")
-    write(tmp_path, "/srv/a.log", "fine\n" + FULL + "\n")
-    assert look(tmp_path, "/srv/a.log") == ([("/srv/a.log", FULL)], {"/srv/a.log": "ok"})
 
 
 @cases
@@ -249,12 +242,6 @@ def test_names_that_could_not_be_listed_are_told(status, tmp_path):
     assert section_of(journal(tmp_path, status))["collected"]["journal"] == status
     files = log_lines.collect_lines(journal(tmp_path, status))["files"]
     assert [(row["path"], row["status"]) for row in files] == [("journal", "ok"), ("journal:docker", status)]
-
-
-def test_a_node_without_docker_is_asked_once(tmp_path):
-    host = journal(tmp_path)
-    (tmp_path / "usr/bin/dockerd").unlink()
-    assert section_of(host)["read"] == ["journal"] and len(host.asked) == 1
 
 
 def test_many_agents_and_restarts_are_bounded(tmp_path):

@@ -21,8 +21,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules imp
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.fit import SIZE_LIMIT
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
     collect_iptables_chains)
-
-VERSION = (1, 30)
 # The counts that node_dump gives for a cluster with every kind of Service, beside Calico's rules.
 SERVICES, ENDPOINTS, EMPTY_CHAINS = 53, 75, 29
 NO_KUBE_PROXY, KUBELET = {"mode": None, "version": None}, {"running": True, "version": "1.30.2",

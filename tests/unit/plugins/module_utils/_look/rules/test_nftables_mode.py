@@ -10,14 +10,12 @@ import chain_texts as texts
 import kube_cluster
 import kube_dumps
 import kube_nft
-from case_rows import cases
 from fake_tools import LIVE, unpacked
 from node_processes import answer_of, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
     collect_iptables_chains)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save_lines
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import kube_tables
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import NAME_LIMIT, cut
 
 
 def judge(tmp_path, dumps, **options):
@@ -68,15 +66,6 @@ def kinds(section):
 
 
 @needs_root
-@cases
-def test_a_table_that_somebody_deleted(command, gone, tmp_path):
-    text = "".join(kube_nft.table(kube_cluster.every_kind(family)).text() for family in kube_dumps.FAMILIES)
-    section = looks(tmp_path, text + command + "\n", proxy_mode="nftables")[0]
-    assert kinds(section) == [("anchor_missing", family, "") for family in gone]
-    assert looks(tmp_path, text)[0]["observations"] == []
-
-
-@needs_root
 @pytest.mark.parametrize("layout", ["1.30", "1.36"])
 def test_rules_of_single_chains_of_a_big_table(layout, tmp_path):
     """nft does not list single chains, because that would fetch every set of the table: the kernel is asked for the
@@ -92,23 +81,6 @@ def test_rules_of_single_chains_of_a_big_table(layout, tmp_path):
     assert ("anchor_missing", "ipv6",
             "nat-output") in kinds(quick) and set(kinds(quick)) - {("unjudged_table", "ipv6", "")} <= set(kinds(deep))
     assert looks(tmp_path, text, 200)[0]["observed"] == {"unjudged_table": 1}
-
-
-@needs_root
-@pytest.mark.parametrize("layout", ["1.30", "1.36"])
-def test_one_damaged_service_in_big_tables_of_both_families(layout, tmp_path):
-    """More than 3000 chains in each table, both listed at the same time: the rules inside the chains of Services are
-    known without deep."""
-    made = [kube_nft.table(kube_cluster.plain_cluster(family, 3100 if layout == "1.36" else 1050, 2), layout)
-            for family in kube_dumps.FAMILIES]
-    text = "".join(table.text() for table in made)
-    healthy = looks(tmp_path, text)[0]
-    assert (healthy["observed"], healthy["unread"], healthy["notices"]) == ({}, [], [])
-    damaged = [next(name for name in reversed(table.chains) if name.startswith("service-")) for table in made]
-    flushes = "".join("flush chain %s kube-proxy %s\n" % (table.family, name) for table, name in zip(made, damaged))
-    found = looks(tmp_path, text + flushes)[0]["observations"]
-    assert [(row["family"], row["chain"]) for row in found if row["kind"] == "empty_service_chain"] == [
-        (family, cut(name, NAME_LIMIT)) for family, name in zip(kube_dumps.FAMILIES, damaged)]
 
 
 def test_a_table_that_is_too_large_says_so(tmp_path, monkeypatch):

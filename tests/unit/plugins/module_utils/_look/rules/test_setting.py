@@ -54,10 +54,6 @@ def test_and_by_those_of_the_api_server(comm, arguments, port, found, tmp_path):
     assert captured(audit(tmp_path, taking(port), runs(comm, comm + ".service", arguments))) == found
 
 
-def test_no_kubelet_has_no_port(tmp_path):
-    assert captured(audit(tmp_path, taking(10250))) == []
-
-
 @cases
 def test_the_hint_of_a_kubelet_that_makes_it(known, missing, tmp_path):
     assert audit(tmp_path, UNHINTED, runs(**known))["observed"].get("hint_missing", 0) == missing
