@@ -18,13 +18,9 @@ from node_sections import collect_sections
 RELEASE = "6.1.0-49-amd64"
 TREE = "lib/modules/" + RELEASE
 MODULES = {
-    "base": {"exports": ["base_symbol"]},
+    "base": {"exports": ["base_symbol"]}, "ip_vs_rr": {"wants": ["vs_symbol"]}, "with-hyphen": {}, "other": {},
     "ip_vs": {"wants": ["base_symbol"], "exports": ["vs_symbol"],
-              "aliases": ["net-pf-16-proto-16-family-IPVS", "balance-*"]},
-    "ip_vs_rr": {"wants": ["vs_symbol"]},
-    "with-hyphen": {},
-    "other": {},
-}
+              "aliases": ["net-pf-16-proto-16-family-IPVS", "balance-*"]}}
 NEEDS = {"ip_vs": ("base",), "ip_vs_rr": ("base", "ip_vs")}
 CONF_DIRECTORIES = ("etc", "run", "usr/local/lib", "usr/lib")
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
@@ -82,6 +78,11 @@ def row(tree, name):
     return collect_sections(["kernel_modules"], tree, "image", [name])["node_kernel_modules"]["modules"][0]
 
 
+def written(tree, text):
+    with open(tree + "/etc/modprobe.d/a.conf", "wb") as stream:
+        stream.write(text.encode("utf-8"))
+
+
 def agree(tree, name, module):
     """Both agree on loading by name, and on loading at boot, which honours blacklists (modprobe -b)."""
     found = row(tree, name)
@@ -112,15 +113,13 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("name", ["ip_vs", "ip_vs_rr"])
 def test_one_file(tree, text, name):
-    with open(tree + "/etc/modprobe.d/a.conf", "wb") as stream:
-        stream.write((text + "\n").encode("utf-8"))
+    written(tree, text + "\n")
     agree(tree, name, name)
 
 
 @cases
 def test_names_and_aliases(tree, text, name, module):
-    with open(tree + "/etc/modprobe.d/a.conf", "w") as stream:
-        stream.write(text + "\n")
+    written(tree, text + "\n")
     agree(tree, name, module)
 
 
@@ -132,8 +131,7 @@ def test_precedence_and_masking(tree, files):
 
 @cases
 def test_what_the_kernel_asks_for_itself(tree, text):
-    with open(tree + "/etc/modprobe.d/a.conf", "w") as stream:
-        stream.write(text + "\n")
+    written(tree, text + "\n")
     assert ("autoload" not in row(tree, "ip_vs")["blocked_for"]) == loads(plan(tree, "net-pf-16-proto-16-family-IPVS",
                                                                                "-b"), "ip_vs")
 
@@ -142,12 +140,10 @@ def test_what_is_built_in(tree):
     assert plan(tree, "compiled_in") == [] and row(tree, "compiled_in")["state"] == "builtin"
 
 
-LINES = st.sampled_from(
-    [
-        "blacklist %s", "install %s /bin/true", "install %s /bin/false", "alias %s off", "alias %s other",
-        "softdep %s pre: other", "options %s a=1", "# %s", "blacklist %s \\", "install %s \\", "%s", "\tblacklist\t%s",
-        "blacklist %s\r", "alias lb %s",
-    ])
+LINES = st.sampled_from([
+    "blacklist %s", "install %s /bin/true", "install %s /bin/false", "alias %s off", "alias %s other",
+    "softdep %s pre: other", "options %s a=1", "# %s", "blacklist %s \\", "install %s \\", "%s", "\tblacklist\t%s",
+    "blacklist %s\r", "alias lb %s"])
 NAMES = st.sampled_from(["ip_vs", "ip-vs", "base", "ip_vs_rr", "ip_*", "b[a-z]se", "other"])
 
 
@@ -158,7 +154,6 @@ NAMES = st.sampled_from(["ip_vs", "ip-vs", "base", "ip_vs_rr", "ip_*", "b[a-z]se
 @example([("install %s \\", "ip_vs"), ("blacklist %s", "ip_vs")])
 def test_any_mixture_of_lines(indexed, lines):
     clear(indexed)
-    with open(indexed + "/etc/modprobe.d/a.conf", "wb") as stream:
-        stream.write("".join(form % name + "\n" for form, name in lines).encode("utf-8"))
+    written(indexed, "".join(form % name + "\n" for form, name in lines))
     for name in ("ip_vs", "ip_vs_rr"):
         agree(indexed, name, name)

@@ -3,15 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_iptables_backend: the programs that run for it, its rules, and the tools of this machine."""
 
-import re
-import subprocess
 
 import pytest
-import backend_trees
 import node_tree
 from iptables_programs import debian_programs
 from node_manifests import DEBIAN, merged, running
-from node_sections import collect_sections
 from parsed_texts import parse_save
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import OK, OUTPUT_LIMIT, Completed, Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.iptables_backend import (
@@ -19,30 +15,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.rule_sets import Rules
 
 NODE = merged(DEBIAN, running("6.1.0"), debian_programs("nft"))
-
-
-def look_at(root):
-    return collect_sections(["iptables_backend"], root, "live")["node_iptables_backend"]
-
-
-@pytest.mark.parametrize("nft, legacy, auto", [(20, 10, "nft"), (10, 20, "legacy"), (10, 10, "nft")])
-def test_the_choice_of_mode_auto(nft, legacy, auto, tmp_path):
-    """With dpkg's own update-alternatives: it chooses in auto mode what the section predicts in manual mode."""
-    def update(*arguments):
-        subprocess.run(["update-alternatives", "--root", root] + list(arguments), check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
-
-    tree = {name: value for name, value in backend_trees.debian().items()
-            if "alternatives" not in name and not re.search(r"sbin/ip6?tables\Z", name)}
-    folders = dict.fromkeys(("etc/alternatives", "var/lib/dpkg/alternatives", "var/log"), node_tree.DIRECTORY)
-    root = node_tree.unpack(dict(tree, **folders), tmp_path)
-    for backend, priority in (("nft", nft), ("legacy", legacy)):
-        update("--install", "/usr/sbin/iptables", "iptables", "/usr/sbin/iptables-" + backend, str(priority))
-    update("--set", "iptables", "/usr/sbin/iptables-nft")
-    by_hand = look_at(root)
-    assert by_hand["binaries"][0]["alternative"]["auto"] == auto and by_hand["backend_by_family"]["ipv4"] == "nft"
-    update("--auto", "iptables")
-    assert look_at(root)["backend_by_family"]["ipv4"] == auto
 
 
 class Recorder(Host):

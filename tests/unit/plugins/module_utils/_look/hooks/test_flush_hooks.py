@@ -13,14 +13,14 @@ import hook_nodes
 import node_tree
 import work
 from case_rows import cases
-from hook_nodes import AZURE, CRON_DEBIAN, DEBIAN, service
+from hook_nodes import DEBIAN, service
 from node_tree import executable, link, merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.bounds import (
     HOOKS_ALONE_LIMIT, HOOKS_LIMIT, fitted)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks import flush_hooks, trace
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.fit import ROWS_LIMIT, fitted_hooks
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.fit import fitted_hooks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import collect_flush_hooks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.owner import Owners
 
@@ -143,12 +143,6 @@ def test_scripts_that_write_files_leave_the_others_in(tmp_path):
     whole = look(merged(crowd(1), {"etc/cron.daily/a": executable(text)}), tmp_path)
     found = fitted({"node_flush_hooks": whole, "node_host": {}})["node_flush_hooks"]
     assert len(json.dumps(found)) <= HOOKS_LIMIT and found["files"] and found["written"] and found["hooks"]
-
-
-def test_what_fits_is_not_cut(tmp_path):
-    whole = look(merged(AZURE, CRON_DEBIAN), tmp_path)
-    found = fitted({"node_flush_hooks": whole})["node_flush_hooks"]
-    assert found["hooks_left_out"] == 0 and found["hooks"] == whole["hooks"] and len(whole["hooks"]) < ROWS_LIMIT
 
 
 def test_nobody_can_make_it_grow_forever(tmp_path):

@@ -4,7 +4,6 @@
 """Units of trees: the running systemd, how little is read, and drop-ins that are tried out; the rest is in
 tests/looks/units."""
 
-import time
 
 import pytest
 import fake_tools
@@ -88,22 +87,6 @@ def test_the_running_systemd_is_asked_once(tmp_path, script, expected):
     found = Units(node, fake_tools.LIVE).running(["a.service", "b.service", "t@.service", "--help", "no name"])
     assert {name: unit.state for name, unit in found.items()} == expected
     assert len(node.ran) == (1 if script else 0)
-
-
-def test_systemd_tells_since_when_a_unit_has_its_state(tmp_path):
-    show = """cat <<ANSWER
-StateChangeTimestampMonotonic=%d
-ActiveState=active
-
-ActiveState=inactive
-StateChangeTimestampMonotonic=0
-ANSWER""" % (1e6 * (time.monotonic() - 90))
-    node = fake_tools.unpacked(
-        tmp_path, {VENDOR + "a.service": SERVICE, VENDOR + "b.service": SERVICE, RUN + ".keep": ""},
-        {"usr/bin/systemctl": fake_tools.script(show)})
-    found = Units(node, fake_tools.LIVE).running(["a.service", "b.service"])
-    assert found["b.service"] == ("inactive", None)
-    assert found["a.service"].state == "active" and found["a.service"].seconds >= 90
 
 
 def test_where_another_init_runs_no_unit_is_active(tmp_path):
