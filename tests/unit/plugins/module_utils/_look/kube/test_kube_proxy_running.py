@@ -56,6 +56,14 @@ def test_a_healthy_one(tmp_path):
     assert len(json.dumps(section)) < 6000
 
 
+def test_before_1_28(tmp_path):
+    answers = replay("iptables-mode/kube-proxy-1.30.5/nft/small")
+    del answers["/livez"], answers["/configz"]
+    section = look(tmp_path, answers)
+    assert (section["collected"]["livez"], section["collected"]["configz"]) == ("absent", "absent")
+    assert [row["family"] for row in section["sync"]] == ["all"] and section["health"]["livez_code"] is None
+
+
 HUGE = itertools.chain([b"HTTP/1.0 200 OK\r\n\r\n"], itertools.repeat(b"kubeproxy_x 1\n" * 5000, 150000))
 
 
