@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_flush_hooks: what is not followed to its end, what is not read at all, and how small it stays; the
-rest is in tests/looks/hooks."""
+"""The section node_flush_hooks: limits of scripts and folders, files that are not read at all, and its size; the rest
+is in tests/looks/hooks."""
 
 import json
 import subprocess

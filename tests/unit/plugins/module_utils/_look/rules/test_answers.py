@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the answers of the section are made of beside the questions to rule sets: host ports that portmap wrote with nft,
-matches that only nft prints, what dumps do not show, shared networks and tunnels."""
+"""Parts of the section beside the questions to rule sets: host ports that portmap wrote with nft, matches that only nft
+prints, what dumps do not show, shared networks and tunnels."""
 
 import types
 
