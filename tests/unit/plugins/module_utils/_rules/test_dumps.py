@@ -23,51 +23,31 @@ import chain_texts as texts
 import pytest
 import yaml
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.duplicates import ask_duplicates
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.anchors import ask_anchors, ask_hint
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.emptied import ask_emptied
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.incomplete import ask_incomplete
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.lost_match import ask_lost_match
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.marks import ask_marks
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.repaired import ask_repaired
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.tunnel_marks import ask_tunnel_marks
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.loops import ask_loops
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.drops import ask_drops
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.dispatch import ask_dispatch
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.host_input import ask_input
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostport_pods import ask_hostport_pods
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.hostports import (ask_before_services,
-                                                                                                 ask_host_ports_of_ipvs,
-                                                                                                 ask_hostports,
-                                                                                                 ask_node_ports)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.redirections import ask_redirections
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.leftovers import (ask_backends,
-                                                                                                 ask_other_mode)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.exempt_ranges import ask_exempt_ranges
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.foreign import ask_masquerade
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.path_rules import ask_path_rules
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.node_packets import ask_node_packets
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.cleared_marks import ask_cleared_marks
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.stale_endpoints import (
-    ask_stale_endpoints)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.without_endpoints import (
-    ask_without_endpoints)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.structure import ask_structure
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import duplicates, loops, questions, structure
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy import (
+    anchors, emptied, incomplete, lost_match, marks, repaired, tunnel_marks)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others import (
+    dispatch, drops, exempt_ranges, foreign, host_input, hostport_pods, hostports, leftovers, node_packets, path_rules,
+    redirections)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import (
+    cleared_marks, stale_endpoints, without_endpoints)
 
 RULES = pathlib.Path(__file__).resolve().parents[4] / "rules"
 # Questions to one rule set; the others ask all rule sets of a node at once.
-ONE = {"anchors": ask_anchors, "duplicates": ask_duplicates, "emptied": ask_emptied, "incomplete": ask_incomplete,
-       "lost_match": ask_lost_match, "marks": ask_marks, "repaired": ask_repaired, "loops": ask_loops,
-       "drops": ask_drops, "host_input": ask_input, "hostports": ask_hostports, "leftovers": ask_other_mode,
-       "masquerade": ask_masquerade, "structure": ask_structure, "hostport_pods": ask_hostport_pods,
-       "node_packets": ask_node_packets, "before_services": ask_before_services, "node_ports": ask_node_ports,
-       "dispatch": ask_dispatch, "host_ports_of_ipvs": ask_host_ports_of_ipvs,
-       "path_rules": ask_path_rules, "without_endpoints": ask_without_endpoints, "redirections": ask_redirections,
-       "cleared_marks": ask_cleared_marks, "exempt_ranges": ask_exempt_ranges, "tunnel_marks": ask_tunnel_marks,
-       "stale_endpoints": ask_stale_endpoints}
-ALL = {"all": lambda sets, setting_by: questions.ask(sets, setting_by)[0], "hint": ask_hint,
-       "backends": lambda sets, _setting_by: ask_backends(sets)}
+ONE = {"anchors": anchors.ask_anchors, "before_services": hostports.ask_before_services,
+       "cleared_marks": cleared_marks.ask_cleared_marks, "dispatch": dispatch.ask_dispatch, "drops": drops.ask_drops,
+       "duplicates": duplicates.ask_duplicates, "emptied": emptied.ask_emptied,
+       "exempt_ranges": exempt_ranges.ask_exempt_ranges, "host_input": host_input.ask_input,
+       "host_ports_of_ipvs": hostports.ask_host_ports_of_ipvs, "hostport_pods": hostport_pods.ask_hostport_pods,
+       "hostports": hostports.ask_hostports, "incomplete": incomplete.ask_incomplete,
+       "leftovers": leftovers.ask_other_mode, "loops": loops.ask_loops, "lost_match": lost_match.ask_lost_match,
+       "marks": marks.ask_marks, "masquerade": foreign.ask_masquerade, "node_packets": node_packets.ask_node_packets,
+       "node_ports": hostports.ask_node_ports, "path_rules": path_rules.ask_path_rules,
+       "redirections": redirections.ask_redirections, "repaired": repaired.ask_repaired,
+       "stale_endpoints": stale_endpoints.ask_stale_endpoints, "structure": structure.ask_structure,
+       "tunnel_marks": tunnel_marks.ask_tunnel_marks, "without_endpoints": without_endpoints.ask_without_endpoints}
+ALL = {"all": lambda sets, setting_by: questions.ask(sets, setting_by)[0], "hint": anchors.ask_hint,
+       "backends": lambda sets, _setting_by: leftovers.ask_backends(sets)}
 NODES = ["ipv4 nft", "ipv4 legacy", "ipv6 nft", "ipv6 legacy"]
 NAMES = dict({name: value for name, value in vars(texts).items() if name.isupper() and isinstance(value, str)},
              SEP=texts.SVC.replace("SVC", "SEP"), SVL=texts.SVC.replace("SVC", "SVL"))
@@ -172,8 +152,18 @@ def test_what_is_observed(row):
     assert len(rows) == len(wanted) and [seen(*pair) for pair in zip(rows, wanted)] == wanted, rows
 
 
-@pytest.mark.parametrize("question", ["emptied", "structure", "loops", "lost_match"])
-@pytest.mark.parametrize("at", range(0, len(texts.healthy()), 211))
-def test_a_dump_that_ends_anywhere_lost_nothing(at, question):
-    rule_set = texts.read(texts.healthy()[:at])
-    assert list(ONE[question](rule_set, texts.setting(rule_set))) == []
+def begun(table, text):
+    """The dump up to the end of a table, which is not there any more."""
+    return text[:text.index("COMMIT", text.index("*%s\n" % table))]
+
+
+@pytest.mark.parametrize("question, text", [
+    *((question, texts.healthy()) for question in ("emptied", "loops", "lost_match", "repaired", "structure")),
+    ("drops", begun("filter", texts.dropping(texts.healthy(), "filter", "FORWARD"))),
+    ("drops", begun("filter", texts.node_with("filter", ":MINE - [0:0]", "-A FORWARD -j MINE",
+                                              "-A MINE -d 10.244.0.0/16 -j DROP"))),
+    ("masquerade", begun("nat", texts.adding(texts.healthy(), "nat", ":FLANNEL-POSTRTG - [0:0]")))])
+def test_a_dump_that_ends_anywhere_lost_nothing(question, text):
+    for at in [*range(0, len(text), 101), len(text)]:
+        rule_set = texts.read(text[:at])
+        assert list(ONE[question](rule_set, texts.setting(rule_set))) == [], at

@@ -19,15 +19,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting 
 
 # The dict of one observation, its limits and its order.
 
-KEYS = {"kind", "family", "backend", "table", "chain", "text", "count", "detail"}
 RULES = texts.read(texts.healthy())
-
-
-def test_it_has_always_the_same_keys():
-    row = observe("lost_match", RULES, "filter", "KUBE-FIREWALL", "-A KUBE-FIREWALL -j DROP", 2, "why")
-    assert row == {"kind": "lost_match", "family": "ipv4", "backend": "nft", "table": "filter",
-                   "chain": "KUBE-FIREWALL", "text": "-A KUBE-FIREWALL -j DROP", "count": 2, "detail": "why"}
-    assert set(merged([row])[0]) == KEYS
 
 
 @given(st.text())

@@ -49,11 +49,8 @@ def test_in_a_large_cluster_stale_services_may_wait():
 
 
 def test_of_a_damaged_dump_nothing_is_said():
-    text = texts.healthy()
-    unreadable = texts.instead(text, ":KUBE-FORWARD - [0:0]", ':KUBE-FORWARD" -')
+    unreadable = texts.instead(texts.healthy(), ":KUBE-FORWARD - [0:0]", ':KUBE-FORWARD" -')
     assert [row for row in ask(unreadable) if row["table"] == "filter"] == []
-    for at in range(0, len(text), 89):
-        assert ask(text[:at]) == []
 
 
 # Chains that lead back to themselves.
@@ -85,8 +82,8 @@ def test_it_is_found_exactly_where_there_is_one(jumps):
     reach = set(jumps)
     for _round in range(5):
         reach |= {(one, other) for one, middle in reach for start, other in jumps if start == middle}
-    assert bool(circles(graph(*jumps) if jumps else texts.healthy())) == any(
-        (name, name) in reach for name in "ABCDE")
+    is_there = any((name, name) in reach for name in "ABCDE")
+    assert bool(circles(graph(*jumps) if jumps else texts.healthy())) == is_there
 
 
 # Rules that are there twice, and rules that may be.
@@ -114,26 +111,24 @@ def test_a_folded_service_rule_three_times():
 
 @cases
 def test_repetition_that_has_a_meaning(table, rules):
-    text = texts.small(table, "MINE MARKS OTHER KUBE-POD-FW-AAAAAAAAAAAAAAAA KUBE-NODEPORTS KUBE-EXT-AAAAAAAAAAAAAAAA "
-                              "KUBE-MARK-MASQ", rules)
-    assert twice(text) == []
+    chains = "MINE MARKS OTHER KUBE-POD-FW-AAAAAAAAAAAAAAAA KUBE-NODEPORTS KUBE-EXT-AAAAAAAAAAAAAAAA KUBE-MARK-MASQ"
+    assert twice(texts.small(table, chains, rules)) == []
 
 
 @pytest.mark.parametrize("at", range(0, len(texts.healthy()), 101))
 def test_what_was_read_of_a_table_that_is_cut_off_is_judged(at):
     start = texts.healthy()[:at]
     table = start.rpartition("\n*")[2].partition("\n")[0] if "\n*" in start else None
-    expected = [(table, "KUBE-FIREWALL", "-A KUBE-FIREWALL -j X",
-                 2)] if table in ("filter", "mangle", "nat") and "COMMIT" not in start.rpartition(
-                     "\n*")[2] else []
+    begun = table in ("filter", "mangle", "nat") and "COMMIT" not in start.rpartition("\n*")[2]
+    expected = [(table, "KUBE-FIREWALL", "-A KUBE-FIREWALL -j X", 2)] if begun else []
     assert twice(start + "\n" + "-A KUBE-FIREWALL -j X\n" * 3) == expected
 
 
 @pytest.mark.parametrize("limit", [0, 2, 1000])
 def test_of_many_repeated_rules_all_copies_are_counted(limit, monkeypatch):
     monkeypatch.setattr(save_lines, "REPEATED_LIMIT", limit)
-    rules = ["-A FORWARD -s 192.0.2.%d/32 -j ACCEPT" % number
-             for number in range(5)] + ["-A FORWARD -m limit --limit 5/min -j ACCEPT"]
+    rules = ["-A FORWARD -s 192.0.2.%d/32 -j ACCEPT" % number for number in range(5)]
+    rules.append("-A FORWARD -m limit --limit 5/min -j ACCEPT")
     jumps = ["-A FORWARD -s 192.0.2.%d/32 -j MINE" % number for number in range(5)]
     rule_set = texts.read(texts.adding(texts.healthy(), "filter", ":MINE - [0:0]", *(2 * (rules + jumps) + rules)))
     rows = list(ask_duplicates(rule_set, texts.setting(rule_set)))

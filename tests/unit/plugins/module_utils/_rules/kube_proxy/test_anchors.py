@@ -15,7 +15,10 @@ FAMILIES = pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 BACKENDS = pytest.mark.parametrize("backend", ["nft", "legacy"])
 JUMPS = [line for line in texts.FILTER + texts.NAT
          if line.split()[1] in ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")]
-OLDER = [line for line in JUMPS if line.split()[-1] not in ("KUBE-NODEPORTS", "KUBE-PROXY-FIREWALL", "KUBE-FIREWALL")]
+# What came later than 1.18, and the chain of filter that came with it.
+NEWER = [line for line in JUMPS if line.split()[-1] in ("KUBE-NODEPORTS", "KUBE-PROXY-FIREWALL", "KUBE-FIREWALL")]
+NEWER += [texts.LOCALNET, ":KUBE-FIREWALL - [0:0]", ":KUBE-PROXY-FIREWALL - [0:0]"]
+NODE_PORTS = ":KUBE-NODEPORTS - [0:0]\n:KUBE-PROXY-CANARY", ":KUBE-PROXY-CANARY", 1
 
 
 def ask(text, source="live", **known):
@@ -25,22 +28,21 @@ def ask(text, source="live", **known):
 
 def ipvs(*jumps):
     """A node of Kubernetes 1.20 in ipvs mode, with further jumps of filter."""
-    user = sorted(set(["KUBE-FORWARD"] + [jump.split()[-1] for jump in jumps]))
-    return (texts.small("mangle", "", []) + texts.small("filter", " ".join(user),
-                                                        ['-A FORWARD -m comment --comment "kubernetes forwarding '
-                                                         'rules" -j KUBE-FORWARD'] + list(jumps))
-            + texts.small("nat", "KUBE-LOAD-BALANCER KUBE-MARK-MASQ KUBE-NODE-PORT KUBE-POSTROUTING KUBE-SERVICES",
-                          [texts.TO_SERVICES, texts.FROM_NODE, texts.TO_POSTROUTING]))
+    jumps = ['-A FORWARD -m comment --comment "kubernetes forwarding rules" -j KUBE-FORWARD', *jumps]
+    user = " ".join(sorted({jump.split()[-1] for jump in jumps}))
+    nat = texts.small("nat", "KUBE-LOAD-BALANCER KUBE-MARK-MASQ KUBE-NODE-PORT KUBE-POSTROUTING KUBE-SERVICES",
+                      [texts.TO_SERVICES, texts.FROM_NODE, texts.TO_POSTROUTING])
+    return texts.small("mangle", "", []) + texts.small("filter", user, jumps) + nat
 
 
 @FAMILIES
 @BACKENDS
 @pytest.mark.parametrize("jump", JUMPS)
 def test_a_missing_jump_is_told_alone(family, backend, jump):
-    rows = ask(texts.without(texts.healthy(family, backend), jump))
-    assert [(row["kind"], row["chain"], row["text"]) for row in rows] == [
-        ("anchor_missing", jump.split()[1], "-A %s -j %s" % (jump.split()[1], jump.split()[-1]))]
-    assert (rows[0]["family"], rows[0]["backend"]) == (family, backend)
+    row, = ask(texts.without(texts.healthy(family, backend), jump))
+    chain, target = jump.split()[1], jump.split()[-1]
+    assert (row["kind"], row["chain"], row["text"]) == ("anchor_missing", chain, "-A %s -j %s" % (chain, target))
+    assert (row["family"], row["backend"]) == (family, backend)
 
 
 @pytest.mark.parametrize("jump", JUMPS)
@@ -50,23 +52,17 @@ def test_without_a_version_a_chain_that_is_there_needs_its_jumps(jump):
 
 @cases
 def test_what_came_with_a_version_is_asked_for_from_then_on(version, newer):
-    text = texts.without(texts.healthy(), *[line for line in JUMPS if line not in OLDER])
-    filter_chains = [":%s - [0:0]" % chain for chain in ("KUBE-FIREWALL", "KUBE-PROXY-FIREWALL")]
-    text = texts.without(texts.without(text, texts.LOCALNET),
-                         *filter_chains).replace(":KUBE-NODEPORTS - [0:0]\n:KUBE-PROXY-CANARY", ":KUBE-PROXY-CANARY", 1)
+    text = texts.without(texts.healthy(), *NEWER).replace(*NODE_PORTS)
     assert sorted(row["text"].split()[-1] for row in ask(text, kubernetes=version)) == newer
 
 
 FROM_INPUT = "-A INPUT %s%s-j KUBE-SERVICES" % (texts.NEW, texts.PORTALS)
 FORWARDED = "-A FORWARD %s%s-j KUBE-EXTERNAL-SERVICES" % (texts.NEW, texts.EXTERNAL)
-NEWER = [line for line in JUMPS if line not in OLDER] + [texts.LOCALNET, ":KUBE-FIREWALL - [0:0]",
-                                                         ":KUBE-PROXY-FIREWALL - [0:0]", FORWARDED]
 
 
 def before_1_20(*lines):
     """A node of Kubernetes 1.18 without these lines."""
-    text = texts.without(texts.healthy(), *NEWER).replace(":KUBE-NODEPORTS - [0:0]\n:KUBE-PROXY-CANARY",
-                                                          ":KUBE-PROXY-CANARY", 1)
+    text = texts.without(texts.healthy(), FORWARDED, *NEWER).replace(*NODE_PORTS)
     return texts.without(texts.adding(text.replace("KUBE-EXT-", "KUBE-XLB-"), "filter", FROM_INPUT), *lines)
 
 
@@ -76,8 +72,8 @@ def test_before_1_20_input_leads_to_services_and_forward_not_to_external_ones(ku
     gone = next(line for line in JUMPS if line.startswith("-A FORWARD") and line.endswith("-j KUBE-SERVICES"))
     assert texts.told(ask(before_1_20(gone), kubernetes=kubernetes)) == [("anchor_missing", "filter", "FORWARD")]
     if kubernetes:
-        assert [row["text"]
-                for row in ask(before_1_20(FROM_INPUT), kubernetes=kubernetes)] == ["-A INPUT -j KUBE-SERVICES"]
+        row, = ask(before_1_20(FROM_INPUT), kubernetes=kubernetes)
+        assert row["text"] == "-A INPUT -j KUBE-SERVICES"
 
 
 def test_before_1_17_there_is_no_canary():
@@ -99,13 +95,12 @@ def test_ipvs_mode_has_other_anchors_and_no_canary(version, jumps):
     assert ask(ipvs(*lines), mode="ipvs", kubernetes=version) == []
     for line in lines:
         assert ask(texts.without(ipvs(*lines), line), mode="ipvs", kubernetes=version)[0]["text"] == line
-    assert texts.told(ask(texts.without(ipvs(), texts.TO_POSTROUTING), mode="ipvs",
-                          kubernetes=None)) == [("anchor_missing", "nat", "POSTROUTING")]
+    rows = ask(texts.without(ipvs(), texts.TO_POSTROUTING), mode="ipvs", kubernetes=None)
+    assert texts.told(rows) == [("anchor_missing", "nat", "POSTROUTING")]
 
 
 def test_a_family_without_chains_of_kube_proxy_is_not_in_use():
-    empty = texts.small("nat", "", [],
-                        "ipv6") + texts.small("mangle", "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY", [], "ipv6")
+    empty = texts.small("nat", "", [], "ipv6") + texts.small("mangle", "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY", [], "ipv6")
     older_kubelet = texts.small("nat", "KUBE-MARK-DROP KUBE-MARK-MASQ KUBE-POSTROUTING",
                                 [texts.TO_POSTROUTING, texts.UNMARKED, texts.SNAT], "ipv6")
     docker = texts.small("nat", "DOCKER", ["-A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER"], "ipv6")
@@ -122,27 +117,24 @@ def nothing(family="ipv4"):
 def test_no_chain_in_any_family_is_said_once(mode):
     rows = ask_presence([texts.read(nothing()), texts.read(nothing("ipv6"))], texts.setting_by(mode=mode))
     assert texts.told(rows) == [("chains_missing", "nat", "KUBE-SERVICES")]
-    assert ask_presence([texts.read("# Generated by iptables-nft-save v1.8.9 (nf_tables) on x\n*nat\nCOMMIT\n",
-                                    "live")], texts.setting_by(mode=mode))
+    nat = texts.read("# Generated by iptables-nft-save v1.8.9 (nf_tables) on x\n*nat\nCOMMIT\n")
+    assert ask_presence([nat], texts.setting_by(mode=mode))
 
 
-@pytest.mark.parametrize("sets, known",
-                         [
-                             ([], {}), ([nothing()], {"mode": None}), ([nothing()], {"mode": "nftables"}),
-                             ([nothing(), texts.healthy("ipv6")], {}), ([nothing(), nothing("ipv6")[:-80]], {}),
-                             ([texts.small("mangle", "", []) + texts.small("filter", "", [])
-                               + "# Table `nat' is incompatible, use 'nft' tool.\n"], {}),
-                         ])
+@pytest.mark.parametrize("sets, known", [
+    ([], {}), ([nothing()], {"mode": None}), ([nothing()], {"mode": "nftables"}),
+    ([nothing(), texts.healthy("ipv6")], {}), ([nothing(), nothing("ipv6")[:-80]], {}),
+    ([texts.small("mangle", "", []) + "# Table `nat' is incompatible, use 'nft' tool.\n"], {})])
 def test_no_chain_anywhere_is_not_said_lightly(sets, known):
     assert ask_presence([texts.read(text) for text in sets], texts.setting_by(**known)) == []
 
 
 def test_a_file_with_one_table_does_not_tell_of_the_others():
-    text = texts.healthy()
-    nat = text[text.index("*nat") - 80:]
-    assert ask(nat[nat.index("#"):], "nat.txt") == []
-    assert texts.told(ask(texts.without(nat[nat.index("#"):], texts.TO_SERVICES),
-                          "nat.txt")) == [("anchor_missing", "nat", "PREROUTING")]
+    nat = texts.healthy().partition("*filter")[2]
+    nat = nat[nat.index("# Generated"):]
+    assert ask(nat, "nat.txt") == []
+    rows = ask(texts.without(nat, texts.TO_SERVICES), "nat.txt")
+    assert texts.told(rows) == [("anchor_missing", "nat", "PREROUTING")]
     assert ask_presence([texts.read(texts.small("nat", "", []), "nat.txt")], texts.setting_by()) == []
 
 

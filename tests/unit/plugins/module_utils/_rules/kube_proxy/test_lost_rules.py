@@ -10,14 +10,9 @@ import kube_rules
 import pytest
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import questions
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.incomplete import ask_incomplete
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import Setting
-
-
-# Chains that kube-proxy never leaves empty.
-
 
 # Refusals that guard Services and the node: deleted, or rightly not there.
 
@@ -54,33 +49,30 @@ def test_invalid_packets_of_a_real_node(name, kubernetes):
     ipv4, ipv6 = [kube_audit.sample(name % family) for family in ("ipv4", "ipv6")]
     bare = [without(text, "-A KUBE-FORWARD -m conntrack --ctstate INVALID") for text in (ipv4, ipv6)]
     lost = ("emptied_chain", "filter", "KUBE-FORWARD")
+
+    def asked(*texts_of_families, **more):
+        return found(*texts_of_families, kubernetes=kubernetes, **more)
     for liberal in (False, None):
-        assert found(bare[0], ipv6, kubernetes=kubernetes,
-                     liberal=liberal) == found(ipv4, bare[1], kubernetes=kubernetes, liberal=liberal) == [lost]
-    assert found(*bare, kubernetes=kubernetes, liberal=False) == [lost, lost]
-    assert found(*bare, kubernetes=kubernetes) == [], "nobody knows whether conntrack is liberal"
-    assert found(*bare, kubernetes=kubernetes,
-                 liberal=True) == found(bare[0], ipv6, kubernetes=kubernetes, liberal=True) == []
-    assert found(bare[0], kubernetes=kubernetes) == [], "the other family was not read"
-    assert ("emptied_chain", "filter",
-            "KUBE-FORWARD") not in found(*bare, kubernetes=kubernetes, mode="ipvs", liberal=False)
+        assert asked(bare[0], ipv6, liberal=liberal) == asked(ipv4, bare[1], liberal=liberal) == [lost]
+    assert asked(*bare, liberal=False) == [lost, lost]
+    assert asked(*bare) == [], "nobody knows whether conntrack is liberal"
+    assert asked(*bare, liberal=True) == asked(bare[0], ipv6, liberal=True) == []
+    assert asked(bare[0]) == [], "the other family was not read"
+    assert lost not in asked(*bare, mode="ipvs", liberal=False)
 
 
 def test_who_guards_the_loopback_interface():
-    emptied = without(texts.healthy(), "-A KUBE-FIREWALL ")
-    assert found(emptied, kubelet=True) == [("emptied_chain",)
-                                            + FIREWALL], "kubelet does, also where NodePorts are not served there"
-    assert found(emptied, kubelet=None) == found(
-        emptied, kubelet=False) == [], "kube-proxy does only where it serves NodePorts there"
+    emptied, lost = without(texts.healthy(), "-A KUBE-FIREWALL "), [("emptied_chain",) + FIREWALL]
+    assert found(emptied, kubelet=True) == lost, "kubelet does, also where NodePorts are not served there"
+    assert found(emptied, kubelet=None) == found(emptied) == [], "kube-proxy does only where it serves NodePorts there"
     served = emptied.replace("! -d 127.0.0.0/8 ", "")
-    assert found(served, kubelet=False) == [("emptied_chain",) + FIREWALL]
-    assert found(served, kubelet=False,
-                 kubernetes=(1, 26)) == found(served, kubelet=False, kubernetes=None) == [], "it came with 1.27"
+    assert found(served) == lost
+    assert found(served, kubernetes=(1, 26)) == found(served, kubernetes=None) == [], "it came with 1.27"
     marked = texts.adding(emptied, "filter", "-A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP")
-    assert found(marked, kubelet=True) == [("emptied_chain",) + FIREWALL], "the rule of old kubelets is another one"
+    assert found(marked, kubelet=True) == lost, "the rule of old kubelets is another one"
     failed = without(emptied, ":KUBE-KUBELET-CANARY")
     assert [row for row in found(failed, kubelet=True) if row[0] == "emptied_chain"] == [], "kubelet never came so far"
-    assert found(without(texts.healthy("ipv6"), ":KUBE-IPTABLES-HINT"), kubelet=False) == [], "IPv6 has no such rule"
+    assert found(without(texts.healthy("ipv6"), ":KUBE-IPTABLES-HINT")) == [], "IPv6 has no such rule"
 
 
 def ranges(refusal, version="new", more=()):
@@ -88,24 +80,21 @@ def ranges(refusal, version="new", more=()):
     lines = ["-A KUBE-SERVICES -d 203.0.113.9/32 -p tcp -m comment --comment \"shop/web1:http loadbalancer IP\" -m tcp "
              "--dport 443 -j %s" % FW,
              "-A %s -s 198.51.100.0/24 -m comment --comment \"shop/web1:http loadbalancer IP\" -j %s" % (FW, texts.EXT)]
-    text = texts.adding(texts.healthy(), "nat", ":%s - [0:0]" % FW,
-                        *(lines + ([refusal] if version == "old" and refusal else []) + list(more)))
+    refusals = [refusal] if refusal else []
+    text = texts.adding(texts.healthy(), "nat", ":%s - [0:0]" % FW, *lines, *more)
     if version == "new":
-        return texts.adding(text, "filter", *([refusal] if refusal else []))
-    for line in [line for line in text.split("\n") if "KUBE-PROXY-FIREWALL" in line]:
-        text = texts.without(text, line)
-    return text
+        return texts.adding(text, "filter", *refusals)
+    text = "\n".join(line for line in text.split("\n") if "KUBE-PROXY-FIREWALL" not in line)
+    return texts.adding(text, "nat", *refusals)
 
 
 def test_source_ranges_that_are_enforced():
     drop = "-A KUBE-PROXY-FIREWALL -d 203.0.113.9/32 -p tcp -m tcp --dport 443 -j DROP"
     assert found(ranges(drop)) == []
     for other in ("", drop.replace("443", "80"), drop.replace("113.9", "113.8"), drop.replace("DROP", "RETURN")):
-        kinds = found(ranges(other))
-        assert ("emptied_chain",) + RANGES in kinds, other
-    stripped = [row for row in found(ranges("-A KUBE-PROXY-FIREWALL -d 203.0.113.9/32 -p tcp -j DROP"))
-                if row[0] == "emptied_chain"]
-    assert stripped == [], "a rule that lost its port is told as that"
+        assert ("emptied_chain",) + RANGES in found(ranges(other)), other
+    kinds = [row[0] for row in found(ranges("-A KUBE-PROXY-FIREWALL -d 203.0.113.9/32 -p tcp -j DROP"))]
+    assert "emptied_chain" not in kinds, "a rule that lost its port is told as that"
 
 
 def test_source_ranges_of_older_versions():
@@ -114,9 +103,8 @@ def test_source_ranges_of_older_versions():
     dropping = ("-A KUBE-FIREWALL -m comment --comment \"kubernetes firewall for dropping marked packets\" -m mark "
                 "--mark 0x8000/0x8000 -j DROP")
 
-    def asked(text, drop=dropping, **known):
-        return found(texts.adding(text, "filter", drop) if drop else text,
-                     **dict({"kubernetes": (1, 24), "kubelet": True}, **known))
+    def asked(text, drop=dropping, kubelet=True):
+        return found(texts.adding(text, "filter", drop) if drop else text, kubernetes=(1, 24), kubelet=kubelet)
     assert asked(ranges(refusal, "old", marking)) == []
     assert asked(ranges("", "old", marking)) == [("emptied_chain", "nat", FW)]
     assert asked(ranges(refusal, "old", marking[:1])) == [("emptied_chain", "nat", "KUBE-MARK-DROP")]
@@ -127,8 +115,7 @@ def test_source_ranges_of_older_versions():
 def test_a_dump_that_ends_anywhere_lost_nothing():
     text = ranges("-A KUBE-PROXY-FIREWALL -d 203.0.113.9/32 -p tcp -m tcp --dport 443 -j DROP")
     for at in range(0, len(text), 397):
-        rows = found(text[:at], kubelet=True, liberal=False)
-        assert [row for row in rows if row[0] == "emptied_chain"] == [], at
+        assert "emptied_chain" not in [row[0] for row in found(text[:at], kubelet=True, liberal=False)], at
 
 
 # Single deleted rules of kube-proxy, where the remaining rules show the loss.
@@ -148,9 +135,9 @@ def ask_of_incomplete(text, **known):
 
 def external(rules):
     """The healthy node with these rules for external traffic of its first Service."""
-    lines = [line for line in texts.healthy().split("\n") if not line.startswith("-A %s " % EXT)]
     local = [":%s - [0:0]" % SVL, "-A %s -j %s" % (SVL, SVC.replace("SVC", "SEP"))]
-    return texts.adding("\n".join(lines), "nat", *(local + ["-A %s %s" % (EXT, rule) for rule in rules]))
+    lines = ["-A %s %s" % (EXT, rule) for rule in rules]
+    return texts.adding(without(texts.healthy(), "-A %s " % EXT), "nat", *local, *lines)
 
 
 @cases
@@ -160,7 +147,7 @@ def test_the_rules_of_external_traffic_go_together(rules, told):
 
 def test_a_cluster_ip_that_only_external_traffic_is_left_of():
     lost = texts.without(texts.healthy(), PORTAL)
-    rows = questions.ask([texts.read(lost), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
+    rows = ask([texts.read(lost), texts.read(texts.healthy("ipv6"))], texts.setting_by())[0]
     assert texts.told(rows) == [("anchor_missing", "nat", EXT)]
     # This node refuses its ClusterIP: the internal traffic policy is Local, and none of its endpoints is on this node.
     refused = ('-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment "shop/web1:http has no local endpoints" '
@@ -173,27 +160,25 @@ def test_a_cluster_ip_that_only_external_traffic_is_left_of():
 
 @pytest.mark.parametrize("chain, lines, what", [
     (texts.OTHER_SVC, ["-A KUBE-SERVICES -d 10.96.0.2/32"], "the ClusterIP of the Service is"),
-    (EXT, ["-A KUBE-NODEPORTS -p tcp"], "NodePort and external addresses of the Service are")])
+    (EXT, ["-A KUBE-NODEPORTS -p tcp -m comment"], "NodePort and external addresses of the Service are")])
 def test_a_service_that_nothing_leads_to_is_told_by_its_name(chain, lines, what):
     # An empty KUBE-NODEPORTS would itself be reported.
     text = texts.adding(texts.healthy(), "nat",
                         "-A KUBE-NODEPORTS -d 192.0.2.1/32 -p tcp -m tcp --dport 30099 -j %s" % texts.THIRD_SVC)
-    text = texts.without(text, *[line for line in texts.healthy().split("\n") if line.startswith(tuple(lines))])
+    text = without(text, *lines)
     read = [texts.read(text)]
-    rows = questions.ask(read, texts.setting_by())[0]
-    assert texts.told(rows) == [("anchor_missing", "nat",
-                                 chain)] and rows[0]["detail"] == "no rule jumps to it: %s not reached" % what
+    rows = ask(read, texts.setting_by())[0]
+    assert texts.told(rows) == [("anchor_missing", "nat", chain)]
+    assert rows[0]["detail"] == "no rule jumps to it: %s not reached" % what
     # The chain is empty too, so no rule shows that the Service still exists; and in ipvs mode all of these rules are
     # left over.
-    empty = "\n".join(line for line in text.split("\n") if not line.startswith("-A %s " % chain))
-    assert "anchor_missing" not in [row["kind"] for row in questions.ask([texts.read(empty)], texts.setting_by())[0]]
-    assert ("anchor_missing", "nat", chain) not in texts.told(questions.ask(read, texts.setting_by(mode="ipvs"))[0])
+    empty = texts.read(without(text, "-A %s " % chain))
+    assert "anchor_missing" not in [row["kind"] for row in ask([empty], texts.setting_by())[0]]
+    assert ("anchor_missing", "nat", chain) not in texts.told(ask(read, texts.setting_by(mode="ipvs"))[0])
 
 
 def test_before_1_24_a_node_port_leads_to_the_chain_of_the_service():
-    text = texts.without(texts.healthy(), PORTAL, ":%s - [0:0]" % EXT)
-    text = "\n".join(line for line in text.split("\n")
-                     if not line.startswith("-A %s " % EXT)).replace("-j " + EXT, "-j " + SVC)
+    text = without(texts.healthy(), PORTAL, ":%s - [0:0]" % EXT, "-A %s " % EXT).replace("-j " + EXT, "-j " + SVC)
     assert ask_of_incomplete(text) == [("anchor_missing", "nat", SVC)]
 
 
@@ -213,11 +198,10 @@ def ipvs(*gone, **how):
     lines = kube_rules.restore_input(how.get("version", (1, 33)), "ipvs", "ipv4", cluster).text().split("\n")
     kept = [line for line in lines if not any(word in line for word in gone)]
     assert len(kept) == len(lines) - len(gone)
-    text = "\n".join(kept).replace("-I ", "-A ")
+    text, header = "\n".join(kept).replace("-I ", "-A "), texts.HEADERS["nft"] % texts.WORDS["ipv4"]
     for table in ("filter", "mangle", "nat"):
         built_in = "".join(":%s ACCEPT [0:0]\n" % chain for chain in texts.CHAINS[table][0].split())
-        text = text.replace("*%s\n" % table,
-                            "%s*%s\n%s" % (texts.HEADERS["nft"] % texts.WORDS["ipv4"], table, built_in))
+        text = text.replace("*%s\n" % table, "%s*%s\n%s" % (header, table, built_in))
     return ask_of_incomplete(text, mode=how.get("mode", "ipvs"), kubernetes=how.get("version", (1, 33)))
 
 

@@ -22,11 +22,9 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_pro
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.marks import ask_marks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.promised import (
     compare_rules, own_rules)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.repaired import (
-    ask_repaired, ask_unrepaired)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.repaired import ask_unrepaired
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import Setting
-
 
 # One IP family flushed beside the other, as real kube-proxies leave it; and families that kube-proxy never wrote to.
 
@@ -52,9 +50,8 @@ def empty(family="ipv6", backend="nft", source="live"):
 @pytest.mark.parametrize("kubernetes", [(1, 21), (1, 36), None])
 def test_a_flushed_family_is_told_alone(healthy, flushed, family, kubernetes):
     rule_sets = [kube_audit.read(kube_audit.sample(name)) for name in (healthy, flushed)]
-    rows = ask(rule_sets, lambda rule_set: setting_by(rule_set, kubernetes=kubernetes))[0]
-    assert [(row["kind"], row["family"], row["table"], row["chain"])
-            for row in rows] == [("anchor_missing", family, "nat", "KUBE-SERVICES")]
+    row, = ask(rule_sets, lambda rule_set: setting_by(rule_set, kubernetes=kubernetes))[0]
+    assert row["family"] == family and texts.told([row]) == [("anchor_missing", "nat", "KUBE-SERVICES")]
     assert ask(rule_sets[:1], setting_by)[0] == [], "a dump of one family tells nothing of the other"
 
 
@@ -70,8 +67,8 @@ def test_tables_that_nft_deleted():
     healthy = texts.read(texts.healthy())
     assert asked(healthy, empty()) == [("anchor_missing", "ipv6", "nat", "KUBE-SERVICES")]
     assert asked(healthy, empty(), ipv6=False) == asked(healthy, empty(), ipv6=None) == [], "the kernel has no IPv6"
-    assert asked(texts.read(texts.healthy("ipv6")), empty("ipv4"),
-                 ipv6=None) == [("anchor_missing", "ipv4", "nat", "KUBE-SERVICES")]
+    other = asked(texts.read(texts.healthy("ipv6")), empty("ipv4"), ipv6=None)
+    assert other == [("anchor_missing", "ipv4", "nat", "KUBE-SERVICES")]
     assert asked(texts.read(texts.healthy("ipv4", "legacy")), empty(backend="legacy")) == [], "legacy tables do not go"
     assert asked(texts.read(texts.healthy(), "a file"), empty(source="a file")) == [], "a file need not hold all tables"
 
@@ -83,8 +80,8 @@ def test_a_family_that_kube_proxy_never_used():
     assert asked(healthy, nat) == [("anchor_missing", "ipv6", "nat", "KUBE-SERVICES")]
     assert asked(healthy, nat, mode="nftables") == asked(healthy, nat, mode=None) == []
     assert asked(healthy, nat, kubernetes=(1, 20)) == [], "one family only, unless asked for both"
-    older = texts.healthy().replace(":KUBE-NODEPORTS - [0:0]\n:KUBE-PROXY-CANARY", ":KUBE-PROXY-CANARY",
-                                    1).replace(":KUBE-PROXY-FIREWALL - [0:0]\n", "")
+    older = texts.healthy().replace(":KUBE-NODEPORTS - [0:0]\n:KUBE-PROXY-CANARY", ":KUBE-PROXY-CANARY", 1)
+    older = older.replace(":KUBE-PROXY-FIREWALL - [0:0]\n", "")
     assert asked(texts.read(older), nat, kubernetes=None) == [], "no chain tells that it is no such version"
     assert asked(healthy, nat, texts.read(texts.healthy("ipv6", "legacy"))) == [], "its chains are in the other backend"
 
@@ -98,21 +95,6 @@ def test_what_cannot_be_read_was_not_flushed():
     assert asked(healthy, flushed, unread) == [], "they may be there"
     cut = kube_audit.sample(REAL[0][1])
     assert asked(healthy, kube_audit.read(cut[:cut.rindex("COMMIT")])) == []
-
-
-# The node that was flushed, and what a partial sync brought back.
-
-
-def ask_of_repaired(text, **known):
-    rule_set = texts.read(text)
-    return [(row["kind"], row["table"], row["chain"], row["count"])
-            for row in ask_repaired(rule_set, texts.setting(rule_set, **known))]
-
-
-@pytest.mark.parametrize("at", range(0, len(texts.healthy()), 107))
-def test_a_dump_that_ends_anywhere_was_not_flushed(at):
-    assert ask_of_repaired(texts.healthy()[:at]) == []
-    assert ask_of_repaired(texts.healthy()[:at] + "\nCOMMIT\n" if at < 700 else texts.healthy()[:at]) == []
 
 
 # Lost rules that kube-proxy does not write again by itself.
@@ -210,10 +192,9 @@ def test_what_was_provoked(directory, snapshot, found):
 def test_chains_of_kubelet_and_kube_router_are_not_counted(text, counts):
     assert counted(text.encode()) == counts
     # KUBE-FIREWALL belongs to kube-proxy or to kubelet.
-    for promised in (1, 2):
-        assert compare_rules({"ipv4": {"filter": promised}}, {"ipv4": [counts], "ipv6": [{}]},
-                             [])[0]["state"] == "equal"
-    assert compare_rules({"ipv4": {"filter": 3}}, {"ipv4": [counts], "ipv6": [{}]}, [])[0]["in_kernel"] == 2
+    one, two, three = (compare_rules({"ipv4": {"filter": promised}}, {"ipv4": [counts], "ipv6": [{}]}, [])[0]
+                       for promised in (1, 2, 3))
+    assert (one["state"], two["state"], three["in_kernel"]) == ("equal", "equal", 2)
 
 
 @cases

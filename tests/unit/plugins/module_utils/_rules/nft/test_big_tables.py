@@ -46,18 +46,10 @@ def rule_with(made, words):
                 for index, rule in enumerate(rules) if re.search(words, rule))
 
 
-def rewritten(made, words, pattern, text):
-    name, rules, index = rule_with(made, words)
-    rules[index] = re.sub(pattern, text, rules[index], count=1)
-    return name
-
-
 def short_map(made):
-    return "wrong_probability", rewritten(made, "numgen random mod 2 ", "0 : [^,]+, ", "")
-
-
-def loopback(made):
-    return "unsound_endpoint", rewritten(made, r"dnat to [\d.]+:", r"to [\d.]+:", "to 127.0.0.1:")
+    name, rules, index = rule_with(made, "numgen random mod 2 ")
+    rules[index] = re.sub("0 : [^,]+, ", "", rules[index], count=1)
+    return "wrong_probability", name
 
 
 def other_address(made):
@@ -66,29 +58,9 @@ def other_address(made):
     return "unsound_endpoint", name
 
 
-def other_service(made):
-    names = [name for name in made.chains if name.startswith("endpoint-")]
-    name, rules, index = rule_with(made, "numgen random mod .*goto endpoint-")
-    rules[index] = re.sub("0 : goto [^, ]+", "0 : goto " + names[-1], rules[index])
-    return "unsound_endpoint", name
-
-
 def lost_affinity(made):
     name, rules, _index = rule_with(made, "saddr @affinity-")
     rules[:] = [rule for rule in rules if "@affinity-" not in rule]
-    return "emptied_chain", name
-
-
-def forgotten_client(made):
-    name, rules, index = rule_with(made, "update @affinity-")
-    del rules[index]
-    return "emptied_chain", next(other for other, (_properties, lines) in made.chains.items()
-                                 if other.startswith("service-") and any("goto %s" % name in line for line in lines))
-
-
-def lost_source_ranges(made):
-    name = next(name for name in made.chains if name.startswith("firewall-") and "/" in name)
-    del made.chains[name][1][:]
     return "emptied_chain", name
 
 
@@ -99,8 +71,7 @@ def unreached_source_ranges(made):
     return "emptied_chain", name
 
 
-@pytest.mark.parametrize("damage", [short_map, loopback, other_address, other_service, lost_affinity, forgotten_client,
-                                    lost_source_ranges, unreached_source_ranges])
+@pytest.mark.parametrize("damage", [short_map, other_address, lost_affinity, unreached_source_ranges])
 def test_a_damaged_service_among_thousands(damage, made):
     kind, name = damage(made)
     assert (kind, shown(name)) in told(made)

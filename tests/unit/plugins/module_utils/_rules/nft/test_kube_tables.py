@@ -15,7 +15,7 @@ from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube_tables import (KubeTables,
                                                                                                 read_kube_tables)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.nft.kube_tables import ask_nftables
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import KINDS, merged
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import merged
 
 # Versions with which each layout must be healthy; patch releases of 1.31 to 1.33 have the layout of 1.34.
 VERSIONS = {"1.29": (None, (1, 29)), "1.30": (None, (1, 30), (1, 31), (1, 33)),
@@ -32,22 +32,11 @@ def test_a_healthy_node_has_nothing(layout, version, deep, all_addresses):
     assert ask(tables(layout, all_addresses=all_addresses), deep, mode=None, kubernetes=version) == []
 
 
-@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
-def test_no_services_is_healthy(layout):
-    assert ask([kube_nft.table(kube_cluster.cluster(family, []), layout) for family in FAMILIES]) == []
-
-
-def test_nothing_is_said_of_what_was_not_looked_at():
-    assert ask_nftables(KubeTables(), setting()) == []
-
-
 def test_every_observation_has_its_keys():
     made = tables()
     del made[0].chains["nat-output"]
-    row = rows(made)[0]
-    assert row == {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "ip kube-proxy",
-                   "chain": "nat-output", "text": "", "count": 1,
-                   "detail": "this base chain does not exist"} and row["kind"] in KINDS
+    assert rows(made)[0] == {"kind": "anchor_missing", "family": "ipv4", "backend": "nft", "table": "ip kube-proxy",
+                             "chain": "nat-output", "text": "", "count": 1, "detail": "this base chain does not exist"}
 
 
 # Tables that are missing, or should be.
@@ -61,22 +50,20 @@ def test_no_table_at_all():
 
 def test_one_family_repaired_after_a_flush():
     """kube-proxy 1.31 and newer repairs only the family in which a Service changes."""
-    made = rows(tables(families=["ipv6"]))
-    assert [(row["kind"], row["family"])
-            for row in made] == [("anchor_missing", "ipv4")] and "while the one of ipv6 does" in made[0]["detail"]
+    row, = rows(tables(families=["ipv6"]))
+    assert (row["kind"], row["family"]) == ("anchor_missing", "ipv4") and "while the one of ipv6 does" in row["detail"]
     # A node without IPv6 has no such table, and no ip6 table of any other program.
-    assert ask(tables(families=["ipv4"])) == []
-    assert ask(tables(families=["ipv4"]),
-               others="table ip6 mangle {\n}\n") == [("anchor_missing", "ipv6", "table ip6 kube-proxy")]
+    only = tables(families=["ipv4"])
+    assert ask(only) == []
+    assert ask(only, others="table ip6 mangle {\n}\n") == [("anchor_missing", "ipv6", "table ip6 kube-proxy")]
 
 
 @pytest.mark.parametrize("mode", ["iptables", "ipvs"])
 def test_left_over_by_another_mode(mode):
     made = tables(families=["ipv4"])
     made[0].chains["nat-output"] = ([], [])
-    found = rows(made, mode=mode)
-    assert [(row["kind"], row["text"], row["count"])
-            for row in found] == [("other_mode", "table ip kube-proxy", len(made[0].chains))]
+    row, = rows(made, mode=mode)
+    assert (row["kind"], row["text"], row["count"]) == ("other_mode", "table ip kube-proxy", len(made[0].chains))
 
 
 # Anchors.
@@ -132,9 +119,8 @@ def test_nft_flush_table_leaves_chains_and_maps(layout, deep):
         del rules[:]
     found = ask(made, deep)
     assert ("anchor_missing", "ipv4", "nat-prerouting") in found and ("anchor_missing", "ipv4", "services") in found
-    emptied = {name for kind, _family, name in found if kind == "empty_service_chain"}
-    assert bool(emptied) is deep and {kind for kind, _family, _name in found} == {"anchor_missing"} | (
-        {"empty_service_chain"} if deep else set())
+    kinds = ["anchor_missing", "empty_service_chain"] if deep else ["anchor_missing"]
+    assert sorted({kind for kind, _family, _name in found}) == kinds
 
 
 JUMPS = [(layout, name, index) for layout in NEWER
@@ -152,7 +138,8 @@ def test_each_lost_jump_is_seen(layout, name, index):
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
 def test_lost_lookups_are_seen_without_deep(layout):
     made = tables(layout)
-    made[0].chains["services"][1][:] = [rule for rule in made[0].chains["services"][1] if "@service-ips" not in rule]
+    rules = made[0].chains["services"][1]
+    rules[:] = [rule for rule in rules if "@service-ips" not in rule]
     assert ask(made, deep=False) == [("anchor_missing", "ipv4", "services")]
 
 
@@ -169,8 +156,8 @@ def test_a_rule_in_front(rule):
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
 def test_a_policy_of_drop(layout):
     made = tables(layout)
-    made[1].chains["filter-forward"] = ([made[1].chains["filter-forward"][0][0].replace("accept", "drop")],
-                                        made[1].chains["filter-forward"][1])
+    (header,), rules = made[1].chains["filter-forward"]
+    made[1].chains["filter-forward"] = ([header.replace("accept", "drop")], rules)
     assert ask(made, deep=False) == [("unexpected_drop", "ipv6", "filter-forward")]
 
 
@@ -190,14 +177,10 @@ def test_served_and_refused_at_once():
 
 # Services.
 
-def test_a_cluster_ip_that_lost_its_element():
-    made = tables()
-    made[0].sets["service-ips"][2][:] = [element for element in made[0].sets["service-ips"][2]
-                                         if not element.startswith("10.96.0.1 ")]
-    assert ask(made, deep=False) == [("half_repaired", "ipv4", "10.96.0.1")]
-    found = ask(made)
-    assert ([kind for kind, _family, _name in found] == ["anchor_missing", "half_repaired"]
-            and found[1] == ("half_repaired", "ipv4", "10.96.0.1"))
+def test_nothing_is_said_of_what_is_not_there():
+    for layout in kube_nft.LAYOUTS:
+        assert ask([kube_nft.table(kube_cluster.cluster(family, []), layout) for family in FAMILIES]) == []
+    assert ask_nftables(KubeTables(), setting()) == []
 
 
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
@@ -237,21 +220,6 @@ def test_any_one_chain_of_a_service_emptied_or_taken_away(layout, family, emptie
             del table.chains[name]
         found = [row for row in ask(made) if row[0] != "orphan_chain"]
         assert found == [(kind, family, shown(name))], "seed %d, number %d" % (seed, number)
-
-
-@pytest.mark.parametrize("layout", NEWER)
-def test_order_counters_and_other_elements_mean_nothing(layout):
-    seed = random.randrange(1 << 30)
-    print("seed %d" % seed)
-    source, made = random.Random(seed), tables(layout)
-    for table in made:
-        for _kind, _properties, elements in table.sets.values():
-            source.shuffle(elements)
-        names = list(table.chains)
-        source.shuffle(names)
-        for name in names:
-            table.chains.move_to_end(name)
-    assert ask(made) == ask(made, deep=False) == [], "seed %d" % seed
 
 
 @needs_root

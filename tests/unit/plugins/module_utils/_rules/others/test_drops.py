@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Refusals on the path to Services and pods, and refusals with a known reason."""
 
-
 import chain_texts as texts
 import pytest
 from case_rows import cases
@@ -51,16 +50,15 @@ def test_what_others_refuse_in_their_own_chains_is_theirs(name, rule):
 
 
 def policy(*lines, **known):
-    return ask(texts.dropping(texts.adding(texts.healthy(known.pop("family", "ipv4")), "filter", *lines), "filter",
-                              "FORWARD"), **known)
+    return ask(texts.dropping(texts.adding(texts.healthy(), "filter", *lines), "filter", "FORWARD"), **known)
 
 
 FORWARD_DROP = [("forward_drop", "FORWARD", ":FORWARD DROP")]
 DOCKER = [":DOCKER - [0:0]", ":DOCKER-USER - [0:0]", "-A FORWARD -j DOCKER-USER",
           "-A FORWARD -o docker0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
           "-A FORWARD -o docker0 -j DOCKER", "-A FORWARD -i docker0 ! -o docker0 -j ACCEPT",
-          "-A FORWARD -i docker0 -o docker0 -j ACCEPT", "-A DOCKER -d 172.17.0.2/32 ! -i docker0 -o docker0 -p tcp -m "
-                                                        "tcp --dport 5000 -j ACCEPT", "-A DOCKER-USER -j RETURN"]
+          "-A FORWARD -i docker0 -o docker0 -j ACCEPT", "-A DOCKER-USER -j RETURN",
+          "-A DOCKER -d 172.17.0.2/32 ! -i docker0 -o docker0 -p tcp -m tcp --dport 5000 -j ACCEPT"]
 UFW = [":ufw-before-forward - [0:0]", "-A FORWARD -j ufw-before-forward",
        "-A ufw-before-forward -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
        "-A ufw-before-forward -p icmp -m icmp --icmp-type 8 -j ACCEPT"]
@@ -70,9 +68,9 @@ BOTH = DOCKER + FLANNEL
 @pytest.mark.parametrize("lines, who", [(DOCKER, "chains of Docker, which sets"), ([], "no chain of Docker, ufw or"),
                                         (DOCKER + UFW, "chains of Docker and ufw, which set ")])
 def test_who_sets_the_policy(lines, who):
-    rule_set = texts.read(texts.dropping(texts.adding(texts.healthy("ipv4"), "filter", *lines), "filter", "FORWARD"))
-    assert [who in row["detail"] for row in ask_drops(rule_set, texts.setting(rule_set))
-            if row["kind"] == "forward_drop"] == [True]
+    rule_set = texts.read(texts.dropping(texts.adding(texts.healthy(), "filter", *lines), "filter", "FORWARD"))
+    rows = ask_drops(rule_set, texts.setting(rule_set))
+    assert [who in row["detail"] for row in rows if row["kind"] == "forward_drop"] == [True]
 
 
 @cases
@@ -85,31 +83,16 @@ def test_a_policy_with_accepts_before_it(lines):
     assert policy(*lines) == []
 
 
-@pytest.mark.parametrize("at", range(0, len(texts.healthy()), 103))
-def test_a_table_that_is_cut_off_drops_nothing(at):
-    text = texts.dropping(texts.healthy(), "filter", "FORWARD")
-    end = text.index("COMMIT", text.index("*filter"))
-    assert ask(text[:min(at, end - 1)]) == []
-
-
-def early(table, *rules):
-    """A healthy node with these rules in table raw or mangle."""
-    rules = ["-A " + rule for rule in rules]
-    return ask(texts.small("raw", "", rules) + texts.healthy()
-               if table == "raw" else texts.adding(texts.healthy(), table, *rules))
-
-
 @pytest.mark.parametrize("table, name", [("raw", "PREROUTING"), ("raw", "OUTPUT"), ("mangle", "PREROUTING"),
                                          ("mangle", "FORWARD"), ("mangle", "OUTPUT"), ("mangle", "POSTROUTING")])
 @pytest.mark.parametrize("target", ["DROP", "REJECT --reject-with icmp-port-unreachable"])
 def test_a_refusal_of_everything_before_the_filter(table, name, target):
-    rule = "%s -j %s" % (name, target)
-    assert early(table, rule) == [("unexpected_drop", name, "-A " + rule)]
-    assert early(table, rule, rule) == [("unexpected_drop", name, "-A " + rule)]
-    assert early(table, name + " -s 198.51.100.1/32 -j DROP") == []
-    assert early(table, name + " -j ACCEPT", rule) == [], "it is not reached"
-    rule_set = texts.read(texts.small(table, "", ["-A " + rule]))
-    assert list(ask_drops(rule_set, texts.setting(rule_set, mode=None))) == [], "no Service is served here"
+    rule = "-A %s -j %s" % (name, target)
+    for rules in ([rule], [rule, rule]):
+        assert ask(texts.node_with(table, *rules)) == [("unexpected_drop", name, rule)]
+    assert ask(texts.node_with(table, "-A %s -s 198.51.100.1/32 -j DROP" % name)) == []
+    assert ask(texts.node_with(table, "-A %s -j ACCEPT" % name, rule)) == [], "it is not reached"
+    assert ask(texts.small(table, "", [rule]), mode=None) == [], "no Service is served here"
 
 
 @pytest.mark.parametrize("target", ["DROP", "RETURN", "ACCEPT"])
@@ -122,8 +105,8 @@ def test_a_rule_that_hides_the_virtual_addresses(target, chain, before):
     assert ask(text, mode="ipvs") == [], "there it is a rule whose match was lost"
     last = ask(texts.adding(texts.healthy(), "nat", rule))
     assert last == ([] if target == "RETURN" else [("unexpected_drop", chain, rule)]), "at its end it only returns"
-    assert ask(texts.instead(text, rule + "\n",
-                             "").replace(before, rule + "\n" + before)) == [("unexpected_drop", chain, rule)]
+    between = texts.instead(text, rule + "\n", "").replace(before, rule + "\n" + before)
+    assert ask(between) == [("unexpected_drop", chain, rule)]
     for rule in ("-A %s -s 10.244.3.0/24 -j %s" % (chain, target), "-A %s -d 10.96.0.1/32 -j %s" % (chain, target)):
         assert ask(texts.adding(texts.healthy(), "nat", rule, first=True)) == [("unexpected_drop", chain, rule)]
 

@@ -133,10 +133,3 @@ def test_long_lists_of_refusals_are_bounded(monkeypatch):
     every = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -m comment --comment %d -j DROP" % number
                                                              for number in range(20000)]
     assert ask(texts.node_with("filter", *every)) == [("filter", "BLOCKED", every[2])]
-
-
-@pytest.mark.parametrize("at", range(0, len(texts.healthy()), 211))
-def test_a_dump_that_ends_anywhere(at):
-    text = texts.node_with("filter", ":MINE - [0:0]", "-A FORWARD -j MINE", "-A MINE -d 10.244.0.0/16 -j DROP")
-    end = text.index("COMMIT", text.index("*filter"))
-    assert ask(text[:min(at, end - 1)]) == []
