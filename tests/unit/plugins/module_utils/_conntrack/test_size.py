@@ -89,10 +89,3 @@ def test_what_it_wants_is_enough_for_itself(memory, cpus, peak):
 def test_bad_numbers_are_refused_by_name(wrong):
     with pytest.raises(BadInput, match="^%s is " % list(wrong)[0]):
         conntrack_size(**dict({"memory_bytes": GB, "cpus": 1}, **wrong))
-
-
-@given(st.integers(0, 1 << 40))
-def test_powers_of_two(number):
-    above, below = size.power_of_two_from(number), size.power_of_two_to(number)
-    assert above >= number and (above // 2 < number
-                                or number <= 1) and below <= number and (below * 2 > number or not number)

@@ -21,22 +21,6 @@ def ask(text, **known):
     return list(ask_structure(rule_set, texts.setting(rule_set, **known)))
 
 
-def test_folded_service_rules_that_lead_nowhere():
-    endpoint = texts.SVC.replace("SVC", "SEP")
-    text = "\n".join(line for line in texts.healthy().split("\n")
-                     if not line.startswith(("-A %s " % endpoint, ":%s " % endpoint)))
-    rows = ask(text)
-    assert [row["kind"] for row in rows] == ["dangling_jump"]
-    assert endpoint in rows[0]["chain"] + rows[0]["detail"]
-
-
-@pytest.mark.parametrize("chain", [texts.OTHER_SVC, texts.THIRD_SVC])
-def test_a_service_nothing_leads_to(chain):
-    text = "\n".join(line for line in texts.healthy().split("\n")
-                     if not (line.startswith("-A KUBE-SERVICES") and line.endswith(chain)))
-    assert texts.told(ask(text)) == [("orphan_chain", "nat", chain)]
-
-
 def test_in_a_large_cluster_stale_services_may_wait():
     many = [":KUBE-SEP-%016d - [0:0]" % number for number in range(LARGE_CLUSTER + 1)]
     assert ask(texts.adding(texts.healthy(), "nat", *many)) == []
@@ -92,16 +76,6 @@ def twice(text):
     rule_set = texts.read(text)
     return [(row["table"], row["chain"], row["text"], row["count"])
             for row in ask_duplicates(rule_set, texts.setting(rule_set))]
-
-
-LINES = texts.FILTER + texts.NAT + [texts.LOCALNET]
-
-
-@pytest.mark.parametrize("line", LINES)
-@pytest.mark.parametrize("backend", ["nft", "legacy"])
-def test_any_rule_twice(backend, line):
-    name = "nat" if line in texts.NAT else "filter"
-    assert twice(texts.adding(texts.healthy("ipv4", backend), name, line)) == [(name, line.split()[1], line, 1)]
 
 
 def test_a_folded_service_rule_three_times():

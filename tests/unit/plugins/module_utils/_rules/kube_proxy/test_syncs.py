@@ -55,14 +55,6 @@ def test_a_flushed_family_is_told_alone(healthy, flushed, family, kubernetes):
     assert ask(rule_sets[:1], setting_by)[0] == [], "a dump of one family tells nothing of the other"
 
 
-@pytest.mark.parametrize("backend, version", [("nft", "1.36.3"), ("legacy", "1.30.5")])
-def test_both_families_of_a_real_kube_proxy(backend, version):
-    read = [kube_audit.read(kube_audit.sample("kube-proxy-%s-%s-%s" % (version, backend, family)))
-            for family in ("ipv4", "ipv6")]
-    assert ask(read, setting_by)[0] == []
-    assert asked(read[0], empty(backend="nft" if backend == "legacy" else "legacy"), read[1]) == []
-
-
 def test_tables_that_nft_deleted():
     healthy = texts.read(texts.healthy())
     assert asked(healthy, empty()) == [("anchor_missing", "ipv6", "nat", "KUBE-SERVICES")]

@@ -14,12 +14,15 @@ import kube_nft
 from nft_audit import FAMILIES, ask, rows, services, shown, tables
 
 
-def rewritten(made, pick, change):
-    """The name of the first chain whose rules `pick` wants, which `change` rewrites."""
+LOOPBACK = {"ipv4": "127.0.0.1", "ipv6": "[::1]"}
+
+
+def rewritten(made, begin, old, new):
+    """The name of the first chain of a Service in one of whose rules this is replaced."""
     for name, (_properties, rules) in made.chains.items():
         for index, rule in enumerate(rules):
-            if "/" in name and pick(name, rule):
-                rules[index] = change(rule)
+            if "/" in name and name.startswith(begin) and re.search(old, rule):
+                rules[index] = re.sub(old, new, rule)
                 return name
     raise AssertionError("no such rule")
 
@@ -30,40 +33,23 @@ def service_rows(made):
 
 
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
-def test_a_balancing_map_with_fewer_elements_than_its_modulus(layout):
-    made = tables(layout, ["ipv4"])[0]
-    name = rewritten(made, lambda name, rule: re.search(r"mod 3 .*0 : [^,]+, 1 : ", rule),
-                     lambda rule: re.sub(r"0 : [^,]+, 1 : ", "1 : ", rule))
-    row, = service_rows(made)
-    assert row[:2] == ("wrong_probability", shown(name)) and "has 2 of 3 elements: 33 % of the connections" in row[2]
-
-
-@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
-@pytest.mark.parametrize("family, loopback", [("ipv4", "127.0.0.1"), ("ipv6", "[::1]")])
-def test_an_endpoint_that_is_loopback(family, loopback, layout):
-    made = tables(layout, [family])[0]
-    name = rewritten(made, lambda name, rule: " dnat to " in rule,
-                     lambda rule: "meta l4proto tcp dnat to %s:80" % loopback)
-    row, = service_rows(made)
-    assert row[:2] == ("unsound_endpoint", shown(name)) and loopback in row[2]
-
-
-@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_an_endpoint_that_is_not_the_one_in_its_name(family, layout):
+@pytest.mark.parametrize("begin, old, new, kind, words", [
+    ("", "(mod 3 .*)0 : [^,]+, 1 :", r"\g<1>1 :", "wrong_probability", "has 2 of 3 elements: 33 % of the connections"),
+    ("", " dnat to .*", " dnat to LOOPBACK:80", "unsound_endpoint", "LOOPBACK"),
+    ("endpoint-", r"(dnat to .*):\d+$", r"\g<1>:65000", "unsound_endpoint", ":65000, not to the address in its name")])
+def test_a_rule_of_a_service_that_was_changed(begin, old, new, kind, words, family, layout):
     made = tables(layout, [family])[0]
-    name = rewritten(made, lambda name, rule: name.startswith("endpoint-") and "dnat to" in rule,
-                     lambda rule: re.sub(r":\d+$", ":65000", rule))
+    name = rewritten(made, begin, old, new.replace("LOOPBACK", LOOPBACK[family]))
     row, = service_rows(made)
-    assert row[:2] == ("unsound_endpoint", shown(name)) and ":65000, not to the address in its name" in row[2]
+    assert row[:2] == (kind, shown(name)) and words.replace("LOOPBACK", LOOPBACK[family]) in row[2]
 
 
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
 def test_a_service_that_leads_to_endpoints_of_another(layout):
     made = tables(layout, ["ipv4"])[0]
     endpoints = services(made, "endpoint-")
-    name = rewritten(made, lambda name, rule: "goto endpoint-" in rule,
-                     lambda rule: re.sub("goto endpoint-[^, ]+", "goto " + endpoints[-1], rule))
+    name = rewritten(made, "", "goto endpoint-[^, ]+", "goto " + endpoints[-1])
     row, = service_rows(made)
     assert row[:2] == ("unsound_endpoint", shown(name)) and "a chain of another Service" in row[2]
     assert "(%s port %s)" % re.search(r"__([0-9.]+)/([0-9]+)$", endpoints[-1]).groups() in row[2]

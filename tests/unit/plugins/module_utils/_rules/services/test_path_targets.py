@@ -4,7 +4,6 @@
 """Rules that refuse nothing and cut Services off; in ipvs mode, and similar rules that do no harm."""
 
 import chain_texts as texts
-import kube_audit
 import pytest
 from case_rows import cases
 
@@ -17,23 +16,9 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services
 # masqueraded; and similar rules that do no harm.
 
 # chain_texts' Services are 10.96.0.1 to .3, port 80/tcp, with the endpoints 10.244.1.1 to .3, port 8080.
-REAL = pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft-ipv4", "kube-proxy-1.30.5-legacy-ipv4"])
-
-
 def found(text, **known):
     rows = ask([texts.read(text)], texts.setting_by(**dict({"kubelet": False}, **known)))[0]
     return [(row["kind"], row["table"], row["chain"], row["text"]) for row in rows]
-
-
-@REAL
-@cases
-def test_the_rules_of_others_on_real_nodes(table, rule, first, kind, name):
-    """The rules of others are saved together with kube-proxy's own; without them nothing is reported."""
-    healthy = kube_audit.sample(name)
-    assert found(healthy) == []
-    text = healthy if "*%s\n" % table in healthy else texts.small(table, "", [], "ipv4",
-                                                                  "legacy" if "legacy" in name else "nft") + healthy
-    assert found(texts.adding(text, table, rule, first=first)) == [(kind, table, rule.split()[1], rule)]
 
 
 @cases

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Edits: the diff that is shown, saved rule sets without Kubernetes, drop-ins and command lines of units."""
 
-import chain_texts
 import kube_cluster
 import kube_dumps
 import kube_neighbours
@@ -79,22 +78,9 @@ def test_every_other_byte_stays_where_it_is(picks, ended):
     assert cleaned.chains + cleaned.rules == sum(not ours for ours, _line in lines)
 
 
-def test_what_holds_nothing_of_kubernetes_is_left_as_it_is():
-    text = "\n".join(SITE)
-    assert clean_saved(text) == (text, 0, 0)
-    assert clean_saved("") == ("", 0, 0)
-
-
 def test_a_quote_that_is_never_closed_takes_nothing_with_it():
     text = '-A INPUT -m comment --comment "open -j ACCEPT\n:KUBE-A - [0:0]\n-A INPUT -j ACCEPT\n'
     assert clean_saved(text).text == '-A INPUT -m comment --comment "open -j ACCEPT\n-A INPUT -j ACCEPT\n'
-
-
-@pytest.mark.parametrize("family", kube_dumps.FAMILIES)
-def test_a_healthy_dump_is_empty_but_for_its_built_in_chains(family):
-    rules = parse_save(clean_saved(chain_texts.healthy(family, "nft")).text)
-    assert sum(table.rule_counts().get(chain, 0) for table in rules.tables.values() for chain in table.chains) == 0
-    assert all(table.committed for table in rules.tables.values())
 
 
 SITES_OWN = """\
