@@ -63,13 +63,13 @@ def test_the_wish_by_version():
     assert wish(["1.37"], 64) == (1048576, EXACTLY, True) and wish(["1.38"], 64) == (1048576, RAISES, True)
     # 1.28 raises, 1.29 writes exactly; both write the same value.
     assert wish(["1.31", "1.30", "1.29", "1.28"]) == (131072, UNKNOWN, False)
-    assert (wish(["1.38", "1.35"], 64) == (None, UNKNOWN, True) and wish([], 64) == (None, UNKNOWN, False)
-            and wish([]) == (131072, UNKNOWN, False))
+    assert wish(["1.38", "1.35"], 64) == (None, UNKNOWN, True) and wish([], 64) == (None, UNKNOWN, False)
+    assert wish([]) == (131072, UNKNOWN, False)
     # k3s sets the limit itself, without a bound and the same in every version.
-    assert wish(["1.37"], 64, by="k3s") == (2097152, EXACTLY,
-                                            False) and wish([], 4, {"maxPerCore": 0}, "k3s") == (None, LEAVES, False)
-    assert tuple(proxy.limit_wish(["1.30"], 4, None, "kube-proxy")) == (None, UNKNOWN, False) == tuple(
-        proxy.limit_wish(["1.30"], None, {}, "kube-proxy"))
+    assert wish(["1.37"], 64, by="k3s") == (2097152, EXACTLY, False)
+    assert wish([], 4, {"maxPerCore": 0}, "k3s") == (None, LEAVES, False)
+    assert tuple(proxy.limit_wish(["1.30"], 4, None, "kube-proxy")) == (None, UNKNOWN, False)
+    assert wish(["1.30"], None) == (None, UNKNOWN, False)
 
 
 @cases
@@ -87,10 +87,10 @@ def test_a_value_that_is_not_known_is_known_after_an_exact_write_only():
 def test_advice_only_where_it_would_be_undone():
     exact = proxy.limit_wish(["1.30"], 4, {}, "kube-proxy")
     assert proxy.advice(131072, exact, 4, "kube-proxy") is None
-    assert "conntrack.min to 524288 and conntrack.maxPerCore to at most 131072" in proxy.advice(524288, exact, 4,
-                                                                                                "kube-proxy")
-    assert (proxy.advice(65536, exact, 4, "kube-proxy") == "set conntrack.maxPerCore to 0 in kube-proxy's "
-                                                           "configuration; then sysctl.d decides")
+    advice = proxy.advice(524288, exact, 4, "kube-proxy")
+    assert "conntrack.min to 524288 and conntrack.maxPerCore to at most 131072" in advice
+    nothing = "set conntrack.maxPerCore to 0 in kube-proxy's configuration; then sysctl.d decides"
+    assert proxy.advice(65536, exact, 4, "kube-proxy") == nothing
     assert "kube-proxy-arg" in proxy.advice(524288, proxy.limit_wish([], 4, {}, "k3s"), 4, "k3s")
     assert proxy.advice(524288, proxy.limit_wish(["1.27"], 4, {}, "kube-proxy"), 4, "kube-proxy") is None
     assert proxy.advice(524288, proxy.NOTHING, 4, "kube-proxy") is None

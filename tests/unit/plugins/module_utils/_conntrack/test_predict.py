@@ -43,11 +43,11 @@ def test_after_kube_proxy(value, wish, after):
 
 
 def test_survival_and_overruling():
-    assert [predict.survives(now, Stage(final, None))
-            for now, final in ((1, 1), (2, 1), (None, 1), (1, None))] == [True, False, None, None]
-    assert [predict.overruled(line, MAX, Stage(value, None))
-            for line, value in ((None, 1), (LINE, 524288), (LINE, 1), (LINE, None))] == [
-                False, False, True, None]
+    survived = [predict.survives(now, Stage(final, None)) for now, final in ((1, 1), (2, 1), (None, 1), (1, None))]
+    assert survived == [True, False, None, None]
+    overruled = [predict.overruled(line, MAX, Stage(value, None))
+                 for line, value in ((None, 1), (LINE, 524288), (LINE, 1), (LINE, None))]
+    assert overruled == [False, False, True, None]
 
 
 @cases

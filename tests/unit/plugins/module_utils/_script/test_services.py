@@ -6,21 +6,19 @@
 import pytest
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.service_settings import (firewalld_settings,
-                                                                                                  savers, ufw_settings)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.services import (acts_of_verb, known_program,
-                                                                                          settings_of)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.service_settings import (
+    firewalld_settings, savers, ufw_settings)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.services import (
+    acts_of_verb, known_program, settings_of)
 
 RULES = "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n"
 IPTABLES_INIT, PERSISTENT, UFW = ("/usr/libexec/iptables/iptables.init", "/usr/sbin/netfilter-persistent",
                                   "/lib/ufw/ufw-init")
 
 
-def acts(program, argument, **files):
-    """[(sort, tables, line of the setting)] of a program with these files; two underscores stand for a slash."""
-    texts = {"/" + name.replace("__", "/").replace("_DOT_", ".").replace("_DASH_", "-"): text
-             for name, text in files.items()}
-    return [(act.effect.sort, list(act.effect.tables), act.line) for act in known_program(program)(argument, texts.get)]
+def acts(program, argument, files):
+    """[(sort, tables, line of the setting)] of a program with these files."""
+    return [(act.effect.sort, list(act.effect.tables), act.line) for act in known_program(program)(argument, files.get)]
 
 
 @cases
@@ -30,39 +28,38 @@ def test_settings(text, expected):
 
 @cases
 def test_iptables_of_rhel(argument, expected):
-    assert acts(IPTABLES_INIT, argument, etc__sysconfig__iptables=RULES) == expected
+    assert acts(IPTABLES_INIT, argument, {"/etc/sysconfig/iptables": RULES}) == expected
 
 
-def test_iptables_of_rhel_without_rules():
-    assert acts(IPTABLES_INIT, "start") == [] and acts(IPTABLES_INIT, "start",
-                                                       etc__sysconfig__iptables="# none\n") == []
+@pytest.mark.parametrize("files", [{}, {"/etc/sysconfig/iptables": "# none\n"}])
+def test_iptables_of_rhel_without_rules(files):
+    assert acts(IPTABLES_INIT, "start", files) == []
 
 
 @cases
 def test_netfilter_persistent(argument, settings, expected):
-    assert acts(PERSISTENT, argument, etc__default__netfilter_DASH_persistent=settings,
-                etc__iptables__rules_DOT_v4=RULES) == expected
+    files = {"/etc/default/netfilter-persistent": settings, "/etc/iptables/rules.v4": RULES}
+    assert acts(PERSISTENT, argument, files) == expected
 
 
 def test_only_plugins_that_are_there():
-    plugin = {"usr__share__netfilter_DASH_persistent__plugins_DOT_d__15_DASH_ip4tables": "#!/bin/sh\niptables-restore "
-                                                                                         "--test < x\niptables-restore "
-                                                                                         "< x\n"}
-    assert acts(PERSISTENT, "flush", **plugin) == [("flush", ["*"], 0)]
-    assert acts(PERSISTENT, "start", etc__iptables__rules_DOT_v4=RULES, **plugin) == [("restore", ["filter"], 3)]
+    files = {"/usr/share/netfilter-persistent/plugins.d/15-ip4tables":
+             "#!/bin/sh\niptables-restore --test < x\niptables-restore < x\n"}
+    assert acts(PERSISTENT, "flush", files) == [("flush", ["*"], 0)]
+    assert acts(PERSISTENT, "start", dict(files, **{"/etc/iptables/rules.v4": RULES})) == [("restore", ["filter"], 3)]
 
 
 @cases
 def test_ufw(argument, conf, default, tables):
-    assert [found for _sort, found, _line in acts(UFW, argument, etc__ufw__ufw_DOT_conf=conf,
-                                                  etc__default__ufw=default)] == tables
+    found = acts(UFW, argument, {"/etc/ufw/ufw.conf": conf, "/etc/default/ufw": default})
+    assert [tables_of for _sort, tables_of, _line in found] == tables
 
 
 @pytest.mark.parametrize("auto, argument, number",
                          [("true", "start", 1), ("true", "stop", 1), ("false", "start", 0), ("true", "save", 0)])
 def test_ipvsadm_of_debian(auto, argument, number):
-    assert acts("/etc/init.d/ipvsadm", argument,
-                etc__default__ipvsadm="# x\nAUTO=\"%s\"\n" % auto) == [("ipvs", ["*"], 2)] * number
+    files = {"/etc/default/ipvsadm": "# x\nAUTO=\"%s\"\n" % auto}
+    assert acts("/etc/init.d/ipvsadm", argument, files) == [("ipvs", ["*"], 2)] * number
 
 
 @cases

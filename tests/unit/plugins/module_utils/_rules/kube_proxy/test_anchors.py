@@ -158,12 +158,3 @@ def test_chains_of_an_edited_dump_that_lead_deep_or_often(depth, times):
     rules = ["-A X%d -j X%d" % (number, number + 1) for number in range(depth) for _time in range(times)]
     text = texts.adding(texts.healthy(), "filter", "-A FORWARD -j X0", *chains + rules, first=True)
     assert ask(text, "filter.txt") == []
-
-
-@FAMILIES
-@pytest.mark.parametrize("name", ["mangle", "nat", "filter"])
-def test_a_deleted_canary_is_told(family, name):
-    text = texts.healthy(family)
-    start = text.index("*%s\n" % name)
-    text = text[:start] + text[start:].replace(":KUBE-PROXY-CANARY - [0:0]\n", "", 1)
-    assert texts.told(ask(text)) == [("canary_missing", name, "KUBE-PROXY-CANARY")]

@@ -101,12 +101,6 @@ def test_a_chain_at_the_wrong_hook(header):
     assert ask(made, deep=False) == [("anchor_missing", "ipv4", "nat-prerouting")]
 
 
-def test_a_dormant_table():
-    made = tables()
-    made[0].flags = ["dormant"]
-    assert ask(made) == [("anchor_missing", "ipv4", "flags dormant")]
-
-
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
 @pytest.mark.parametrize("deep", [False, True])
 def test_nft_flush_table_leaves_chains_and_maps(layout, deep):
@@ -203,7 +197,8 @@ def test_an_endpoint_that_translates_nothing_or_two():
 def test_each_chain_of_a_service_emptied_or_taken_away(layout, family, emptied):
     """The kernel does not allow the latter, but a listing that was tampered with can contain it."""
     table = tables(layout, [family])[0]
-    for name in [name for kind in ("service-", "local-", "external-", "endpoint-") for name in services(table, kind)[:1]]:
+    kinds = ("service-", "local-", "external-", "endpoint-")
+    for name in [name for kind in kinds for name in services(table, kind)[:1]]:
         made = tables(layout, [family])
         kind = "unsound_endpoint" if name.startswith("endpoint-") else "empty_service_chain"
         if emptied:

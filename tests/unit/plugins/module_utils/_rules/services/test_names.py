@@ -178,34 +178,30 @@ RETURNING = re.compile(r"-A (KUBE-SV[CL]-\S+) .*--rcheck .*")
 
 
 def found_affinity(text):
-    return [(row["kind"], row["chain"], row["detail"])
-            for row in ask([texts.read(text)], texts.setting_by(kubelet=False))[0]]
+    """[(chain, detail)] of the only kind of observations."""
+    rows = ask([texts.read(text)], texts.setting_by(kubelet=False))[0]
+    assert {row["kind"] for row in rows} == {"emptied_chain"}
+    return sorted((row["chain"], row["detail"].partition("sessionAffinity: ")[2]) for row in rows)
 
 
 @pytest.mark.parametrize("form", [str, unfolded])
-@pytest.mark.parametrize("name", SAMPLES)
-def test_rules_of_affinity_that_are_gone(name, form):
-    text = form(kube_audit.sample(name))
-    assert found_affinity(text) == []
+def test_rules_of_affinity_that_are_gone(node, form):
+    text = form(node[0])
     rules = [line for line in text.split("\n") if RETURNING.match(line)]
     chain = RETURNING.match(rules[0]).group(1)
     mine = [rule for rule in rules if " %s " % chain in rule]
-    assert len(mine) > 1
-    detail = "sessionAffinity: no rule sends returning clients to %d of its %d endpoints"
-    assert found_affinity(texts.without(text, *mine)) == [("emptied_chain", chain, detail % (len(mine), len(mine)))]
-    assert found_affinity(texts.without(text, mine[0])) == [("emptied_chain", chain, detail % (1, len(mine)))]
+    detail = "no rule sends returning clients to %d of its %d endpoints"
+    for gone in (mine, mine[:1]):
+        assert found_affinity(texts.without(text, *gone)) == [(chain, detail % (len(gone), len(mine)))]
 
 
 @pytest.mark.parametrize("form", [str, unfolded])
-@pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft-ipv4", "kube-proxy-1.30.5-legacy-ipv6"])
-def test_endpoints_that_no_longer_note_their_clients(name, form):
-    text = kube_audit.sample(name)
+def test_endpoints_that_no_longer_note_their_clients(node, form):
+    text, noting = node[0], r"-m recent --set --name \S+ --mask \S+ --rsource "
     mine = [RETURNING.match(line).group(1) for line in text.split("\n") if RETURNING.match(line)]
-    count = len([chain for chain in mine if chain == mine[0]])
-    detail = "sessionAffinity: %d of the %d endpoints of returning clients do not record clients"
-    noting = re.compile(r"-m recent --set --name \S+ --mask \S+ --rsource ")
-    told = [("emptied_chain", chain, detail % (mine.count(chain), mine.count(chain))) for chain in sorted(set(mine))]
-    assert sorted(found_affinity(form(noting.sub("", text)))) == told
+    detail = "%d of the %d endpoints of returning clients do not record clients"
+    all_gone = [(chain, detail % (mine.count(chain), mine.count(chain))) for chain in sorted(set(mine))]
+    assert found_affinity(form(re.sub(noting, "", text))) == all_gone
     endpoint = re.search(r"-A %s .*--rcheck .*-j (\S+)" % mine[0], text).group(1)
-    one = re.sub(r"(-A %s .*)-m recent --set --name \S+ --mask \S+ --rsource " % endpoint, r"\1", text)
-    assert found_affinity(form(one)) == [("emptied_chain", mine[0], detail % (1, count))]
+    one_gone = re.sub(r"(-A %s .*)%s" % (endpoint, noting), r"\1", text)
+    assert found_affinity(form(one_gone)) == [(mine[0], detail % (1, mine.count(mine[0])))]
