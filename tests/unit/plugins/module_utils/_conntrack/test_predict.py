@@ -7,7 +7,7 @@ import pytest
 from case_rows import cases
 from hypothesis import given, strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack import kube_proxy as proxy, predict
+from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack import predict
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.keys import BUCKETS, MAX
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.predict import (
     Assignment, Stage, Write, default_buckets, default_limit, rounded_buckets)
@@ -35,19 +35,6 @@ def test_buckets_are_rounded_as_the_kernel_rounds_them():
     assert predict.at_boot(BUCKETS, True, Assignment("100000", "a:1"), Stage(None, None), []).value == 100352
     assert predict.overruled(Assignment("100000", "a:1"), BUCKETS, Stage(100352, "a:1")) is False
     assert predict.overruled(Assignment("100000", "a:1"), MAX, Stage(100352, "a:1")) is True
-
-
-@cases
-def test_after_kube_proxy(value, wish, after):
-    assert predict.after_kube_proxy(Stage(value, "before"), proxy.Wish(*wish), "kube-proxy", "fields") == after
-
-
-def test_survival_and_overruling():
-    survived = [predict.survives(now, Stage(final, None)) for now, final in ((1, 1), (2, 1), (None, 1), (1, None))]
-    assert survived == [True, False, None, None]
-    overruled = [predict.overruled(line, MAX, Stage(value, None))
-                 for line, value in ((None, 1), (LINE, 524288), (LINE, 1), (LINE, None))]
-    assert overruled == [False, False, True, None]
 
 
 @cases

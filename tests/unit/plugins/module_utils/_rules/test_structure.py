@@ -16,32 +16,29 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.structur
 
 # Jumps into nothing, and chains without a jump.
 
-def ask(text, **known):
-    rule_set = texts.read(text)
-    return list(ask_structure(rule_set, texts.setting(rule_set, **known)))
+ask = texts.asking(ask_structure, "kind table chain")
 
 
 def test_in_a_large_cluster_stale_services_may_wait():
     many = [":KUBE-SEP-%016d - [0:0]" % number for number in range(LARGE_CLUSTER + 1)]
     assert ask(texts.adding(texts.healthy(), "nat", *many)) == []
     found = ask(texts.adding(texts.healthy(), "nat", ":KUBE-SVC-ZZZZZZZZZZZZZZZZ - [0:0]", *many))
-    assert texts.told(found) == [("unsettled_chain", "nat", "KUBE-SVC-ZZZZZZZZZZZZZZZZ")]
+    assert found == [("unsettled_chain", "nat", "KUBE-SVC-ZZZZZZZZZZZZZZZZ")]
     # A Service that lost its rule looks the same, and is never silently right.
     lost = "\n".join(line for line in texts.healthy().split("\n")
                      if not line.startswith("-A KUBE-SERVICES -d 10.96.0.2/32"))
-    assert texts.told(ask(texts.adding(lost, "nat", *many))) == [("unsettled_chain", "nat", texts.OTHER_SVC)]
+    assert ask(texts.adding(lost, "nat", *many)) == [("unsettled_chain", "nat", texts.OTHER_SVC)]
 
 
 def test_of_a_damaged_dump_nothing_is_said():
     unreadable = texts.instead(texts.healthy(), ":KUBE-FORWARD - [0:0]", ':KUBE-FORWARD" -')
-    assert [row for row in ask(unreadable) if row["table"] == "filter"] == []
+    assert "filter" not in [table for _kind, table, _chain in ask(unreadable)]
 
 
 # Chains that lead back to themselves.
 
 def circles(text):
-    rule_set = texts.read(text)
-    return [(row["chain"], row["detail"].split()[-1]) for row in ask_loops(rule_set, texts.setting(rule_set))]
+    return [(chain, detail.split()[-1]) for chain, detail in texts.asking(ask_loops, "chain detail")(text)]
 
 
 def graph(*jumps):
@@ -72,10 +69,7 @@ def test_it_is_found_exactly_where_there_is_one(jumps):
 
 # Rules that are there twice, and rules that may be.
 
-def twice(text):
-    rule_set = texts.read(text)
-    return [(row["table"], row["chain"], row["text"], row["count"])
-            for row in ask_duplicates(rule_set, texts.setting(rule_set))]
+twice = texts.asking(ask_duplicates, "table chain text count")
 
 
 def test_a_folded_service_rule_three_times():
@@ -104,10 +98,9 @@ def test_of_many_repeated_rules_all_copies_are_counted(limit, monkeypatch):
     rules = ["-A FORWARD -s 192.0.2.%d/32 -j ACCEPT" % number for number in range(5)]
     rules.append("-A FORWARD -m limit --limit 5/min -j ACCEPT")
     jumps = ["-A FORWARD -s 192.0.2.%d/32 -j MINE" % number for number in range(5)]
-    rule_set = texts.read(texts.adding(texts.healthy(), "filter", ":MINE - [0:0]", *(2 * (rules + jumps) + rules)))
-    rows = list(ask_duplicates(rule_set, texts.setting(rule_set)))
-    assert sum(row["count"] for row in rows) == 15
-    assert len([row for row in rows if row["text"]]) == min(limit, 10)
+    rows = twice(texts.adding(texts.healthy(), "filter", ":MINE - [0:0]", *(2 * (rules + jumps) + rules)))
+    assert sum(count for _table, _chain, _text, count in rows) == 15
+    assert len([text for _table, _chain, text, _count in rows if text]) == min(limit, 10)
 
 
 @cases

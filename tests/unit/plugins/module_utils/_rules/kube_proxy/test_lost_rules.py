@@ -120,11 +120,7 @@ LOCAL = ["-s 10.244.0.0/16 -j " + SVC, "-m addrtype --src-type LOCAL -j KUBE-MAR
          "-m addrtype --src-type LOCAL -j " + SVC, "-j " + SVL]
 PORTAL = ('-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m comment --comment "shop/web1:http cluster IP" -m tcp --dport 80 '
           '-j ' + SVC)
-
-
-def ask_of_incomplete(text, **known):
-    rule_set = texts.read(text)
-    return texts.told(ask_incomplete(rule_set, texts.setting(rule_set, **known)))
+ask_of_incomplete = texts.asking(ask_incomplete, "kind table chain")
 
 
 def external(rules):

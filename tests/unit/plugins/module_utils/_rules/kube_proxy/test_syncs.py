@@ -125,11 +125,7 @@ def test_nothing_is_lost_or_kube_proxy_notices_it():
 
 SET = "-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000"
 MASQUERADED = ("mark_mismatch", "nat", "KUBE-POSTROUTING")
-
-
-def ask_of_marks(text, **known):
-    rule_set = texts.read(text)
-    return texts.told(ask_marks(rule_set, texts.setting(rule_set, **known)))
+ask_of_marks = texts.asking(ask_marks, "kind table chain")
 
 
 def marking(*rules):

@@ -11,11 +11,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.d
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
 
 FLANNEL = [":FLANNEL-FWD - [0:0]", "-A FORWARD -j FLANNEL-FWD", "-A FLANNEL-FWD -s 10.244.0.0/16 -j ACCEPT"]
-
-
-def ask(text, **known):
-    rule_set = texts.read(text)
-    return [(row["kind"], row["chain"], row["text"]) for row in ask_drops(rule_set, texts.setting(rule_set, **known))]
+ask = texts.asking(ask_drops, "kind chain text")
 
 
 def added(*lines, **where):

@@ -8,11 +8,7 @@ import chain_texts as texts
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.leftovers import (
     ask_backends, ask_other_mode, in_both, in_use)
 
-
-def ask(text, **known):
-    rule_set = texts.read(text)
-    return [(row["table"], row["chain"], row["count"])
-            for row in ask_other_mode(rule_set, texts.setting(rule_set, **known))]
+ask = texts.asking(ask_other_mode, "table chain count")
 
 
 def test_iptables_chains_in_another_mode():

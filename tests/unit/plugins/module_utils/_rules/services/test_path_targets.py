@@ -55,12 +55,7 @@ def test_a_table_that_breaks_off(table, rule):
 
 # In ipvs mode packets to Services take other chains.
 
-def refused(text, services=None, **known):
-    rule_set = texts.read(text)
-    return [(row["table"], row["chain"], row["text"])
-            for row in ask_drops(rule_set, texts.setting(rule_set, **known), services)]
-
-
+refused = texts.asking(ask_drops, "table chain text")
 IPVS = [Service("ipv4", "10.96.0.1", 443, "tcp", "", (("192.0.2.11", 6443, "tcp"),), True, None),
         Service("ipv4", "10.96.0.2", 80, "tcp", "", (("10.244.1.2", 8080, "tcp"), ("10.244.2.3", 8080, "tcp")), True,
                 None)]

@@ -12,11 +12,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.d
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import service_packets
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
 
-
-def ask(text, services=None, **known):
-    rule_set = texts.read(text)
-    return [(row["table"], row["chain"], row["text"])
-            for row in ask_drops(rule_set, texts.setting(rule_set, **known), services)]
+ask = texts.asking(ask_drops, "table chain text")
 
 
 def mine(hook, *rules, **how):
@@ -75,17 +71,16 @@ def test_a_policy_of_drop(table, hook, accept, told):
     text = texts.dropping(texts.node_with(table, *lines), table, hook)
     assert ask(text) == ([(table, hook, ":%s DROP" % hook)] if told else [])
     returned = texts.dropping(texts.node_with(table, "-A %s -i eth9 -j RETURN" % hook), table, hook)
-    assert ask(returned) == ([]
-                             if hook == "INPUT" else [(table, hook, ":%s DROP" % hook)]), "a RETURN leads to the policy"
+    refused = [] if hook == "INPUT" else [(table, hook, ":%s DROP" % hook)]
+    assert ask(returned) == refused, "a RETURN leads to the policy"
 
 
 @cases
 def test_what_keeps_packets_from_the_services(rule, told):
     lines = [":MINE - [0:0]", "-A PREROUTING " + rule, "-A MINE -p tcp -j ACCEPT"]
     place = "MINE" if "-j MINE" in rule else "PREROUTING"
-    rule_set = texts.read(texts.node_with("nat", *lines))
-    rows = list(ask_drops(rule_set, texts.setting(rule_set)))
-    assert [(row["kind"], row["chain"]) for row in rows] == ([("anchor_shadowed", place)] if told else [])
+    rows = texts.asking(ask_drops, "kind chain")(texts.node_with("nat", *lines))
+    assert rows == ([("anchor_shadowed", place)] if told else [])
     assert ask(texts.node_with("nat", *lines, first=False)) == [], "behind them it may stand"
 
 
@@ -93,9 +88,6 @@ def test_what_keeps_packets_from_the_services(rule, told):
 @pytest.mark.parametrize("first", [True, False])
 def test_in_built_in_chains_of_the_node_itself(rule, told, first):
     assert ask(texts.node_with("filter", rule, first=first)) == ([("filter", rule.split()[1], rule)] if told else [])
-
-
-# Rules of other programs, as on healthy nodes; this collection knows some of the owners, and some it does not.
 
 
 def test_where_the_services_are_not_in_rules():
@@ -106,9 +98,9 @@ def test_where_the_services_are_not_in_rules():
     empty = texts.small("filter", "MINE", lines[1:] + ["-A MINE -m conntrack --ctstate NEW -j DROP"])
     assert ask(empty, given, mode="nftables") == [("filter", "OUTPUT", lines[-1])]
     assert ask(empty, [], mode="ipvs") == [("filter", "MINE", "-A MINE -m conntrack --ctstate NEW -j DROP")]
-    assert ask(empty, [service._replace(endpoints=frozenset([("10.244.0.9", 6443, "tcp")])) for service in given[:1]],
-               mode="nftables") == [
-                   ("filter", "MINE", "-A MINE -m conntrack --ctstate NEW -j DROP"), ("filter", "OUTPUT", lines[-1])]
+    reached = [given[0]._replace(endpoints=frozenset([("10.244.0.9", 6443, "tcp")]))]
+    assert ask(empty, reached, mode="nftables") == [
+        ("filter", "MINE", "-A MINE -m conntrack --ctstate NEW -j DROP"), ("filter", "OUTPUT", lines[-1])]
     assert ask(empty, given, mode=None) == [], "no kube-proxy is here"
 
 
@@ -116,20 +108,18 @@ def test_long_lists_of_refusals_are_bounded(monkeypatch):
     tried = []
     real = drops.list_services
     monkeypatch.setattr(drops, "list_services", lambda rule_set: tried.append(1) or real(rule_set))
-    blocked = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + [
-        "-A BLOCKED -s 198.51.%d.%d/32 -j DROP" % (number // 250, number % 250) for number in range(20000)]
-    assert ask(texts.node_with("filter", *blocked)) == [] and len(tried) <= 1
-    all_hit = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -d 10.244.1.1/32 -p tcp -m tcp --dport %d "
-                                                               "-j DROP" % (8081 + number) for number in range(2000)]
-    assert ask(texts.node_with("filter", *all_hit)) == []
-    ports = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -p tcp -m tcp --dport %d -j DROP" % number
-                                                             for number in range(20000, 40000)]
+
+    def refusing(matches, *services):
+        rules = ["-A BLOCKED %s -j DROP" % match for match in matches]
+        return ask(texts.node_with("filter", ":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED", *rules), *services)
+    clients = ["-s 198.51.%d.%d/32" % (number // 250, number % 250) for number in range(20000)]
+    assert refusing(clients) == [] and len(tried) <= 1
+    assert refusing("-d 10.244.1.1/32 -p tcp -m tcp --dport %d" % port for port in range(8081, 10081)) == []
     services = [Service("ipv4", "10.96.%d.%d" % (number // 250, number % 250), 40001 + number, "tcp", "", frozenset(
         [("10.244.9.9", 50000 + number % 5000, "tcp")]), True, True) for number in range(10000)]
     looked, holds = [], service_packets.holds
     monkeypatch.setattr(service_packets, "holds", lambda *given: looked.append(1) or holds(*given))
-    assert ask(texts.node_with("filter", *ports), services) == []
+    assert refusing(("-p tcp -m tcp --dport %d" % port for port in range(20000, 40000)), services) == []
     assert 20000 < len(looked) <= service_packets._LOOKED_ALL
-    every = [":BLOCKED - [0:0]", "-A FORWARD -j BLOCKED"] + ["-A BLOCKED -m comment --comment %d -j DROP" % number
-                                                             for number in range(20000)]
-    assert ask(texts.node_with("filter", *every)) == [("filter", "BLOCKED", every[2])]
+    all_of_them = refusing("-m comment --comment %d" % number for number in range(20000))
+    assert all_of_them == [("filter", "BLOCKED", "-A BLOCKED -m comment --comment 0 -j DROP")]
