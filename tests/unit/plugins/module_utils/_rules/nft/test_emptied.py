@@ -84,6 +84,19 @@ def test_a_masquerade_that_lost_its_return(layout, deep):
     assert (row["kind"], row["chain"], row["text"]) == ("lost_match", "masquerading", "masquerade fully-random")
 
 
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_a_rule_before_the_masquerade(layout):
+    made = tables(layout, ["ipv4"])
+    made[0].chains["masquerading"][1].insert(0, "return")
+    assert ask(made) == [("anchor_shadowed", "ipv4", "masquerading")]
+
+
+def test_the_masquerade_of_marked_packets_is_gone():
+    made = tables("1.36", ["ipv4"])
+    del made[0].chains["masquerading"][1][0]
+    assert ask(made) == [("anchor_missing", "ipv4", "masquerading")]
+
+
 @pytest.mark.parametrize("layout", NEWER)
 @pytest.mark.parametrize("deep", [False, True])
 def test_an_empty_set_of_cluster_ips(layout, deep):

@@ -101,6 +101,12 @@ def test_a_chain_at_the_wrong_hook(header):
     assert ask(made, deep=False) == [("anchor_missing", "ipv4", "nat-prerouting")]
 
 
+def test_a_dormant_table():
+    made = tables()
+    made[0].flags = ["dormant"]
+    assert ask(made) == [("anchor_missing", "ipv4", "flags dormant")]
+
+
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
 @pytest.mark.parametrize("deep", [False, True])
 def test_nft_flush_table_leaves_chains_and_maps(layout, deep):

@@ -126,6 +126,15 @@ def test_a_node_port_that_is_gone_says_what_is_dead():
 
 
 @pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
+def test_external_traffic_that_leads_nowhere_or_is_not_marked(layout):
+    for index, kind in ((-1, "empty_service_chain"), (0, "emptied_chain")):
+        made = tables(layout, ["ipv4"])[0]
+        name = next(name for name in services(made, "external-") if len(made.chains[name][1]) == 2)
+        del made.chains[name][1][index]
+        assert [row[:2] for row in service_rows(made)] == [(kind, shown(name))]
+
+
+@pytest.mark.parametrize("layout", kube_nft.LAYOUTS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_clients_that_are_not_led_back(layout, family):
     for which, begin in (("service-", "%s saddr @affinity-" % kube_nft.NFT_FAMILY[family]),
