@@ -11,11 +11,12 @@ import pathlib
 import pwd
 import re
 import signal
+import subprocess
 
 import hook_changes
 import pytest
 from hook_changes import content
-from node_processes import needs_root
+from node_processes import bind, in_child, needs_mounts, needs_root, private_mounts
 from record_subjects import BLOCK, SUBJECTS, flush_hooks, kernel_modules
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change import record
@@ -40,7 +41,8 @@ def test_times_are_utc(monkeypatch):
 def test_every_entry_has_time_user_and_what_was_before(name, tmp_path):
     subject = SUBJECTS[name](tmp_path / "tree")
     before = content(subject.tree)
-    subject.present()
+    announced = subject.present(check=True)
+    assert content(subject.tree) == before and subject.present() == announced and announced["changed"]
     held = json.loads(record_of(name, subject.tree).read_text())
     assert held["schema"] == 2 and held["changed"]
     for path, entry in held["changed"].items():
@@ -54,7 +56,8 @@ def test_every_entry_has_time_user_and_what_was_before(name, tmp_path):
             assert backup.read_bytes() == held_before
     text = record_of(name, subject.tree).read_text()
     assert not subject.present()["changed"] and record_of(name, subject.tree).read_text() == text
-    subject.absent()
+    announced = subject.absent(check=True)
+    assert subject.absent() == announced
     assert content(subject.tree) == before
 
 
@@ -107,40 +110,54 @@ def test_a_mode_that_was_changed_since_stays_and_is_named(tmp_path):
     assert script.read_bytes() == before[hook_changes.SCRIPT][1] and script.stat().st_mode & 0o7777 == 0o700
 
 
-@needs_root
-def test_attributes_of_a_file_are_recorded(tmp_path):
-    subject = flush_hooks(tmp_path / "tree")
-    script = subject.tree / hook_changes.SCRIPT
-    try:
-        os.setxattr(str(script), "user.site", b"one")
-    except OSError:
-        pytest.skip("the file system of temporary files has no extended attributes")
-    os.chown(str(script), 12, 34)
-    subject.present()
-    before = json.loads(record_of("flush_hooks", subject.tree).read_text())["changed"]["/" + hook_changes.SCRIPT][
-        "before"]
-    assert (before["uid"], before["gid"], before["xattrs"]["user.site"]) == (12, 34, b"one".hex())
-    subject.absent()
-    assert os.getxattr(str(script), "user.site") == b"one" and script.stat().st_uid == 12
+DAMAGED = ["", "{", "[]", '{"changed": 3, "folders": []}', '{"changed": {}}', '{"changed": {"x": {}}, "folders": []}',
+           '{"changed": {"/x": {"kind": "file"}}, "folders": []}', '{"changed": {}, "folders": [5]}', "[" * 100000,
+           '{"changed": {}, "folders": [], "live": {"a": 1}, "lost": null, "state": "done", "pending": 5}']
 
 
-UNKNOWN = {"mode": None, "uid": None, "gid": None, "xattrs": None}
-DAMAGED = [("time", 7), ("by", {}), ("before", "0123"), ("before", dict(UNKNOWN, digest=1)),
-           ("before", {"digest": "x"}), ("after", None)]
-
-
-@pytest.mark.parametrize("key, value", DAMAGED)
-def test_a_damaged_entry_is_an_error_and_nothing_is_changed(tmp_path, key, value):
-    subject = flush_hooks(tmp_path / "tree")
-    subject.present()
-    path = record_of("flush_hooks", subject.tree)
-    held = json.loads(path.read_text())
-    held["changed"]["/" + hook_changes.SCRIPT][key] = value
-    path.write_text(json.dumps(held))
+@pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
+@pytest.mark.parametrize("name", sorted(SUBJECTS))
+def test_a_damaged_record_is_an_error_and_nothing_is_changed(tmp_path, name, text):
+    if "live" in text and name not in ("conntrack", "iptables_backend"):
+        text = "null"
+    subject = SUBJECTS[name](tmp_path / "tree")
+    record_of(name, subject.tree).parent.mkdir(parents=True)
+    record_of(name, subject.tree).write_text(text)
     before = content(subject.tree)
-    with pytest.raises(ChangeFailed, match="is damaged, so the earlier changes are not known"):
-        subject.absent()
+    for attempt in (subject.absent, subject.present):
+        with pytest.raises(ChangeFailed, match="is damaged, so the earlier changes are not known"):
+            attempt()
     assert content(subject.tree) == before
+
+
+def test_a_record_of_a_later_version_is_not_guessed_at(tmp_path):
+    subject = kernel_modules(tmp_path / "tree")
+    record_of("kernel_modules", subject.tree).parent.mkdir(parents=True)
+    record_of("kernel_modules", subject.tree).write_text('{"schema": 3, "changed": {}, "folders": []}')
+    with pytest.raises(ChangeFailed, match="has schema 3, which this version cannot read; use the version that wrote"):
+        subject.absent()
+
+
+@needs_mounts
+@pytest.mark.parametrize("name, folder", [
+    ("conntrack", "etc"), ("conntrack", "var"), ("conntrack", "proc/sys/net"), ("iptables_backend", "etc"),
+    ("kernel_modules", "etc")])
+def test_what_is_mounted_read_only_is_refused_in_one_sentence(tmp_path, name, folder):
+    def work():
+        private_mounts()
+        subject = SUBJECTS[name](tmp_path / "tree")
+        place, before = str(subject.tree / folder), content(subject.tree)
+        os.makedirs(str(subject.tree / "var/lib"), exist_ok=True)
+        bind(place, place)
+        subprocess.run(["mount", "-o", "remount,ro,bind", place], check=True)
+        sentences = []
+        for check in (True, False):
+            with pytest.raises(ChangeFailed) as caught:
+                subject.present(check)
+            sentences.append(str(caught.value))
+        return sentences, content(subject.tree) == before
+    (first, second), same = in_child(work)
+    assert first == second and "read-only" in first and first.endswith("Nothing was changed") and same
 
 
 def test_a_file_that_is_as_it_was_before_a_killed_run_is_recorded_as_it_is(tmp_path):

@@ -22,6 +22,12 @@ MASKED = "/etc/systemd/system/iptables.service"
 SCRIPT = "/" + hook_changes.SCRIPT
 STATE = "var/lib/kubenode-netfilter"
 FORGED = {
+    "a time that is a number": lambda held, entry: entry.update(time=7),
+    "a user that is an object": lambda held, entry: entry.update(by={}),
+    "a digest of schema 1 in schema 2": lambda held, entry: entry.update(before="0123"),
+    "a digest that is a number": lambda held, entry: entry["before"].update(digest=1),
+    "a digest alone": lambda held, entry: entry.update(before={"digest": "x"}),
+    "no digest afterwards": lambda held, entry: entry.update(after=None),
     "no unit": lambda held, entry: entry.pop("unit"),
     "a unit that is a list": lambda held, entry: entry.update(unit=["x"]),
     "a mask without unit": lambda held, entry: held["changed"][MASKED].pop("unit"),

@@ -16,7 +16,3 @@ def users(kubelet, proxy, kubelet6="none", proxy6="none"):
 def test_auto(who, programs, has, backend, because):
     found, why = choose_backend("auto", who, programs, lambda name: name in has)
     assert found == backend and because in why
-
-
-def test_what_was_asked_for_counts():
-    assert choose_backend("legacy", users("nft", "nft"), "nft", None) == ("legacy", "the option backend names it")

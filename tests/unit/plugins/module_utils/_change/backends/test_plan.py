@@ -6,18 +6,15 @@ write."""
 
 import json
 import os
-import subprocess
-import sys
 
 import backend_trees
 import pytest
 from backend_trees import backends, debian, plain, red_hat, run, unpacked
 from hook_changes import content
-from killed_runs import killed_at
 from node_tree import executable, link, merged
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.record import FOLDER, RECORD, Record
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.record import RECORD, Record
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import write
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 
@@ -137,12 +134,6 @@ def test_what_somebody_changed_since_is_not_put_back(tmp_path):
     assert content(tree) == before, "the other group stays too"
 
 
-def test_a_damaged_record_is_an_error(tmp_path):
-    tree = unpacked(merged(debian(), {RECORD[1:]: '{"groups": 5}'}), tmp_path / "tree")
-    with pytest.raises(_errors.ChangeFailed, match="is damaged"):
-        run(tree, "absent")
-
-
 @pytest.mark.parametrize("recorded, now, waits", [("a", "a\n", True), ("a", "b\n", False), ("", "", False)])
 def test_a_switch_waits_in_the_boot_that_is_recorded_and_in_no_unknown_one(tmp_path, recorded, now, waits):
     held = {"schema": 2, "changed": {}, "folders": [], "pending": {"boot_id": recorded, "backend": "nft", "saved": []}}
@@ -165,44 +156,3 @@ def test_where_one_group_fails_all_are_put_back(tmp_path, monkeypatch, call):
     with pytest.raises(_errors.ChangeFailed, match="No space left on device. Every group was put back"):
         run(tree, backend="nft")
     assert content(tree) == before
-
-
-@pytest.mark.parametrize("backend", ["nft", "legacy"])
-@pytest.mark.parametrize("layout", ["debian with families apart", "red hat legacy", "plain"])
-def test_a_run_that_is_killed_at_any_moment_can_be_undone_and_run_again(tmp_path, layout, backend):
-    whole = unpacked(LAYOUTS[layout], tmp_path / "whole")
-    run(whole, backend=backend)
-    done = settled(whole)
-    number, alive = 0, True
-    while alive:
-        number += 1
-        tree = unpacked(LAYOUTS[layout], tmp_path / str(number))
-        before = settled(tree)
-        alive = killed_at(number, lambda tree=tree: run(tree, backend=backend))
-        if number % 2:
-            run(tree, backend=backend)
-            assert settled(tree) == done
-        assert run(tree, "absent")["refused"] is None
-        assert settled(tree) == before, number
-
-
-def settled(tree):
-    """Without what a killed write leaves behind, which no program reads, and without the record."""
-    return {path: held for path, held in content(tree).items()
-            if not os.path.basename(path).startswith(".kubenode-") and not path.startswith(FOLDER[1:])}
-
-
-def test_a_read_only_etc_is_one_sentence_and_nothing_is_half_done(tmp_path):
-    tree = unpacked(debian(), tmp_path / "tree")
-    script = "mount --bind {0}/etc {0}/etc && mount -o remount,ro,bind {0}/etc && exec \"$@\"".format(tree)
-    code = ("import sys; sys.path[:0] = %r; import backend_trees; from "
-            "ansible_collections.kubenode.netfilter.plugins.module_utils import _errors\n"
-            "try:\n    backend_trees.run(%r, backend='legacy', check=bool(int(sys.argv[1])))\nexcept "
-            "_errors.ChangeFailed as error:\n    print(error)\n")
-    before = content(tree)
-    for check in "01":
-        said = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", sys.executable, "-c",
-                               code % (sys.path, str(tree)), check], stdout=subprocess.PIPE, check=True).stdout.decode()
-        assert (said.startswith("/etc/alternatives/ip") and "mounted read-only" in said
-                and said.endswith("Nothing was changed\n"))
-        assert content(tree) == before

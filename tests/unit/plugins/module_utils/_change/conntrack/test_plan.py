@@ -10,26 +10,19 @@ import pytest
 
 from case_rows import cases
 import node_tree
-from conntrack_changes import MODULES, NAME, NOTHING, OPTIONS, RECORD, SYSCTL, lines, rows, run, undo, value
+from conntrack_changes import (LIMIT, MODULES, NAME, NOTHING, OPTIONS, RAISED, RECORD, SIZE, SYSCTL, lines, rows, run,
+                               undo, unpacked, value)
 from conntrack_node import (
-    BRIDGE, BUCKETS, ESTABLISHED, FORWARD, LISTED, MAX, MAX_LINE, MB, NF, configured, counters,
-    kube_proxy, kubelet, look, machine, table, tracking)
+    BRIDGE, BUCKETS, ESTABLISHED, FORWARD, LISTED, MAX, MAX_LINE, MB, NF, TUNED, UFW, configured, counters, kube_proxy,
+    kubelet, look, machine, table, tracking)
 from fake_tools import unpacked as unpacked_host
 from hook_changes import content
+from node_manifests import merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.conntrack import plan
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput, ChangeFailed
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import identify
 
-LIMIT, SIZE = "net/netfilter/nf_conntrack_max", "net/netfilter/nf_conntrack_buckets"
 PROXY = configured("  maxPerCore: 32768\n  min: 131072\n")
-RAISED = {"max": 524288, "buckets": 524288}
-
-
-def unpacked(tmp_path, *manifests, **fields):
-    node_tree.unpack(tracking(*manifests, **fields), tmp_path)
-    return tmp_path
-
-
 def test_it_is_raised_now_and_at_boot(tmp_path):
     tree = unpacked(tmp_path)
     result = run(tree, **RAISED)
@@ -44,28 +37,6 @@ def test_it_is_raised_now_and_at_boot(tmp_path):
     assert (row["before"], row["after"], row["wanted"], row["at_boot"],
             row["after_kube_proxy"]) == (131072, 524288, 524288, 524288, 524288)
     assert row["persisted"] and rows(result)[BUCKETS]["at_boot"] == 524288
-
-
-def test_the_second_run_changes_nothing(tmp_path):
-    tree = unpacked(tmp_path)
-    run(tree, **dict(RAISED, sysctls=[FORWARD], timeouts={"udp_timeout": 20}))
-    before = content(tree)
-    again = run(tree, **dict(RAISED, sysctls=[FORWARD], timeouts={"udp_timeout": 20}))
-    assert not again["changed"] and not again["files"] and not again["diff"]
-    assert content(tree) == before
-
-
-def test_check_mode_announces_what_the_run_does_and_changes_nothing(tmp_path):
-    tree = unpacked(tmp_path, {"etc/sysctl.d/zzz.conf": FORWARD + " = 0\n", "proc/sys/net/ipv4/ip_forward": "0\n"},
-                    counters(drop=9))
-    before = content(tree)
-    asked = dict(RAISED, sysctls=[FORWARD], timeouts={"tcp_timeout_established": 3600}, comment_out_conflicts=True)
-    announced = run(tree, True, **asked)
-    assert content(tree) == before and announced["changed"]
-    done = run(tree, **asked)
-    assert done == announced
-    assert undo(tree, True, lower=True) == undo(tree, lower=True)
-    assert content(tree) == before
 
 
 def test_the_limit_is_never_lowered_unless_told(tmp_path):
@@ -99,13 +70,6 @@ def test_a_resize_that_is_worth_it(tmp_path, buckets, resize, after):
     run(tree, resize=resize, **RAISED)
     assert value(tree, SIZE) == after and lines(tree, SYSCTL)[1] == BUCKETS + " = 524288"
     assert not run(tree, resize=resize, **RAISED)["changed"]
-
-
-def test_buckets_are_compared_as_the_kernel_rounds_them(tmp_path):
-    tree = unpacked(tmp_path, table(buckets=1024))
-    run(tree, max=200000, buckets=65500)
-    (tree / ("proc/sys/" + SIZE)).write_text("65536\n")
-    assert not run(tree, max=200000, buckets=65500)["changed"]
 
 
 def test_the_option_never_comes_without_the_line_for_the_limit(tmp_path):
@@ -146,15 +110,6 @@ def test_undo_does_not_lower_below_the_connections_there_are(tmp_path):
     assert result["failed"] and "more than the former limit 131072" in result["msg"] and value(tree, LIMIT) == 524288
     (tree / (NF + "count")).write_text("3\n")
     assert not undo(tree, lower=True).get("failed") and value(tree, LIMIT) == 131072 and not (tree / RECORD).exists()
-
-
-def test_a_file_that_was_changed_since_is_not_put_back(tmp_path):
-    tree = unpacked(tmp_path)
-    run(tree, **RAISED)
-    (tree / SYSCTL).write_text("# mine\n")
-    result = undo(tree)
-    assert result["failed"] and "/%s is not put back: it was changed since" % SYSCTL in result["msg"]
-    assert not (tree / OPTIONS).exists() and (tree / SYSCTL).read_text() == "# mine\n" and undo(tree)["failed"]
 
 
 def test_what_was_lost_until_the_raise_counts_no_more(tmp_path):
@@ -274,3 +229,55 @@ def test_another_name_for_the_files(tmp_path):
     tree = unpacked(tmp_path)
     run(tree, file="zzzz-site.conf", **RAISED)
     assert not (tree / SYSCTL).exists() and lines(tree, SYSCTL.replace(NAME, "zzzz-site.conf"))
+
+
+# Files that override ours at boot: a file that sorts after ours, /etc/sysctl.conf without systemd, files of ufw.
+RIVALS = {
+    "sysctl.d": ({"etc/sysctl.d/zzz.conf": "# a\r\n%s = 0\r\n%s = 65536\r\n" % (FORWARD, MAX)},
+                 "etc/sysctl.d/zzz.conf"),
+    "a link": ({"etc/sysctl.d/zzz.conf": node_tree.link("../sysctl.conf"),
+                "etc/sysctl.conf": "%s=0\n%s=65536" % (FORWARD, MAX)}, "etc/sysctl.conf"),
+    "a package": ({"usr/lib/sysctl.d/zzz.conf": "%s=0\n%s=65536\nvm.swappiness=1\n" % (FORWARD, MAX)},
+                  "etc/sysctl.d/zzz.conf"),
+    "ufw": (merged(UFW, {"etc/ufw/sysctl.conf": "net/ipv4/ip_forward=0\nnet/netfilter/nf_conntrack_max=65536\n"}),
+            "etc/ufw/sysctl.conf"),
+}
+
+
+@pytest.mark.parametrize("rival", sorted(RIVALS))
+def test_a_file_of_others_yields_when_told(tmp_path, rival):
+    manifest, edited = RIVALS[rival]
+    tree = unpacked(tmp_path, manifest)
+    before = content(tree)
+    result = run(tree, sysctls=[FORWARD], **RAISED)
+    assert result["failed"] and result["msg"].count("comment_out_conflicts: true comments that line out") == 2
+    assert {path: content(tree)[path] for path in before
+            if "etc/" in path} == {path: before[path] for path in before if "etc/" in path}
+    assert not run(tree, sysctls=[FORWARD], **RAISED)["changed"], "a second run tells the same and changes nothing"
+    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True, **RAISED)
+    assert "failed" not in result and result["files"][-1] == "/" + edited, result.get("msg")
+    assert (tree / edited).read_bytes().count(b"# kubenode.netfilter yields: ") == 2
+    section = look({}, tree)
+    assert [row["after_kube_proxy"] for row in section["sysctls"] if row["key"] in (FORWARD, MAX)] == [524288, 1]
+    assert not run(tree, sysctls=[FORWARD], comment_out_conflicts=True, **RAISED)["changed"]
+    undo(tree, lower=True)
+    assert content(tree) == before
+
+
+def test_tuned_is_told_and_stays(tmp_path):
+    profile = {"etc/tuned/throughput/tuned.conf": "[sysctl]\nnet.ipv4.ip_forward=0\n"}
+    tree = unpacked(tmp_path, TUNED, profile)
+    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
+    # tuned applies /etc/sysctl.d once more, so our line overrides the profile, unless reapply_sysctl is 0.
+    assert "failed" not in result
+    tree = unpacked(tmp_path / "b", TUNED, profile, {"etc/tuned/tuned-main.conf": "reapply_sysctl = 0\n"})
+    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
+    assert result["failed"] and "(set by tuned (/etc/tuned/throughput/tuned.conf:2)); change it there" in result["msg"]
+    assert (tree / "etc/tuned/throughput/tuned.conf").read_text() == profile["etc/tuned/throughput/tuned.conf"]
+
+
+def test_a_file_that_leads_out_of_etc_is_left_to_its_owner(tmp_path):
+    tree = unpacked(tmp_path, {"srv/x.conf": FORWARD + "=0\n", "etc/sysctl.d/zzz.conf": node_tree.link("/srv/x.conf")})
+    result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
+    assert (result["failed"] and "is a link to a file outside of /etc" in result["msg"]
+            and (tree / "srv/x.conf").read_text() == FORWARD + "=0\n")

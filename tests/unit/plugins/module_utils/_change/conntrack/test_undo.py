@@ -7,19 +7,9 @@ import json
 
 import pytest
 
-import node_tree
-from conntrack_changes import RECORD, SYSCTL, rows, run, undo, value
-from conntrack_node import FORWARD, MAX, counters, look, table, tracking
+from conntrack_changes import LIMIT, RAISED, RECORD, SIZE, SYSCTL, rows, run, undo, unpacked, value
+from conntrack_node import FORWARD, MAX, counters, look, table
 from hook_changes import content
-
-LIMIT, SIZE = "net/netfilter/nf_conntrack_max", "net/netfilter/nf_conntrack_buckets"
-RAISED = {"max": 524288, "buckets": 524288}
-
-
-def unpacked(tmp_path, *manifests, **fields):
-    node_tree.unpack(tracking(*manifests, **fields), tmp_path)
-    return tmp_path
-
 
 def others(found):
     """The content without running values and the record."""
@@ -52,32 +42,12 @@ def test_values_that_an_undo_left_are_put_back_by_a_later_one(tmp_path):
     before = content(tree)
     run(tree, **RAISED)
     undo(tree)
-    assert live(tree) == {MAX: {"before": 131072, "after": 524288}}
+    assert live(tree) == {MAX: {"before": 131072, "after": 524288}} and not (tree / "etc/modprobe.d").exists()
     announced = undo(tree, True, lower=True)
     done = undo(tree, lower=True)
     assert done == announced and done["changed"] and "warnings" not in done
-    assert rows(done)[MAX]["after"] == 131072 and content(tree) == before
+    assert rows(done)[MAX]["after"] == 131072 and content(tree) == before and not (tree / "var").exists()
     assert not undo(tree, lower=True)["changed"] and not undo(tree)["changed"]
-
-
-def test_directories_that_were_made_go_although_a_value_stays(tmp_path):
-    tree = unpacked(tmp_path)
-    assert not (tree / "etc/modprobe.d").exists() and not (tree / "var").exists()
-    run(tree, **RAISED)
-    undo(tree)
-    assert not (tree / "etc/modprobe.d").exists() and (tree / RECORD).exists()
-    undo(tree, lower=True)
-    assert not (tree / "var").exists()
-
-
-def test_a_value_that_is_as_before_is_no_reason_to_keep_the_record(tmp_path):
-    tree = unpacked(tmp_path)
-    before = content(tree)
-    run(tree, **RAISED)
-    # After a boot without our files.
-    (tree / ("proc/sys/" + LIMIT)).write_text("131072\n")
-    done = undo(tree)
-    assert "warnings" not in done and content(tree) == before
 
 
 def test_a_value_whose_module_is_gone_is_nothing_to_put_back(tmp_path):
@@ -98,12 +68,13 @@ def test_a_value_that_cannot_be_read_stays_in_the_record(tmp_path):
         assert MAX in live(tree)
 
 
-def test_a_fix_after_an_undo_keeps_the_first_value(tmp_path):
+def test_fixes_before_and_after_an_undo_keep_the_first_value(tmp_path):
     tree = unpacked(tmp_path)
     before = content(tree)
-    run(tree, **RAISED)
-    undo(tree)
+    run(tree, **dict(RAISED, resize="always", timeouts={"tcp_timeout_time_wait": 30}))
     run(tree, max=1048576)
+    undo(tree)
+    run(tree, max=2097152)
     undo(tree, lower=True)
     assert content(tree) == before
 
@@ -114,6 +85,7 @@ def test_buckets_that_the_kernel_rounded_are_not_changed_since(tmp_path):
     for buckets, rounded in ((65500, 65536), (131000, 131072)):
         run(tree, max=200000, buckets=buckets, resize="always")
         (tree / ("proc/sys/" + SIZE)).write_text("%d\n" % rounded)
+        assert not run(tree, max=200000, buckets=buckets, resize="always")["changed"]
     done = undo(tree, lower=True)
     assert "warnings" not in done and content(tree) == before
 
@@ -135,15 +107,6 @@ def test_an_image_has_no_running_values_to_put_back(tmp_path):
         assert done["warnings"] == ["running values that were changed are not put back, because this is not a live "
                                     "node: " + MAX]
         assert MAX in live(tree) and value(tree, LIMIT) == 524288
-
-
-def test_undo_sets_values_back_when_told(tmp_path):
-    tree = unpacked(tmp_path)
-    before = content(tree)
-    run(tree, **dict(RAISED, resize="always", timeouts={"tcp_timeout_time_wait": 30}))
-    run(tree, max=1048576)
-    result = undo(tree, lower=True)
-    assert content(tree) == before and rows(result)[MAX]["after"] == 131072
 
 
 @pytest.mark.parametrize("lower", [False, True])

@@ -1,9 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run that is killed at any moment, and what its record, its backups and the owners of files make of an undo."""
+"""What the record, its backups and the owners of files make of an undo."""
 
-import functools
+import json
 import os
 import re
 import shutil
@@ -12,12 +12,11 @@ import subprocess
 import node_processes
 import node_tree
 import pytest
-from hook_changes import AZURE, DROP_IN, SCRIPT, content, read, run, undo
-from killed_runs import killed_at
-from node_tree import executable, merged
+from hook_changes import AZURE, DROP_IN, SCRIPT, read, run, undo
+from node_tree import executable
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks import plan, record as hooks_record
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks import record as hooks_record
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.hooks.record import FOLDER, RECORD
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.record import Contents
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.files import plan_undo
@@ -35,15 +34,14 @@ def test_a_file_that_was_changed_since_is_left_alone_and_named(tmp_path):
     assert read(tmp_path, SCRIPT) == "#!/bin/sh\n# mine\n"
     assert "iptables -t nat -F" in read(tmp_path, "etc/cron.d/firewall")
     assert not os.path.exists(str(tmp_path / (DROP_IN % "iptables.service")))
+    assert list(json.loads(read(tmp_path, RECORD[1:]))["changed"]) == ["/" + SCRIPT]
     again = undo(tmp_path)
     assert again["failed"] and not again["changed"]
 
 
-@pytest.mark.parametrize("damage, message",
-                         [
-                             (lambda path: path.unlink(), "it was removed since"),
-                             (lambda path: (path.unlink(), path.mkdir()), "cannot be read"),
-                         ])
+@pytest.mark.parametrize("damage, message", [
+    (lambda path: path.unlink(), "it was removed since"),
+    (lambda path: (path.unlink(), path.mkdir()), "cannot be read")])
 def test_a_file_that_is_gone_is_named(tmp_path, damage, message):
     node_tree.unpack(AZURE, tmp_path)
     run(tmp_path)
@@ -71,67 +69,10 @@ def test_a_damaged_backup_is_not_put_back(tmp_path):
     assert "is damaged" in result["msg"] and "restart" not in read(tmp_path, SCRIPT)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"changed": 3}', '{"changed": {"x": {}}}',
-                                  '{"changed": {"/x": {"kind": "file"}}}'])
-def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
-    node_tree.unpack(merged(AZURE, {RECORD[1:]: text}), tmp_path)
-    before = content(tmp_path)
-    for attempt in (run, undo):
-        with pytest.raises(_errors.ChangeFailed, match="is damaged"):
-            attempt(tmp_path)
-    assert content(tmp_path) == before
-
-
-def settled(tree):
-    """The content without what a killed write leaves behind: a temporary file that no program reads."""
-    return {path: held for path, held in content(tree).items() if not os.path.basename(path).startswith(".kubenode-")}
-
-
-@pytest.mark.parametrize("start", ["noflush", "mask"])
-def test_a_run_that_is_killed_at_any_moment_can_be_undone_and_run_again(tmp_path, start):
-    node_tree.unpack(AZURE, tmp_path / "whole")
-    run(tmp_path / "whole", start=start)
-    done = settled(tmp_path / "whole")
-    number, alive = 0, True
-    while alive:
-        number += 1
-        tree = tmp_path / str(number)
-        tree.mkdir()
-        node_tree.unpack(AZURE, tree)
-        before = settled(tree)
-        alive = killed_at(number, lambda tree=tree: run(tree, start=start))
-        if number % 2:
-            run(tree, start=start)
-            changed = settled(tree)
-            assert {path: changed[path] for path in done if not path.startswith(FOLDER[1:])} == {
-                path: done[path] for path in done if not path.startswith(FOLDER[1:])}
-        assert not undo(tree).get("failed")
-        assert settled(tree) == before, number
-    assert number > 15
-
-
-def test_an_undo_that_is_killed_at_any_moment_can_be_done_again(tmp_path):
-    number, alive = 0, True
-    while alive:
-        number += 1
-        tree = tmp_path / str(number)
-        tree.mkdir()
-        node_tree.unpack(AZURE, tree)
-        before = settled(tree)
-        run(tree)
-        alive = killed_at(number, lambda tree=tree: undo(tree))
-        assert not undo(tree).get("failed")
-        assert settled(tree) == before, number
-    assert number > 8
-
-
 # Scripts of packages, diverted by the real dpkg-divert over a copy of this machine's own database, in private mounts.
 
 # Every Debian has it, and it is a shell script.
 PACKAGED = "/usr/sbin/add-shell"
-OPTIONS = {"state": "present", "only": [], "start": "noflush", "divert": True, "clean_saved": True,
-           "hook_directories": []}
-
 needs_dpkg = pytest.mark.skipif(not (shutil.which("dpkg-divert") and os.path.exists(PACKAGED)),
                                 reason="needs Debian's dpkg")
 
@@ -213,8 +154,7 @@ def test_nothing_is_diverted_in_an_image_or_unasked(tmp_path):
     node_tree.unpack({"etc/debian_version": "12.8\n",
                       "usr/lib/NetworkManager/dispatcher.d/50-fw": executable("#!/bin/sh\niptables -F\n"),
                       "usr/sbin/NetworkManager": executable(), "etc/os-release": "ID=debian\n"}, tmp_path)
-    run = functools.partial(plan.run, check_mode=False)
     for options, said in (({}, "dpkg-divert can be run on a live node only"),
                           ({"divert": False}, "divert: true puts an edited copy in its place")):
-        result = run(dict(OPTIONS, root=str(tmp_path), place="auto", **options))
+        result = run(tmp_path, **dict({"divert": True, "hook_directories": []}, **options))
         assert not result["changed"] and said in result["hooks"][0]["msg"]

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Persisting, lifting blocks and undoing, on trees; loading for real is proved on virtual machines (molecule)."""
 
-import json
 import os
 import tempfile
 
@@ -31,32 +30,11 @@ def test_an_image_is_persisted_to_and_nothing_is_loaded(tmp_path):
     assert [(row["loaded"], row["persisted"]) for row in result["modules"]] == [(False, True), (False, True)]
 
 
-def test_the_second_run_changes_nothing(tmp_path):
-    node_tree.unpack(IMAGE, tmp_path)
-    run(tmp_path, ["ip_vs"])
-    before = content(tmp_path)
-    again = run(tmp_path, ["ip_vs"])
-    assert not again["changed"] and not again["files"] and not again["diff"]
-    assert content(tmp_path) == before
-
-
 def test_only_what_every_kernel_has_built_in_is_left_out(tmp_path):
     node_tree.unpack(merged(IMAGE, kernel(OLD, MODULES, builtin=["bridge", "overlay"])), tmp_path)
     run(tmp_path, ["bridge", "overlay", "nosuch", "ip_vs"])
     # bridge is built in on one kernel only; nosuch may come with the next package of modules.
     assert persisted(tmp_path) == ["bridge", "ip_vs", "nosuch"]
-
-
-def test_check_mode_announces_what_the_run_does_and_changes_nothing(tmp_path):
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "install ip_vs /bin/true\nblacklist x_tables\n"}),
-                     tmp_path)
-    before = content(tmp_path)
-    announced = run(tmp_path, ["ip_vs"], check=True, unblock=True)
-    assert content(tmp_path) == before
-    assert run(tmp_path, ["ip_vs"], unblock=True) == announced
-    announced = undo(tmp_path, check=True)
-    assert undo(tmp_path) == announced
-    assert content(tmp_path) == before
 
 
 def test_only_the_lines_that_block_become_comments(tmp_path):
@@ -137,45 +115,6 @@ def test_a_list_that_was_there_before_comes_back_with_the_undo(tmp_path):
     assert os.stat(str(tmp_path / LIST)).st_mode & 0o777 == 0o640
 
 
-def test_a_list_that_was_there_and_was_edited_behind_us_stays(tmp_path):
-    node_tree.unpack(merged(IMAGE, {LIST: "overlay\n"}), tmp_path)
-    run(tmp_path, ["ip_vs"])
-    (tmp_path / LIST).write_text("overlay\nip_vs\n")
-    result = undo(tmp_path)
-    assert result["failed"] and "changed since" in result["msg"]
-    assert (tmp_path / LIST).read_text() == "overlay\nip_vs\n"
-
-
-def test_a_file_that_was_changed_since_is_not_put_back(tmp_path):
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n",
-                                    "etc/modprobe.d/b.conf": "blacklist xt_comment\n"}), tmp_path)
-    run(tmp_path, ["ip_vs", "xt_comment"], unblock=True)
-    (tmp_path / "etc/modprobe.d/a.conf").write_text("# mine\n")
-    result = undo(tmp_path)
-    assert result["failed"] and "/etc/modprobe.d/a.conf is not put back: it was changed since" in result["msg"]
-    assert (tmp_path / "etc/modprobe.d/a.conf").read_text() == "# mine\n"
-    assert (tmp_path / "etc/modprobe.d/b.conf").read_text() == "blacklist xt_comment\n"
-    assert list(json.loads((tmp_path / RECORD).read_text())["changed"]) == ["/etc/modprobe.d/a.conf"]
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"changed": 3, "folders": []}', '{"changed": {}}',
-                                  '{"changed": {}, "folders": [5]}'])
-def test_a_damaged_record_is_said_and_nothing_is_changed(tmp_path, text):
-    node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n", RECORD: text}), tmp_path)
-    before = content(tmp_path)
-    for attempt in (lambda: undo(tmp_path), lambda: run(tmp_path, ["ip_vs"], unblock=True)):
-        with pytest.raises(_errors.ChangeFailed, match="is damaged"):
-            attempt()
-    assert content(tmp_path) == before
-
-
-def test_a_record_of_a_later_version_is_not_guessed_at(tmp_path):
-    node_tree.unpack(merged(IMAGE, {RECORD: '{"schema": 3, "changed": {}, "folders": []}'}), tmp_path)
-    with pytest.raises(_errors.ChangeFailed,
-                       match="has schema 3, which this version cannot read; use the version that wrote it"):
-        undo(tmp_path)
-
-
 def test_nothing_is_begun_that_cannot_be_finished(tmp_path):
     node_tree.unpack(merged(IMAGE, {"etc/modprobe.d/a.conf": "blacklist ip_vs\n", LIST + "/in_the_way": ""}), tmp_path)
     before = content(tmp_path)
@@ -189,11 +128,6 @@ def test_a_list_that_nobody_would_read_is_refused(tmp_path, name):
     node_tree.unpack(IMAGE, tmp_path)
     with pytest.raises(_errors.BadInput, match="ends in .conf"):
         run(tmp_path, ["ip_vs"], file=name)
-
-
-def test_undo_of_nothing_changes_nothing(tmp_path):
-    node_tree.unpack(IMAGE, tmp_path)
-    assert undo(tmp_path) == {"changed": False, "diff": [], "files": [], "modules": []}
 
 
 LINES = st.lists(
