@@ -5,19 +5,15 @@
 test_every_format.py, test_junit.py and test_prometheus.py have the rest."""
 
 import csv
+import html
 import io
 import re
 
 import pytest
 from report_runs import everything, finding, report, report_of, run, text_of
 
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import files, markdown
-
-
-def test_csv_has_a_row_for_a_lost_host_and_no_formula():
-    rows = list(csv.DictReader(io.StringIO(text_of("csv", *everything()), newline="")))
-    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for row in rows for cell in row.values())
-    assert [row["status"] for row in rows if row["host"] == "gone"] == ["not_reached"]
 
 
 @pytest.mark.parametrize("text, cell", [
@@ -75,3 +71,14 @@ def test_a_healthy_fleet_and_one_without_reports(name):
     healthy_run = run(report("a", finding()))
     assert text_of(name, *healthy_run) == text_of(name, *healthy_run)
     assert text_of(name, *run(lost=["gone"])).endswith("\n")
+
+
+@pytest.mark.parametrize("status, changes, words", [
+    ("fail", {}, "P; found: x"), ("waived", {"problem": "P"}, "P; found: x; waived until 2999, by ops: known"),
+    ("waived", {}, "T: until 2999, by ops: known"), ("unknown", {"reason": "not readable"}, "T: not readable"),
+    ("unknown", {}, "T: subject")])
+def test_a_row_says_what_is_wrong_and_that_it_is_waived(status, changes, words):
+    row = dict(finding("KMOD001", "subject", status, observed="x"), **changes)
+    reports, fleet = run(report("a", row))
+    assert _finding.sentence_of(row) == words
+    assert '<td data-name="Finding">%s</td>' % html.escape(words) in text_of("html", reports, fleet)

@@ -14,7 +14,6 @@ from parsed_html import Parsed, loaded, policy_of
 from report_runs import finding, report, report_of, run, text_of
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import differences
 
 
 def data_of(text):
@@ -75,19 +74,6 @@ def test_evidence_is_on_the_page_line_by_line():
     assert data["lines"].count("place: live") == 1
 
 
-def test_findings_that_all_differ_do_not_make_a_page_too_large():
-    """2,000 nodes with 150 findings, of which a tenth differs from node to node in each text; here a tenth of that."""
-    def rows(number):
-        for check in range(150):
-            words = "node %d has %d of %d" % (number, number * 7919 % 262144, check)
-            evidence = "node_conntrack.count: %d\nplace: live" % (number * 104729 % 9999991)
-            failing = {} if check % 10 else {"observed": words, "remediation": "Set it: " + words, "evidence": evidence}
-            yield finding("KMOD%03d" % check, words if failing else "", "fail" if failing else "pass", **failing)
-
-    page = text_of("html", *run(*(report("node-%04d" % number, *rows(number)) for number in range(200))))
-    assert len(page) < 1.5e6
-
-
 @pytest.mark.parametrize("hosts, verdict", [
     ((["fail"], ["pass"]), "1 of 3 nodes must not carry traffic"),
     ((["unknown"], ["pass"]), "No node is blocked, but 2 of 3 are not known to be fit for traffic"),
@@ -132,20 +118,3 @@ def test_a_cause_of_many_hosts_names_some_in_its_command():
     assert len(cause["hosts"]) == 30 and len(cause["sentences"]) == 1 and cause["checks"] == ["CTRACK001"]
     text = text_of("html", reports, fleet)
     assert "fix (first 20 nodes): <code>" in text and "<summary>and 10 more</summary>n20, n21" in text
-
-
-def test_what_changed_since_the_run_before():
-    hostile = "<b>|\x1b"
-
-    def of(**rows):
-        reports, fleet = run(*(report(host, *each) for host, each in rows.items()))
-        return {"reports": reports, "fleet": fleet}
-
-    before = of(a=[finding("KMOD003", "ip_vs", "fail")], b=[finding("KMOD003", "xt_mark", "fail")])
-    after = of(a=[finding("KMOD003", hostile, "fail")], b=[finding("KMOD003", "xt_mark", "fail")], c=[finding()])
-    fleet = dict(after["fleet"], changes=differences.of_runs(before, after))
-    page = Parsed(text_of("html", after["reports"], fleet))
-    texts = "\n".join(page.texts)
-    assert "1 new, 1 fixed, 1 still failing" in texts and "not compared, 1 host only in run" in texts
-    assert page.tags["b"] == Parsed(text_of("html", after["reports"], after["fleet"])).tags["b"]
-    assert "Since run" not in text_of("html", after["reports"], after["fleet"])

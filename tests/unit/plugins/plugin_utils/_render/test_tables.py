@@ -10,7 +10,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_tables
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_node
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 
 
 def tables(details, rows_of, unreached=()):
@@ -101,16 +101,6 @@ def test_a_cause_of_several_hosts_is_one_block_whose_commands_name_all_of_them()
             in text[0])
 
 
-def test_the_roll_up_names_the_hosts_that_need_work():
-    bad, low = [failing()], [dict(failing(), severity="low")]
-    rows = {"w0%d" % number: bad for number in (2, 3, 5)}
-    rows.update({"w1%d" % number: [_finding.finding(CHECK, "pass")] for number in range(4)}, w06=low)
-    rows.update(dict.fromkeys(("w19", "w20"), [failing(status="unknown")]))
-    lines = tables("auto", rows, ["w19", "w20"])[-1].splitlines()
-    assert lines[-2:] == ["  blocked: --limit w02,w03,w05",
-                          "  3 blocked (w02 w03 w05), 2 not reached (w19 w20), 5 fit (1 with low findings)"]
-
-
 def test_a_finding_that_the_gate_lets_pass_is_not_called_low(monkeypatch):
     other = next(check.id for check in catalogue.catalogue().values() if check.fix["class"] == "safe")
     gate = dict(assess.default_gate(), classes=("safe",))
@@ -121,3 +111,39 @@ def test_a_finding_that_the_gate_lets_pass_is_not_called_low(monkeypatch):
     assert lines[-1] == "  1 blocked (w03), 2 fit (1 with low findings, 2 with findings that the gate lets pass)"
     shown = render_node(report(rows["w02"], "w02"), 120, False).splitlines()
     assert shown[0] == shown[-1] == "w02 is fit for traffic (1 low finding, 1 finding that the gate lets pass)"
+
+
+WAIVER = {"check": "KMOD010", "host": "*", "owner": "net", "expires": "2027-03-31", "days_left": 15}
+
+
+def tuned(host, disabled=(), waivers=()):
+    known = report([_finding.finding(CHECK, "pass")], host)
+    known["summary"].update(disabled=[{"check": check, "reason": reason} for check, reason in disabled],
+                            waivers=[dict(WAIVER, subject=subject, matched=matched) for subject, matched in waivers])
+    return known
+
+
+def test_the_fleet_tells_a_waiver_that_no_host_matched_once():
+    reports = {"a": tuned("a", [("KMOD010", "r")], [("xt_*", False), ("ip_vs", True), ("nf_nat", None)]),
+               "b": tuned("b", [("KMOD010", "r")], [("xt_*", False), ("ip_vs", False), ("nf_nat", None)]),
+               "c": tuned("c", [], [("xt_*", None)])}
+    fleet = rollup.roll_up(sorted(reports), reports)
+    assert fleet["disabled"] == [{"check": "KMOD010", "reason": "r", "hosts": ["a", "b"]}]
+    assert fleet["unmatched_waivers"] == [{"check": "KMOD010", "host": "*", "subject": "xt_*", "hosts": ["a", "b"]}]
+    text = render_fleet(fleet, 100, False)
+    assert "  disabled on a, b: KMOD010 (r)\n  waiver for KMOD010 'xt_*' matched nothing on a, b\n" in text
+    assert rollup.roll_up(["a", "b", "c", "d"], reports, {"d"})["unmatched_waivers"] == []
+
+
+def test_waivers_that_end_are_told_once_for_all_nodes():
+    reports = {name: tuned(name, [], [("*", True)]) for name in "abc"}
+    for name, days, day in (("a", 3, "2027-03-19"), ("b", 3, "2027-03-19"), ("c", -1, "2027-03-15")):
+        reports[name]["summary"]["waivers"][0].update(days_left=days, expires=day)
+    fleet = rollup.roll_up(sorted(reports), reports)
+    assert [(row["expires"], row["days_left"], row["hosts"]) for row in fleet["ending_waivers"]] == [
+        ("2027-03-15", -1, ["c"]), ("2027-03-19", 3, ["a", "b"])]
+    text = "".join(render_tables(list(reports.values()), fleet, "all", 120, False))
+    assert text.count("waiver for KMOD010 expired on 2027-03-15 (owner: net), for c") == 1
+    assert text.count("waiver for KMOD010 ends in 3 days, on 2027-03-19 (owner: net), for a, b") == 1
+    assert text.count("waiver") == 2
+    assert "waiver for KMOD010 ends in 3 days" in render_tables([reports["a"]], None, "all", 120, False)[0]

@@ -103,16 +103,6 @@ def test_titles_begin_in_one_column_whatever_the_id():
     mixed = [dict(failing(problem="Broken"), check=check) for check in ("KMOD001", "SITE-CTRACK001")]
     lines = [line for line in render_node(report(mixed), 100, False, every=True).splitlines() if "   Broken" in line]
     assert {line.index("Broken") for line in lines} == {len("  FAIL   high   SITE-CTRACK001 ")}
-    rows = [_finding.finding(check, "fail", "a", "o", "e", "r", "f") for check in catalogue.catalogue().values()]
-    lines = render_node(report(rows), 200, False, every=True).splitlines()
-    assert {line.index(row["title"]) for row in rows for line in lines
-            if row["check"] + " " in line and row["title"] in line} == {27}
-
-
-def test_no_color_means_no_escape_at_all():
-    for color in (False, True):
-        text = render_node(report([failing(), failing(status="waived", waiver="until 2027-01-01: r (o)")]), 100, color)
-        assert ("\033" in text) is color and "waiver until 2027-01-01" in text
 
 
 def test_the_fleet_names_hosts_that_were_lost_or_are_to_come():
@@ -126,17 +116,6 @@ def test_the_fleet_names_hosts_that_were_lost_or_are_to_come():
             and "  FAIL   high   KMOD001    on a; must hold: " in text)
     assert json.loads(render_json(fleet)) == fleet
     assert len([line for line in render_json(reports["a"]).splitlines() if '{"check": "KMOD001", "e' in line]) == 1
-
-
-def test_a_node_with_something_unknown_is_not_fit():
-    reports = {"a": report([failing(status="unknown"), _finding.finding(CHECK, "pass")], "a"),
-               "b": report([_finding.finding(CHECK, "pass")], "b")}
-    fleet = rollup.roll_up(["a", "b"], reports)
-    assert (fleet["totals"]["fit"], fleet["totals"]["not_known"], fleet["totals"]["blocked"]) == (1, 1, 0)
-    assert render_fleet(fleet, 100, False).endswith("\n  1 not known (a), 1 fit")
-    lines = render_node(reports["a"], 100, False).splitlines()
-    assert lines[0] == lines[-1] == "a is not known: 1 check could not look (a reason)"
-    assert "  ?      high   KMOD001    " + CHECK.title in lines and "--limit" not in render_fleet(fleet, 100, False)
 
 
 def test_the_fleet_says_which_nodes_serve_something_else():
@@ -203,15 +182,6 @@ def test_wrapping_looks_at_each_character_a_few_times(word, monkeypatch):
         combining=lambda char: char == "\u0301", east_asian_width=lambda char: looked.append(char) or "W"))
     assert "".join(wrapped(word, 40)).replace(" ", "") == word.replace(" ", "")
     assert len(looked) < len(word) * 50
-
-
-def test_what_was_fixed_is_told_below_the_findings():
-    rows = [dict(_finding.finding(CHECK, "pass", "a"), outcome="fixed"),
-            dict(_finding.finding(CHECK, "pass", "b\x1b[2J"), outcome="fixed"), dict(failing("c"), outcome="would fix"),
-            dict(failing("d"), outcome="refused")]
-    text = render_node(report(rows), 100, False)
-    assert "\n  fixed: %s a, %s b\\x1b[2J\n  would fix: %s c\n" % ((CHECK.id,) * 3) in text
-    assert text.index("FAIL") < text.index("fixed:")
 
 
 def test_the_fleet_says_whether_a_failure_is_a_groups():

@@ -98,10 +98,6 @@ def test_a_path_is_relative_to_the_inventory(folder, tmp_path, monkeypatch):
     assert baseline.of_gate(SETTINGS, variables, "report").findings
 
 
-def test_without_a_baseline():
-    assert baseline.of_gate(dict(SETTINGS, baseline=""), {}, "report") is None
-
-
 @pytest.mark.parametrize("host, words", [
     ("new", "the baseline ./kept does not have new, so all of its findings are new"),
     ("lost", "the baseline ./kept did not reach lost, so all of its findings are new")])

@@ -87,12 +87,6 @@ def test_nothing_is_removed_while_hosts_are_pending(write):
     assert runs(write.folder) == [run_id(2)]
 
 
-def test_a_run_whose_clock_was_set_back_is_not_removed(write):
-    for number in (7, 8, 9, 3):
-        write(number, keep=2)
-    assert runs(write.folder) == [run_id(3), run_id(9)] and run_of(write.folder / "latest") == {run_id(3)}
-
-
 def test_runs_are_in_the_order_in_which_they_were_written(write):
     """Also within a second, where a process has a higher number with more digits, and after the clock was set back."""
     for name in ("20261123T090000Z-900", "20261123T090000Z-1000", "20261122T090000Z-5", "20261122T090001Z-4"):
