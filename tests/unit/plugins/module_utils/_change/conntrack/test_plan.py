@@ -23,8 +23,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import identify
 
 PROXY = configured("  maxPerCore: 32768\n  min: 131072\n")
-def test_it_is_raised_now_and_at_boot(tmp_path):
-    tree = unpacked(tmp_path)
+def test_it_is_raised_now_and_at_boot(tree):
     result = run(tree, **RAISED)
     assert result["changed"] and "failed" not in result and result["advice"] is None and not result["unfinished"]
     assert (value(tree, LIMIT), value(tree, SIZE)) == (524288,
@@ -93,8 +92,7 @@ def test_built_into_the_kernel_an_option_means_nothing(tmp_path):
     assert rows(result)[MAX]["at_boot"] == 524288
 
 
-def test_what_an_earlier_run_wrote_stays(tmp_path):
-    tree = unpacked(tmp_path)
+def test_what_an_earlier_run_wrote_stays(tree):
     run(tree, **RAISED)
     run(tree, sysctls=[FORWARD, BRIDGE])
     assert lines(tree, SYSCTL) == [FORWARD + " = 1", MAX + " = 524288", BUCKETS + " = 524288", BRIDGE + " = 1"]
@@ -102,8 +100,7 @@ def test_what_an_earlier_run_wrote_stays(tmp_path):
                                     "nf_conntrack"] and lines(tree, OPTIONS) == ["options nf_conntrack hashsize=524288"]
 
 
-def test_undo_does_not_lower_below_the_connections_there_are(tmp_path):
-    tree = unpacked(tmp_path)
+def test_undo_does_not_lower_below_the_connections_there_are(tree):
     run(tree, **RAISED)
     (tree / (NF + "count")).write_text("300000\n")
     result = undo(tree, lower=True)
@@ -146,8 +143,7 @@ def test_modules_for_lines_of_others(tmp_path):
     assert not look({}, tree)["sysctls"][0]["late"] and not (tree / SYSCTL).exists()
 
 
-def test_an_image(tmp_path):
-    tree = unpacked(tmp_path)
+def test_an_image(tree):
     before = (tree / (NF + "max")).read_text()
     result = run(tree, place="image", sysctls=[BRIDGE], **RAISED)
     assert ("failed" not in result and (tree / (NF + "max")).read_text() == before
@@ -156,8 +152,7 @@ def test_an_image(tmp_path):
     assert "failed" not in undone and "warnings" not in undone and not (tree / SYSCTL).exists()
 
 
-def test_a_container_is_left_alone(tmp_path):
-    tree = unpacked(tmp_path)
+def test_a_container_is_left_alone(tree):
     before = content(tree)
     with pytest.raises(ChangeFailed, match="this is a container"):
         run(tree, place="container", **RAISED)
@@ -165,8 +160,7 @@ def test_a_container_is_left_alone(tmp_path):
 
 
 @cases
-def test_bad_input_is_refused_before_anything_is_changed(tmp_path, options, message):
-    tree = unpacked(tmp_path)
+def test_bad_input_is_refused_before_anything_is_changed(tree, options, message):
     before = content(tree)
     with pytest.raises(BadInput, match=message.replace("?", ".")):
         run(tree, **options)
@@ -182,8 +176,7 @@ def test_the_memory_decides_what_is_too_much(tmp_path):
 
 @pytest.mark.parametrize("names",
                          [("udp_timeout",), ("nf_conntrack_udp_timeout",), ("net.netfilter.nf_conntrack_udp_timeout",)])
-def test_timeouts_by_any_of_their_names(tmp_path, names):
-    tree = unpacked(tmp_path)
+def test_timeouts_by_any_of_their_names(tree, names):
     run(tree, timeouts={names[0]: "15"})
     assert (lines(tree, SYSCTL) == ["net.netfilter.nf_conntrack_udp_timeout = 15"]
             and value(tree, "net/netfilter/nf_conntrack_udp_timeout") == 15)
@@ -225,8 +218,7 @@ def test_a_default_route_by_router_advertisements_is_kept(tmp_path):
         assert said is not bool(forwards) and (tree / SYSCTL).exists()
 
 
-def test_another_name_for_the_files(tmp_path):
-    tree = unpacked(tmp_path)
+def test_another_name_for_the_files(tree):
     run(tree, file="zzzz-site.conf", **RAISED)
     assert not (tree / SYSCTL).exists() and lines(tree, SYSCTL.replace(NAME, "zzzz-site.conf"))
 

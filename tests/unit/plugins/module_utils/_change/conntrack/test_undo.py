@@ -37,8 +37,7 @@ def test_undo_leaves_files_as_they_were_and_values_as_they_are(tmp_path):
     assert not again["changed"] and again["warnings"] == done["warnings"] and content(tree) == after
 
 
-def test_values_that_an_undo_left_are_put_back_by_a_later_one(tmp_path):
-    tree = unpacked(tmp_path)
+def test_values_that_an_undo_left_are_put_back_by_a_later_one(tree):
     before = content(tree)
     run(tree, **RAISED)
     undo(tree)
@@ -50,16 +49,14 @@ def test_values_that_an_undo_left_are_put_back_by_a_later_one(tmp_path):
     assert not undo(tree, lower=True)["changed"] and not undo(tree)["changed"]
 
 
-def test_a_value_whose_module_is_gone_is_nothing_to_put_back(tmp_path):
-    tree = unpacked(tmp_path)
+def test_a_value_whose_module_is_gone_is_nothing_to_put_back(tree):
     run(tree, **RAISED)
     (tree / ("proc/sys/" + LIMIT)).unlink()
     done = undo(tree, lower=True)
     assert "warnings" not in done and "failed" not in done and not (tree / RECORD).exists()
 
 
-def test_a_value_that_cannot_be_read_stays_in_the_record(tmp_path):
-    tree = unpacked(tmp_path)
+def test_a_value_that_cannot_be_read_stays_in_the_record(tree):
     run(tree, **RAISED)
     (tree / ("proc/sys/" + LIMIT)).write_text("many\n")
     for lower in (False, True):
@@ -68,8 +65,7 @@ def test_a_value_that_cannot_be_read_stays_in_the_record(tmp_path):
         assert MAX in live(tree)
 
 
-def test_fixes_before_and_after_an_undo_keep_the_first_value(tmp_path):
-    tree = unpacked(tmp_path)
+def test_fixes_before_and_after_an_undo_keep_the_first_value(tree):
     before = content(tree)
     run(tree, **dict(RAISED, resize="always", timeouts={"tcp_timeout_time_wait": 30}))
     run(tree, max=1048576)
@@ -99,8 +95,7 @@ def test_what_was_lost_before_the_raise_is_kept_as_long_as_the_raise(tmp_path):
     assert look({}, tree)["lost"]["dropped"] == 5
 
 
-def test_an_image_has_no_running_values_to_put_back(tmp_path):
-    tree = unpacked(tmp_path)
+def test_an_image_has_no_running_values_to_put_back(tree):
     run(tree, **RAISED)
     for lower in (False, True):
         done = undo(tree, place="image", lower=lower)
@@ -110,8 +105,7 @@ def test_an_image_has_no_running_values_to_put_back(tmp_path):
 
 
 @pytest.mark.parametrize("lower", [False, True])
-def test_a_value_that_was_changed_since_stays_is_told_and_stays_in_the_record(tmp_path, lower):
-    tree = unpacked(tmp_path)
+def test_a_value_that_was_changed_since_stays_is_told_and_stays_in_the_record(tree, lower):
     before = content(tree)
     run(tree, **RAISED)
     (tree / ("proc/sys/" + LIMIT)).write_text("700000\n")

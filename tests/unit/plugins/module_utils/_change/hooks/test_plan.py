@@ -54,22 +54,20 @@ def _parses_as_before(before, after):
         assert said[0] == said[1]
 
 
-def test_a_maintenance_script_keeps_its_save_and_loses_its_restart(tmp_path):
-    node_tree.unpack(AZURE, tmp_path)
-    result = run(tmp_path)
-    assert read(tmp_path, SCRIPT) == "#!/bin/bash\nset -e\niptables-save > /root/backup.rules\nlogger done\n"
+def test_a_maintenance_script_keeps_its_save_and_loses_its_restart(azure):
+    result = run(azure)
+    assert read(azure, SCRIPT) == "#!/bin/bash\nset -e\niptables-save > /root/backup.rules\nlogger done\n"
     assert actions(result)["/%s:4" % SCRIPT] == "removed"
 
 
-def test_a_packaged_unit_gets_a_drop_in_and_nothing_of_it_is_edited(tmp_path):
-    node_tree.unpack(AZURE, tmp_path)
-    before = content(tmp_path)
-    result = run(tmp_path)
-    after = content(tmp_path)
+def test_a_packaged_unit_gets_a_drop_in_and_nothing_of_it_is_edited(azure):
+    before = content(azure)
+    result = run(azure)
+    after = content(azure)
     packaged = ("usr/lib/systemd/system/iptables.service", "etc/systemd/scripts/iptables",
                 "etc/systemd/scripts/iptables.stop")
     assert all(after[path] == before[path] for path in packaged)
-    assert read(tmp_path, DROP_IN % "iptables.service").split("\n", 1)[1] == """\
+    assert read(azure, DROP_IN % "iptables.service").split("\n", 1)[1] == """\
 [Unit]
 Before=kubelet.service
 RefuseManualStart=yes
@@ -83,20 +81,18 @@ ExecStop=
     assert {row["action"] for row in result["hooks"] if row["unit"] == "iptables.service"} == {"drop_in"}
 
 
-def test_saved_rules_lose_the_chains_of_kubernetes_alone(tmp_path):
-    node_tree.unpack(AZURE, tmp_path)
-    run(tmp_path)
-    assert read(tmp_path,
+def test_saved_rules_lose_the_chains_of_kubernetes_alone(azure):
+    run(azure)
+    assert read(azure,
                 "etc/systemd/scripts/ip4save") == "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n"
-    undo(tmp_path)
-    run(tmp_path, clean_saved=False)
-    assert "KUBE-FORWARD" in read(tmp_path, "etc/systemd/scripts/ip4save")
+    undo(azure)
+    run(azure, clean_saved=False)
+    assert "KUBE-FORWARD" in read(azure, "etc/systemd/scripts/ip4save")
 
 
-def test_a_line_of_cron_loses_its_one_command(tmp_path):
-    node_tree.unpack(AZURE, tmp_path)
-    result = run(tmp_path)
-    assert read(tmp_path, "etc/cron.d/firewall") == "SECRET=hunter2\n*/5 * * * * root test -f /run/x && :; logger x\n"
+def test_a_line_of_cron_loses_its_one_command(azure):
+    result = run(azure)
+    assert read(azure, "etc/cron.d/firewall") == "SECRET=hunter2\n*/5 * * * * root test -f /run/x && :; logger x\n"
     assert "hunter2" not in str(result)
 
 
@@ -174,11 +170,10 @@ def test_a_restore_at_boot_stays_and_one_by_a_timer_goes(tmp_path, triggers, aft
     assert read(tmp_path, "etc/cron.d/firewall") == "%s %s\n" % (triggers, after)
 
 
-def test_a_unit_is_masked_on_request(tmp_path):
-    node_tree.unpack(AZURE, tmp_path)
-    assert "/etc/systemd/system/iptables.service" in run(tmp_path, start="mask")["files"]
-    assert os.readlink(str(tmp_path / "etc/systemd/system/iptables.service")) == "/dev/null"
-    assert not os.path.exists(str(tmp_path / (DROP_IN % "iptables.service")))
+def test_a_unit_is_masked_on_request(azure):
+    assert "/etc/systemd/system/iptables.service" in run(azure, start="mask")["files"]
+    assert os.readlink(str(azure / "etc/systemd/system/iptables.service")) == "/dev/null"
+    assert not os.path.exists(str(azure / (DROP_IN % "iptables.service")))
 
 
 def test_a_unit_of_the_administrator_cannot_be_masked_and_gets_the_drop_in(tmp_path):
@@ -231,39 +226,36 @@ def test_a_service_that_flushes_beside_its_work_may_still_be_restarted(tmp_path)
     assert said["/usr/share/fw/clean"]["action"] is None and "ExecStartPre" in said["/usr/share/fw/clean"]["msg"]
 
 
-def test_a_second_danger_in_a_unit_is_added_to_its_drop_in(tmp_path):
-    node_tree.unpack(AZURE, tmp_path)
-    before = content(tmp_path)
-    run(tmp_path)
-    first = read(tmp_path, DROP_IN % "iptables.service")
-    more = tmp_path / "etc/systemd/system/iptables.service.d/more.conf"
+def test_a_second_danger_in_a_unit_is_added_to_its_drop_in(azure):
+    before = content(azure)
+    run(azure)
+    first = read(azure, DROP_IN % "iptables.service")
+    more = azure / "etc/systemd/system/iptables.service.d/more.conf"
     more.write_text("[Service]\nExecStopPost=/usr/sbin/iptables -t mangle -F\n")
-    assert run(tmp_path)["changed"]
-    assert read(tmp_path, DROP_IN % "iptables.service") == first + "ExecStopPost=\n"
-    undo(tmp_path)
+    assert run(azure)["changed"]
+    assert read(azure, DROP_IN % "iptables.service") == first + "ExecStopPost=\n"
+    undo(azure)
     more.unlink()
     more.parent.rmdir()
-    assert content(tmp_path) == before
+    assert content(azure) == before
 
 
-def test_only_what_is_named_is_worked_on(tmp_path):
-    node_tree.unpack(AZURE, tmp_path)
-    assert [row["path"] for row in run(tmp_path, check=True, only=["/etc/cron.d"])["hooks"]] == ["/etc/cron.d/firewall"]
-    assert [row["line"] for row in run(tmp_path, check=True, only=["/%s:4" % SCRIPT])["hooks"]] == [4]
-    assert run(tmp_path, check=True, only=["/nowhere"])["hooks"] == []
-    run(tmp_path)
-    assert undo(tmp_path, only=["iptables.service"])["files"] == ["/" + DROP_IN % "iptables.service", RECORD]
-    assert "logger done" in read(tmp_path, SCRIPT) and "restart" not in read(tmp_path, SCRIPT)
-    undo(tmp_path)
-    assert "restart" in read(tmp_path, SCRIPT)
+def test_only_what_is_named_is_worked_on(azure):
+    assert [row["path"] for row in run(azure, check=True, only=["/etc/cron.d"])["hooks"]] == ["/etc/cron.d/firewall"]
+    assert [row["line"] for row in run(azure, check=True, only=["/%s:4" % SCRIPT])["hooks"]] == [4]
+    assert run(azure, check=True, only=["/nowhere"])["hooks"] == []
+    run(azure)
+    assert undo(azure, only=["iptables.service"])["files"] == ["/" + DROP_IN % "iptables.service", RECORD]
+    assert "logger done" in read(azure, SCRIPT) and "restart" not in read(azure, SCRIPT)
+    undo(azure)
+    assert "restart" in read(azure, SCRIPT)
 
 
 @pytest.mark.parametrize("name", ["iptables", "", "opt/fw.sh", " iptables.service"])
 @pytest.mark.parametrize("state", ["present", "absent"])
-def test_a_name_that_can_mean_nothing_is_refused(name, state, tmp_path):
-    node_tree.unpack(AZURE, tmp_path)
+def test_a_name_that_can_mean_nothing_is_refused(name, state, azure):
     with pytest.raises(_errors.BadInput, match="is neither an absolute path nor the name of a unit"):
-        run(tmp_path, state=state, only=["/etc/cron.d", name])
+        run(azure, state=state, only=["/etc/cron.d", name])
 
 
 def test_a_file_that_nobody_runs_is_changed_only_when_it_is_named(tmp_path):

@@ -12,7 +12,7 @@ import subprocess
 import node_processes
 import node_tree
 import pytest
-from hook_changes import AZURE, DROP_IN, SCRIPT, read, run, undo
+from hook_changes import DROP_IN, SCRIPT, read, run, undo
 from node_tree import executable
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
@@ -23,50 +23,46 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._change.files i
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 
 
-def test_a_file_that_was_changed_since_is_left_alone_and_named(tmp_path):
-    node_tree.unpack(AZURE, tmp_path)
-    run(tmp_path)
-    (tmp_path / SCRIPT).write_text("#!/bin/sh\n# mine\n")
-    result = undo(tmp_path)
+def test_a_file_that_was_changed_since_is_left_alone_and_named(azure):
+    run(azure)
+    (azure / SCRIPT).write_text("#!/bin/sh\n# mine\n")
+    result = undo(azure)
     assert result["failed"] and "/%s is not put back: it was changed since" % SCRIPT in result["msg"]
     backup = re.search(r"former content is in (\S+)", result["msg"]).group(1)
-    assert "systemctl restart iptables" in read(tmp_path, backup[1:])
-    assert read(tmp_path, SCRIPT) == "#!/bin/sh\n# mine\n"
-    assert "iptables -t nat -F" in read(tmp_path, "etc/cron.d/firewall")
-    assert not os.path.exists(str(tmp_path / (DROP_IN % "iptables.service")))
-    assert list(json.loads(read(tmp_path, RECORD[1:]))["changed"]) == ["/" + SCRIPT]
-    again = undo(tmp_path)
+    assert "systemctl restart iptables" in read(azure, backup[1:])
+    assert read(azure, SCRIPT) == "#!/bin/sh\n# mine\n"
+    assert "iptables -t nat -F" in read(azure, "etc/cron.d/firewall")
+    assert not os.path.exists(str(azure / (DROP_IN % "iptables.service")))
+    assert list(json.loads(read(azure, RECORD[1:]))["changed"]) == ["/" + SCRIPT]
+    again = undo(azure)
     assert again["failed"] and not again["changed"]
 
 
 @pytest.mark.parametrize("damage, message", [
     (lambda path: path.unlink(), "it was removed since"),
     (lambda path: (path.unlink(), path.mkdir()), "cannot be read")])
-def test_a_file_that_is_gone_is_named(tmp_path, damage, message):
-    node_tree.unpack(AZURE, tmp_path)
-    run(tmp_path)
-    damage(tmp_path / SCRIPT)
-    assert message in undo(tmp_path)["msg"]
+def test_a_file_that_is_gone_is_named(azure, damage, message):
+    run(azure)
+    damage(azure / SCRIPT)
+    assert message in undo(azure)["msg"]
 
 
-def test_what_is_changed_again_by_its_owner_gets_a_new_backup(tmp_path):
-    node_tree.unpack(AZURE, tmp_path)
-    run(tmp_path)
+def test_what_is_changed_again_by_its_owner_gets_a_new_backup(azure):
+    run(azure)
     newer = "#!/bin/sh\nlogger newer\nsystemctl stop iptables\nlogger end\n"
-    (tmp_path / SCRIPT).write_text(newer)
-    run(tmp_path, only=["/" + SCRIPT])
-    assert read(tmp_path, SCRIPT) in (newer, "#!/bin/sh\nlogger newer\nlogger end\n")
-    undo(tmp_path)
-    assert read(tmp_path, SCRIPT) == newer
+    (azure / SCRIPT).write_text(newer)
+    run(azure, only=["/" + SCRIPT])
+    assert read(azure, SCRIPT) in (newer, "#!/bin/sh\nlogger newer\nlogger end\n")
+    undo(azure)
+    assert read(azure, SCRIPT) == newer
 
 
-def test_a_damaged_backup_is_not_put_back(tmp_path):
-    node_tree.unpack(AZURE, tmp_path)
-    run(tmp_path)
-    for path in (tmp_path / FOLDER[1:] / "files").iterdir():
+def test_a_damaged_backup_is_not_put_back(azure):
+    run(azure)
+    for path in (azure / FOLDER[1:] / "files").iterdir():
         path.write_text("other")
-    result = undo(tmp_path)
-    assert "is damaged" in result["msg"] and "restart" not in read(tmp_path, SCRIPT)
+    result = undo(azure)
+    assert "is damaged" in result["msg"] and "restart" not in read(azure, SCRIPT)
 
 
 # Scripts of packages, diverted by the real dpkg-divert over a copy of this machine's own database, in private mounts.

@@ -22,11 +22,10 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.modules.k
     collect_kernel_modules)
 
 
-def test_an_image_is_persisted_to_and_nothing_is_loaded(tmp_path):
-    node_tree.unpack(IMAGE, tmp_path)
-    result = run(tmp_path, ["xt_comment", "ip_vs"])
+def test_an_image_is_persisted_to_and_nothing_is_loaded(image):
+    result = run(image, ["xt_comment", "ip_vs"])
     assert result["changed"] and result["files"] == ["/" + RECORD, "/" + LIST] and "failed" not in result
-    assert persisted(tmp_path) == ["ip_vs", "xt_comment"]
+    assert persisted(image) == ["ip_vs", "xt_comment"]
     assert [(row["loaded"], row["persisted"]) for row in result["modules"]] == [(False, True), (False, True)]
 
 
@@ -124,10 +123,9 @@ def test_nothing_is_begun_that_cannot_be_finished(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../a.conf", "a.txt", ".conf", ".a.conf", "", "/etc/a.conf"])
-def test_a_list_that_nobody_would_read_is_refused(tmp_path, name):
-    node_tree.unpack(IMAGE, tmp_path)
+def test_a_list_that_nobody_would_read_is_refused(image, name):
     with pytest.raises(_errors.BadInput, match="ends in .conf"):
-        run(tmp_path, ["ip_vs"], file=name)
+        run(image, ["ip_vs"], file=name)
 
 
 LINES = st.lists(

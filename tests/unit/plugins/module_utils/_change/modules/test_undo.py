@@ -14,35 +14,33 @@ from node_manifests import merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.modules.list_file import HEADER, list_text
 
 
-def test_our_list_is_recorded_and_removed_by_the_undo(tmp_path):
-    node_tree.unpack(IMAGE, tmp_path)
-    before = snapshot(tmp_path)
-    announced = run(tmp_path, ["ip_vs"], check=True)
-    assert run(tmp_path, ["ip_vs"]) == announced
-    run(tmp_path, ["xt_comment"])
-    entry = json.loads((tmp_path / RECORD).read_text())["changed"]["/" + LIST]
+def test_our_list_is_recorded_and_removed_by_the_undo(image):
+    before = snapshot(image)
+    announced = run(image, ["ip_vs"], check=True)
+    assert run(image, ["ip_vs"]) == announced
+    run(image, ["xt_comment"])
+    entry = json.loads((image / RECORD).read_text())["changed"]["/" + LIST]
     assert entry["before"] is None and len(entry["after"]) == 2
-    announced = undo(tmp_path, check=True)
-    assert undo(tmp_path) == announced and announced["files"] == ["/" + LIST, "/" + RECORD]
-    assert snapshot(tmp_path) == before
-    assert undo(tmp_path) == {"changed": False, "diff": [], "files": [], "modules": []}
+    announced = undo(image, check=True)
+    assert undo(image) == announced and announced["files"] == ["/" + LIST, "/" + RECORD]
+    assert snapshot(image) == before
+    assert undo(image) == {"changed": False, "diff": [], "files": [], "modules": []}
 
 
-def test_a_list_of_ours_that_was_overwritten_since_stays(tmp_path):
-    node_tree.unpack(IMAGE, tmp_path)
-    before = content(tmp_path)
-    run(tmp_path, ["ip_vs"])
-    (tmp_path / LIST).write_text("# admin\nwireguard\n")
+def test_a_list_of_ours_that_was_overwritten_since_stays(image):
+    before = content(image)
+    run(image, ["ip_vs"])
+    (image / LIST).write_text("# admin\nwireguard\n")
     for _turn in range(2):
-        announced = undo(tmp_path, check=True)
-        result = undo(tmp_path)
+        announced = undo(image, check=True)
+        result = undo(image)
         assert result == announced and result["failed"] and not result["changed"]
         assert result["msg"] == ("/%s is not put back: it was changed since; there was no such file before, so remove "
                                  "it by hand if it is not needed" % LIST)
-        assert (tmp_path / LIST).read_text() == "# admin\nwireguard\n"
-    (tmp_path / LIST).unlink()
-    assert "failed" not in undo(tmp_path)
-    assert content(tmp_path) == before
+        assert (image / LIST).read_text() == "# admin\nwireguard\n"
+    (image / LIST).unlink()
+    assert "failed" not in undo(image)
+    assert content(image) == before
 
 
 @pytest.mark.parametrize("text", ["# by puppet\nwireguard\n", "wireguard\n", "", " " + list_text(["ip_vs"], None)])
