@@ -31,33 +31,10 @@ def wanted(changes=None, **overrides):
     return [row["key"] for row in resolved(changes, **overrides)["settings"]]
 
 
-def test_a_healthy_node():
-    answer = resolved()
-    assert (answer["fill"], answer["was_full"]) == ("room", False)
-    assert answer["size"]["max"] == 131072 and answer["size"]["enough"] is True and answer["size"]["advice"] is None
-    assert [(row["key"], row["want"], row["now"])
-            for row in answer["settings"]] == [(FORWARD, 1, 1), (BRIDGE, 1, 1), (BRIDGE_6, 1, 1)]
-
-
-def test_nobody_looked():
-    assert resolved({"node_conntrack": None}) is None
-
-
 @cases
 def test_the_policy_decides_about_the_size(policy, size):
     found = resolved(**policy)["size"]
     assert {key: found[key] for key in size} == size
-
-
-def test_a_table_that_is_raised_once_is_large_enough_the_next_time():
-    """Losses since boot require more than the current limit. Losses before the limit was raised no longer require
-    anything."""
-    lost = {"node_conntrack": {"lost": {"evicted": 5}}}
-    first = resolved(lost)["size"]
-    assert (first["enough"], first["max"]) == (False, 262144)
-    raised = {"node_conntrack": {"max": first["max"],
-                                 "lost": {"dropped": 0, "evicted": 0, "since": "the limit was raised"}}}
-    assert resolved(raised)["size"]["enough"] is True
 
 
 @cases
@@ -87,12 +64,6 @@ def test_losses_of_another_boot_and_of_a_node_without_one():
     assert resolved(dict(lost, node_host={"=boot_id": None}), {"losses": state})["losses_state"] is None
     for wrong in ({}, [], 7, dict(state, counted={}), dict(state, changed_at="x"), dict(state, limit="1")):
         assert resolved(lost, {"losses": wrong})["was_full"] is True
-
-
-@pytest.mark.parametrize("used, fill", [(None, None), (0.0, "room"), (80.0, "room"), (80.1, "filling"),
-                                        (90.0, "filling"), (90.1, "full"), (130.0, "full")])
-def test_how_full_it_is(used, fill):
-    assert resolved({"node_conntrack": {"=used_percent": used}})["fill"] == fill
 
 
 @cases

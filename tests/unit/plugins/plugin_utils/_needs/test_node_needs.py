@@ -35,10 +35,7 @@ def test_the_mode_the_node_runs_is_judged():
     answer = resolved(changes={"node_kube_proxy": {"mode": "nftables"}})
     assert (answer["mode"], answer["mode_possible"]) == ("nftables", True)
     assert "the mode of the running kube-proxy" in answer["mode_because"]
-
-
-def test_the_policy_outweighs_what_runs():
-    assert resolved(proxy_mode="ipvs")["mode"] == "ipvs"
+    assert "could not be read" in resolved(changes={"node_kube_proxy": {"=mode": None}})["mode_because"]
 
 
 def test_auto_on_a_fresh_node_takes_the_first_that_can_be_run_and_never_ipvs():
@@ -49,10 +46,6 @@ def test_auto_on_a_fresh_node_takes_the_first_that_can_be_run_and_never_ipvs():
     assert "is not known" in resolved(changes={"node_kube_proxy": {"running": None, "=mode": None}})["mode_because"]
     nothing = resolved({"*": "absent"}, FRESH)
     assert nothing["mode"] == "iptables" and "none of iptables, nftables" in nothing["mode_because"]
-
-
-def test_auto_says_when_the_mode_of_a_running_kube_proxy_could_not_be_read():
-    assert "could not be read" in resolved(changes={"node_kube_proxy": {"=mode": None}})["mode_because"]
 
 
 @cases
