@@ -75,7 +75,8 @@ FIRST = [OPENING % 30602, OPENING % 30602, IN_USE % (30602, 30602), OPENING % 30
      {"kube-proxy-canary-deleted": 1}),
     # A node without IPv6 is healthy, and kubelet sets up no IPv6 on it.
     (INIT % "IPv6", {}), (INIT % "IPv4", {"kubelet-rules-incomplete": 1}),
-    (NO_FAMILY % "IPv6", {}), (NO_FAMILY % "IPv4", {"kube-proxy-family-not-served": 1}), (HINT % ("ip6tables", "ip6tables"), {}),
+    (NO_FAMILY % "IPv6", {}), (NO_FAMILY % "IPv4", {"kube-proxy-family-not-served": 1}),
+    (HINT % ("ip6tables", "ip6tables"), {}),
     (HINT % ("iptables", "iptables"), {"iptables-table-not-initialized-missing": 1}),
     (HELD % ("ip6tables", "ip6tables"), {"xtables-lock-timeout": 1}),
     # The second family of dual-stack finds its healthcheck port in use.

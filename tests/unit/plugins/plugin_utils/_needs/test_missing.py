@@ -42,14 +42,6 @@ def test_an_option_that_is_off_is_one_finding(option, config, advice, place, tmp
     assert row["remediation"].startswith(advice) and "nstall" not in row["remediation"]
 
 
-def test_a_symbol_of_its_own_is_a_finding_of_its_own(tmp_path):
-    config = WHOLE + "CONFIG_NETFILTER=y\n# CONFIG_NETFILTER_XT_MATCH_STATISTIC is not set\n"
-    node = merged(DEBIAN, kernel(R61, ["xt_comment"], config=config), running(R61, ["xt_comment"]))
-    found, _evidence = bundles.judged_tree(unpack(node, tmp_path), "live")
-    row = next(row for row in found["KMOD001"] if row["subject"] == "xt_statistic")
-    assert row["remediation"] == "Boot a kernel that is built with xt_statistic; no package adds it to kernel %s." % R61
-
-
 def test_the_kernel_that_boots_next_lacks_netfilter(tmp_path):
     whole = [name for name in bundles.module_names() if not name.startswith("ip_vs")]
     node = merged(DEBIAN, kernel(R61, whole, config=WHOLE), kernel(R612, ["overlay"], config=NO_NETFILTER),

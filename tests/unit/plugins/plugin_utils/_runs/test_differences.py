@@ -96,14 +96,6 @@ def test_only_checks_that_both_runs_judged_are_compared():
     assert "not compared, 2 checks judged by only one run: HOOK001, IPVS001" in render.render_terminal(changes, 200)
 
 
-def test_two_nodes():
-    compared = differences.of_nodes(run(a=rows(("x", "fail"), ("y", "fail")), b=rows(("y", "fail"), ("z", "fail"))),
-                                    "a", "b")
-    assert [(row["change"], row["subject"]) for row in compared["rows"]] == [
-        ("new", "z"), ("fixed", "x"), ("still_failing", "y")]
-    assert "fails only on b" in render.render_terminal(compared, 100) and compared["traits"] == []
-
-
 def test_a_change_of_several_nodes_is_one_row():
     found = [*rows(("x", "fail")), finding("HOOK001", "s", "unknown", reason="<i>\x1b")]
     passed = [*rows(("", "pass")), finding("HOOK001")]

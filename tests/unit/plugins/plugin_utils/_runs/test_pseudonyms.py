@@ -3,17 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reports without names and addresses: every name and address is replaced, and the rest is unchanged."""
 
-import json
 
-import golden_run
 import pytest
-import report_runs
 import work
 from case_rows import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs.pseudonyms import Pseudonyms
 
 HOSTS = ["gw", "10.1.2.3", "worker-1.k8s.example.com", "worker-2.k8s.example.com", "odd name<b>"]
@@ -64,14 +60,6 @@ def test_hosts_that_are_not_in_the_play_are_numbered_where_they_are_met():
     assert names.text("www.corp.net") == "node-005"
 
 
-def test_names_stay_the_same_in_later_runs():
-    first = Pseudonyms(["b", "d"])
-    assert first.text("10.9.9.9 is up") == "ip-001 is up"
-    later = Pseudonyms(["a", "b"], json.loads(json.dumps(first.known)))
-    assert (later.host("b"), later.host("d"), later.host("a")) == ("node-001", "node-002", "node-003")
-    assert later.text("10.8.8.8, 10.9.9.9") == "ip-002, ip-001"
-
-
 def test_keys_that_are_hosts_and_hosts_of_waivers():
     names = Pseudonyms(["db", "counts", "web-1"])
     part = {"others": {"db": "tcp 10.0.0.1:80", "counts": "x"}, "counts": {"db": 2}}
@@ -93,29 +81,6 @@ def test_a_host_that_is_called_as_a_pseudonym_or_as_a_word_of_ours():
     row = {"host": "fail", "status": "fail", "severity": "high", "fail": ["fail", "host"], "counts": {"fail": 2}}
     assert names.of(row) == {"host": "node-002", "status": "fail", "severity": "high", "fail": ["node-002", "node-003"],
                              "counts": {"node-002": 2}}
-
-
-def test_no_name_and_no_address_is_left_in_a_run():
-    hosts = ["worker-%d.k8s.example.com" % number for number in range(4)]
-    reports = {host: report_runs.report(host, report_runs.finding(
-        "KMOD003", "10.3.2.%d" % number, "fail", reason="%s asks https://api.k8s.example.com" % host,
-        remediation="ssh worker-%d" % number)) for number, host in enumerate(hosts)}
-    reports[hosts[3]]["summary"]["kernel"] = "kernel 5.10"
-    fleet = report_runs.roll_up(reports, lost=["gone-1.k8s.example.com"])
-    names = Pseudonyms([row["host"] for row in fleet["hosts"]])
-    shared = {names.host(host): names.of(report) for host, report in reports.items()}
-    whole = names.of(fleet)
-    texts = [report_runs.text_of(name, shared, whole) for name in ("csv", "html", "junit", "markdown", "prometheus",
-                                                                   "sarif")]
-    texts += [golden_run.readable(texts[1]), render_json(whole), *map(render_json, shared.values())]
-    for text in texts:
-        assert "worker" not in text.replace("workers", "") and "example.com" not in text and "10.3.2" not in text
-    assert [row["host"] for row in whole["hosts"]] == ["node-001", "node-002", "node-003", "node-004", "node-005"]
-    assert whole["totals"] == fleet["totals"] and "node-002 asks https://node-006" in texts[0]
-    # A roll-up of the shared reports gives the same result.
-    again = report_runs.roll_up(shared, lost=["node-001"])
-    assert {key: whole[key] for key in ("checks", "outliers", "summary", "hosts")} == {
-        key: again[key] for key in ("checks", "outliers", "summary", "hosts")}
 
 
 @settings(max_examples=60, deadline=None)

@@ -10,12 +10,12 @@ import os
 import backend_trees
 import pytest
 from backend_trees import backends, debian, plain, red_hat, run, unpacked
+from case_rows import cases
 from hook_changes import content
 from node_tree import executable, link, merged
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.choice import choose_backend
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.record import RECORD, Record
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host import write
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 
 LAYOUTS = {
@@ -141,18 +141,12 @@ def test_a_switch_waits_in_the_boot_that_is_recorded_and_in_no_unknown_one(tmp_p
     assert Record(Host(str(tree))).waits is waits
 
 
-@pytest.mark.parametrize("call", ["replace_link", "replace"])
-def test_where_one_group_fails_all_are_put_back(tmp_path, monkeypatch, call):
-    tree = unpacked(debian("legacy", "legacy"), tmp_path / "tree")
-    before, real = content(tree), getattr(write, call)
+def users(kubelet, proxy, kubelet6="none", proxy6="none"):
+    return [("kubelet", "ipv4", kubelet), ("kubelet", "ipv6", kubelet6), ("kube-proxy", "ipv4", proxy),
+            ("kube-proxy", "ipv6", proxy6)]
 
-    def failing(host, path, *more):
-        if path.endswith("/iptables" if call == "replace" else "/ip6tables-save") and not failed:
-            failed.append(path)
-            raise _errors.ChangeFailed("%s cannot be written: No space left on device" % path)
-        return real(host, path, *more)
-    failed = []
-    monkeypatch.setattr(write, call, failing)
-    with pytest.raises(_errors.ChangeFailed, match="No space left on device. Every group was put back"):
-        run(tree, backend="nft")
-    assert content(tree) == before
+
+@cases
+def test_auto(who, programs, has, backend, because):
+    found, why = choose_backend("auto", who, programs, lambda name: name in has)
+    assert found == backend and because in why

@@ -5,6 +5,7 @@
 machines (molecule)."""
 
 import json
+import os
 
 import pytest
 
@@ -18,8 +19,10 @@ from conntrack_node import (
 from fake_tools import unpacked as unpacked_host
 from hook_changes import content
 from node_manifests import merged
+from node_processes import as_nobody, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.conntrack import plan
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput, ChangeFailed
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import write
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import identify
 
 PROXY = configured("  maxPerCore: 32768\n  min: 131072\n")
@@ -152,13 +155,6 @@ def test_an_image(tree):
     assert "failed" not in undone and "warnings" not in undone and not (tree / SYSCTL).exists()
 
 
-def test_a_container_is_left_alone(tree):
-    before = content(tree)
-    with pytest.raises(ChangeFailed, match="this is a container"):
-        run(tree, place="container", **RAISED)
-    assert content(tree) == before
-
-
 @cases
 def test_bad_input_is_refused_before_anything_is_changed(tree, options, message):
     before = content(tree)
@@ -273,3 +269,48 @@ def test_a_file_that_leads_out_of_etc_is_left_to_its_owner(tmp_path):
     result = run(tree, sysctls=[FORWARD], comment_out_conflicts=True)
     assert (result["failed"] and "is a link to a file outside of /etc" in result["msg"]
             and (tree / "srv/x.conf").read_text() == FORWARD + "=0\n")
+
+
+# Three files of ours, one file of another owner, five values.
+NODE = tracking({"etc/sysctl.d/zzz.conf": "# site\n%s = 0\n" % FORWARD, "proc/sys/net/ipv4/ip_forward": "0\n"},
+                counters(drop=3))
+ASKED = {"max": 524288, "buckets": 524288, "resize": "always", "comment_out_conflicts": True, "sysctls": [FORWARD],
+         "timeouts": {"udp_timeout": 20, "tcp_timeout_time_wait": 60}}
+
+
+def test_a_run_that_was_killed_is_told(tmp_path, monkeypatch):
+    node_tree.unpack(NODE, tmp_path)
+
+    def killed(*_arguments):
+        raise KeyboardInterrupt
+    with monkeypatch.context() as patch:
+        patch.setattr(write, "set_value", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path, **ASKED)
+    announced = run(tmp_path, True, **ASKED)
+    assert announced["unfinished"] and announced["changed"] and announced == run(tmp_path, **ASKED)
+    again = run(tmp_path, **ASKED)
+    assert not again["unfinished"] and not again["changed"]
+
+
+@needs_root
+def test_an_ordinary_user_is_told_to_become_root(tmp_path):
+    tree = node_tree.unpack(NODE, node_tree.open_folder())
+    os.chmod(os.path.join(tree, NF + "max"), 0o644)
+
+    def work():
+        try:
+            return run(tree, **ASKED)["changed"]
+        except ChangeFailed as error:
+            return str(error)
+    assert "become root" in as_nobody(work)
+
+
+def test_a_value_that_the_kernel_does_not_take_is_told(tmp_path, monkeypatch):
+    node_tree.unpack(NODE, tmp_path)
+    set_value = write.set_value
+    monkeypatch.setattr(write, "set_value",
+                        lambda host, path, number: None if path.endswith("_max") else set_value(host, path, number))
+    result = run(tmp_path, **ASKED)
+    assert result["failed"] and "%s: it was set to 524288, but it is 131072" % MAX in result["msg"]
+    assert json.loads((tmp_path / RECORD).read_text())["lost"] is None, "what was not raised forgets no losses"

@@ -8,23 +8,9 @@ import json
 import pytest
 
 import node_tree
-from disk_faults import snapshot
 from module_changes import IMAGE, LIST, RECORD, STATE, content, persisted, run, undo
 from node_manifests import merged
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.modules.list_file import HEADER, list_text
-
-
-def test_our_list_is_recorded_and_removed_by_the_undo(image):
-    before = snapshot(image)
-    announced = run(image, ["ip_vs"], check=True)
-    assert run(image, ["ip_vs"]) == announced
-    run(image, ["xt_comment"])
-    entry = json.loads((image / RECORD).read_text())["changed"]["/" + LIST]
-    assert entry["before"] is None and len(entry["after"]) == 2
-    announced = undo(image, check=True)
-    assert undo(image) == announced and announced["files"] == ["/" + LIST, "/" + RECORD]
-    assert snapshot(image) == before
-    assert undo(image) == {"changed": False, "diff": [], "files": [], "modules": []}
 
 
 def test_a_list_of_ours_that_was_overwritten_since_stays(image):
