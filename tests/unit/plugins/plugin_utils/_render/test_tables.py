@@ -132,6 +132,7 @@ def test_the_fleet_tells_a_waiver_that_no_host_matched_once():
     assert fleet["unmatched_waivers"] == [{"check": "KMOD010", "host": "*", "subject": "xt_*", "hosts": ["a", "b"]}]
     text = render_fleet(fleet, 100, False)
     assert "  disabled on a, b: KMOD010 (r)\n  waiver for KMOD010 'xt_*' matched nothing on a, b\n" in text
+    assert "\n  waiver for KMOD010 'xt_*' matched nothing\n" in render_node(reports["a"], 100, False)
     assert rollup.roll_up(["a", "b", "c", "d"], reports, {"d"})["unmatched_waivers"] == []
 
 

@@ -54,46 +54,31 @@ def _parses_as_before(before, after):
         assert said[0] == said[1]
 
 
-def test_a_maintenance_script_keeps_its_save_and_loses_its_restart(azure):
+AFTER = {
+    # It keeps its save and loses its restart.
+    SCRIPT: "#!/bin/bash\nset -e\niptables-save > /root/backup.rules\nlogger done\n",
+    "etc/cron.d/firewall": "SECRET=hunter2\n*/5 * * * * root test -f /run/x && :; logger x\n",
+    # It loses the chains of Kubernetes alone.
+    "etc/systemd/scripts/ip4save": "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n",
+    DROP_IN % "iptables.service": (
+        "[Unit]\nBefore=kubelet.service\nRefuseManualStart=yes\nRefuseManualStop=yes\n[Service]\nExecStart=\n"
+        "ExecStart=/usr/sbin/iptables-restore --noflush /etc/systemd/scripts/ip4save\n"
+        "ExecStart=/usr/sbin/ip6tables-restore --noflush /etc/systemd/scripts/ip6save\nExecStop=\n")}
+
+
+def test_each_file_loses_what_flushes_and_a_packaged_unit_gets_a_drop_in(azure):
     result = run(azure)
-    assert read(azure, SCRIPT) == "#!/bin/bash\nset -e\niptables-save > /root/backup.rules\nlogger done\n"
+    assert set(result["files"]) == {RECORD, *("/" + path for path in AFTER)}
+    for path, after in AFTER.items():
+        text = read(azure, path)
+        assert (text.split("\n", 1)[1] if path.endswith(".conf") else text) == after
     assert actions(result)["/%s:4" % SCRIPT] == "removed"
-
-
-def test_a_packaged_unit_gets_a_drop_in_and_nothing_of_it_is_edited(azure):
-    before = content(azure)
-    result = run(azure)
-    after = content(azure)
-    packaged = ("usr/lib/systemd/system/iptables.service", "etc/systemd/scripts/iptables",
-                "etc/systemd/scripts/iptables.stop")
-    assert all(after[path] == before[path] for path in packaged)
-    assert read(azure, DROP_IN % "iptables.service").split("\n", 1)[1] == """\
-[Unit]
-Before=kubelet.service
-RefuseManualStart=yes
-RefuseManualStop=yes
-[Service]
-ExecStart=
-ExecStart=/usr/sbin/iptables-restore --noflush /etc/systemd/scripts/ip4save
-ExecStart=/usr/sbin/ip6tables-restore --noflush /etc/systemd/scripts/ip6save
-ExecStop=
-"""
     assert {row["action"] for row in result["hooks"] if row["unit"] == "iptables.service"} == {"drop_in"}
 
 
-def test_saved_rules_lose_the_chains_of_kubernetes_alone(azure):
-    run(azure)
-    assert read(azure,
-                "etc/systemd/scripts/ip4save") == "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\nCOMMIT\n"
-    undo(azure)
+def test_saved_rules_stay_where_they_are_not_to_be_cleaned(azure):
     run(azure, clean_saved=False)
     assert "KUBE-FORWARD" in read(azure, "etc/systemd/scripts/ip4save")
-
-
-def test_a_line_of_cron_loses_its_one_command(azure):
-    result = run(azure)
-    assert read(azure, "etc/cron.d/firewall") == "SECRET=hunter2\n*/5 * * * * root test -f /run/x && :; logger x\n"
-    assert "hunter2" not in str(result)
 
 
 def test_a_restart_of_a_unit_that_only_this_site_has_goes(tmp_path):
