@@ -66,6 +66,12 @@ def test_losses_of_another_boot_and_of_a_node_without_one():
         assert resolved(lost, {"losses": wrong})["was_full"] is True
 
 
+@pytest.mark.parametrize("used, fill", [(None, None), (0.0, "room"), (80.0, "room"), (80.1, "filling"),
+                                        (90.0, "filling"), (90.1, "full"), (130.0, "full")])
+def test_how_full_it_is(used, fill):
+    assert resolved({"node_conntrack": {"=used_percent": used}})["fill"] == fill
+
+
 @cases
 def test_settings_by_network_plugin_and_families(changes, policy, keys):
     assert wanted(changes, **policy) == keys
