@@ -26,6 +26,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host import wr
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.tree import identify
 
 PROXY = configured("  maxPerCore: 32768\n  min: 131072\n")
+
+
 def test_it_is_raised_now_and_at_boot(tree):
     result = run(tree, **RAISED)
     assert result["changed"] and "failed" not in result and result["advice"] is None and not result["unfinished"]

@@ -11,6 +11,7 @@ from conntrack_changes import LIMIT, RAISED, RECORD, SIZE, SYSCTL, rows, run, un
 from conntrack_node import FORWARD, MAX, counters, look, table
 from hook_changes import content
 
+
 def others(found):
     """The content without running values and the record."""
     return {path: held for path, held in found.items() if not path.startswith(("proc/sys", "var/lib/kubenode"))}
