@@ -3,14 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The limits of a call: an answer that is too large is not split, and each call has a limit of time."""
 
+import gc
 import signal
 import tracemalloc
 from unittest import mock
 
 import pytest
 from ansible.errors import AnsibleError
+from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import calling
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.pipelining import pipelined
 
 MEGABYTE = 1024 * 1024
 
@@ -56,3 +59,63 @@ def test_a_limit_of_time_is_in_force_in_each_call_and_not_after_it():
     ("node_changes", {"changes": [{"module": "conntrack"}], "look": {"timeout": 0}}, 0)])
 def test_a_call_may_take_longer_than_the_longest_run_of_its_module(name, arguments, seconds):
     assert calling.seconds_of("kubenode.netfilter." + name, arguments) == seconds
+
+
+DONE = {"changed": False}
+
+
+class Connection:
+    """One that knows its option and remembers what it was when a module ran."""
+
+    def __init__(self, options):
+        self.options = dict(options)
+        self.ran_with = []
+
+    def get_option(self, name):
+        return self.options[name]
+
+    def set_option(self, name, value):
+        self.options[name] = value
+
+    def runs(self, *answers):
+        left = list(answers)
+
+        def execute():
+            self.ran_with.append(self.options.get("pipelining"))
+            return left.pop(0)
+        return execute
+
+
+@cases
+def test_it_is_on_while_the_module_runs_and_as_before_again(options, answers, ran_with):
+    connection = Connection(options)
+    assert pipelined(connection, connection.runs(*answers)) == answers[-1]
+    assert (connection.ran_with, connection.options) == (ran_with, options)
+
+
+def test_an_error_leaves_it_as_it_was():
+    connection = Connection({"pipelining": False})
+
+    def breaks():
+        raise OSError("gone")
+
+    with pytest.raises(OSError):
+        pipelined(connection, breaks)
+    assert connection.options == {"pipelining": False}
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_no_garbage_is_collected_while_the_module_is_packed(enabled):
+    was, seen, switch = gc.isenabled(), [], {True: gc.enable, False: gc.disable}
+    switch[enabled]()
+    try:
+        pipelined(Connection({"pipelining": True}), lambda: seen.append(gc.isenabled()) or DONE)
+        assert (seen, gc.isenabled()) == ([False], enabled)
+    finally:
+        switch[was]()
+
+
+def test_an_error_leaves_the_collector_on():
+    with pytest.raises(KeyError):
+        pipelined(Connection({"pipelining": True}), lambda: {}["no such answer"])
+    assert gc.isenabled()

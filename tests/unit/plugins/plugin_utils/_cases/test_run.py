@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The cases beside a file of checks: found, judged, missing, of no check."""
+"""The cases beside a file of checks: found, judged, missing, of no check, and each mistake in one sentence."""
 
 import dataclasses
 import json
@@ -14,6 +14,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import differences, findings_of, run_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.table import cases_in, lacking
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.user_checks import files_of
 
@@ -143,3 +144,36 @@ def test_the_healthy_node_is_what_a_node_returns():
     assert [text for name, section in SECTIONS.items() for text in _misfits(section, schema.sections()[name], name)
             ] == ["node_kernel_modules.modules"]  # Made for the modules that the policy of a case asks for.
     assert [row["key"] for row in SECTIONS["node_conntrack"]["sysctls"]] == [dotted(key.key) for key in KEYS]
+
+
+CASE = {"name": "jumbo", "expect": "pass"}
+
+
+def sentence_of(text):
+    with pytest.raises(BadInput) as refused:
+        cases_in("tests/X.yml", text.encode("utf-8"))
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+@cases
+def test_a_mistake_of_a_case(change, sentence):
+    text = sentence_of(json.dumps([CASE, dict(CASE, **change)]))
+    assert text.startswith("tests/X.yml: case 2 (jumbo)") and sentence in text, text
+
+
+@cases
+def test_a_file_that_is_no_list_of_cases(text, sentence):
+    assert sentence_of(text).startswith(sentence)
+
+
+def test_what_a_case_may_change():
+    row = dict(CASE, evidence={"node_iptables_backend": {"=backend": None, "backend_by_family": {"=ipv4": None}},
+                               "node_conntrack": {"of_keys": {"k": {"now": "1"}}}, "node_kubelet": None},
+               modules={"*": "unlisted builtin"}, policy={"node_policy_proxy_mode": "ipvs"}, count=1)
+    assert cases_in("tests/X.yml", json.dumps([row]).encode("utf-8")) == [row]
+
+
+@cases
+def test_what_cases_have_to_show(expected, missing):
+    assert lacking([dict(CASE, expect=status) for status in expected]) == missing

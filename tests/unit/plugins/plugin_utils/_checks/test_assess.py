@@ -5,12 +5,15 @@
 
 import copy
 
+import pytest
+import report_runs
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, verdict
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import select, kernel_modules
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import (assess, basis, catalogue, unknowns,
+                                                                                 verdict)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import kernel_modules, select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 SETTINGS = policies.role_settings("harden_kernel_modules", {}, lambda _name, value: value)
@@ -151,3 +154,100 @@ def test_what_counts_the_rest_comes_after_the_subjects_that_are_listed():
     facts = exported(healthy(names, dict.fromkeys(names, "absent")), max_offenders=3)
     subjects = [row["subject"] for row in _run.findings_of(facts) if row["check"] == "KMOD001"]
     assert len(subjects) == 4 and subjects[3].startswith("and ")
+
+
+def summary(as_root, **collected):
+    """The summary of a node whose sections could not read the sources named."""
+    policy = policies.default_policy()
+    evidence = healthy(policy.module_names, {"xt_mark": "unknown"})
+    evidence["node_host"]["as_root"] = as_root
+    for section, sources in collected.items():
+        evidence[section]["collected"].update(sources)
+    return assess.exported(evidence, policy, assess.chosen_checks(None), None)["node_assess_summary"]
+
+
+def test_checks_that_rest_on_what_was_denied_need_root():
+    found = summary(False, node_conntrack={"sysctls": "denied", "stat": "denied"})
+    assert found["needs_root"] and {check[:6] for check in found["needs_root"]} == {"CTRACK"}
+    assert len(found["needs_root"]) < found["unknown"], "the unknown kernel module is no matter of root"
+
+
+@pytest.mark.parametrize("as_root, status", [(True, "denied"), (None, "denied"), (False, "timeout"), (False, "ok")])
+def test_nothing_else_needs_root(as_root, status):
+    assert summary(as_root, node_conntrack={"sysctls": status, "stat": status})["needs_root"] == []
+
+
+def test_one_check_is_counted_as_one():
+    row = {"check": "A001", "status": _finding.UNKNOWN, "reason": "r"}
+    assert unknowns.by_cause([row], ["A001"]) == [([row], "not run as root: 1 check unknown, use --become")]
+    assert unknowns.by_cause([row, dict(row, status=_finding.FAIL)], []) == [([row], None)]
+
+
+@pytest.mark.parametrize("severity, words", [("medium", "medium or higher"), ("high", "high")])
+def test_checks_below_a_severity_are_counted(severity, words):
+    row, two, low = ({"check": check, "status": _finding.UNKNOWN, "reason": "r"} for check in ("A001", "A002", "A003"))
+    assert unknowns.by_cause([row, two], ["A001", "A002", "A003"], [low], severity) == [
+        ([row, two], "not run as root: 2 of 3 unknown checks are %s, use --become" % words)]
+    assert unknowns.by_cause([row], ["A001", "A003"], [low], severity) == [
+        ([row], "not run as root: 1 of 2 unknown checks is %s, use --become" % words)]
+    assert unknowns.by_cause([row, two], [], [low, dict(low, reason="another")], severity) == [
+        ([row, two], "2 of 3 unknown checks are %s (A001, A002): r" % words)]
+    assert unknowns.by_cause([row], [], [low], severity) == [([row], None)], "it is named alone"
+
+
+CHECKS = catalogue.catalogue()
+
+
+def findings(check, modules=None, **sections):
+    evidence = healthy(report_runs.POLICY.module_names, modules or {})
+    for name, values in sections.items():
+        evidence[name].update(values)
+    return assess.judged(evidence, report_runs.POLICY, [CHECKS[check]])[0]
+
+
+def lines(finding):
+    return (finding["evidence"] or "").splitlines()
+
+
+def test_values_of_the_row_and_of_the_paths():
+    module, = findings("KMOD003", {"nf_conntrack": "loadable"})
+    assert {"state: loadable", "release: 6.1.0-49-amd64"} <= set(lines(module))
+    assert "node_host.place: live" in lines(module)
+    table, = findings("CTRACK001", node_conntrack={"used_percent": 91.6, "count": 120000, "max": 131072})
+    assert {"node_conntrack.used_percent: 91.6", "node_conntrack.count: 120000"} <= set(lines(table))
+    # The row repeats these; a value is there once.
+    assert sum("120000" in line for line in lines(table)) == sum("91.6" in line for line in lines(table)) == 1
+
+
+def test_what_passes_or_is_skipped_has_none():
+    found = [row for check in CHECKS for row in findings(check)]
+    assert {row["status"] for row in found if row["evidence"]} <= {_finding.FAIL, _finding.UNKNOWN}
+    assert {_finding.PASS, _finding.SKIP} <= {row["status"] for row in found}
+
+
+def test_an_unknown_names_the_sources_that_were_not_read():
+    rows = findings("KMOD007", node_kernel_modules={"collected": {"modules_directory": "ok", "modprobe_conf": "denied",
+                                                                  "modules_load": "ok", "proc_modules": "ok"}})
+    unknown, = (row for row in rows if row["status"] == _finding.UNKNOWN)
+    assert lines(unknown)[0] == "node_kernel_modules.collected.modprobe_conf: denied"
+
+
+def test_a_value_that_is_not_known_reads_so():
+    unknown, = findings("CTRACK001", node_conntrack={"used_percent": None, "count": None, "max": None})
+    assert "node_conntrack.used_percent: not known" in lines(unknown)
+
+
+def test_lines_are_few_short_and_inert():
+    check = CHECKS["KMOD002"]
+    named = basis._named(check.select, check.subject, check.problem, check.observed)
+    row = dict.fromkeys(named, "\x1b[2J\n\u202e" + "x" * 5000)
+    row["blocks"] = [{"file": "/etc/%d" % number, "line": number} for number in range(2000)]
+    text = basis.basis_of(check, {"node_kernel_modules": {"judged_release": "y" * 5000}}, row)
+    assert len(text.splitlines()) == 8 and max(map(len, text.splitlines())) <= 160
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert basis.basis_of(check, {}, {"blocks": row["blocks"], "state": True}) == (
+        "blocks: file /etc/0 line 0, file /etc/1 line 1, file /etc/2 line 2 and 1997 more\nstate: true")
+
+
+def test_damaged_evidence_has_no_values():
+    assert basis.basis_of(CHECKS["CTRACK001"], {"node_conntrack": ["x"], "node_host": "y"}) is None

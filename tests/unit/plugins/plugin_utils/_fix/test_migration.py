@@ -1,11 +1,16 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a migration between the backends is complete, and which conditions are not met."""
+"""Whether a migration between the backends is complete, which conditions are not met, and whether the answer of the
+API server shows that its node is cordoned."""
 
+import json
+
+import pytest
 from backend_facts import facts
 from case_rows import cases
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration
 
 
@@ -45,3 +50,22 @@ def test_without_a_target_the_rules_alone_must_be_whole():
               "detail": "KUBE-SERVICES"}
     assert len(unsettled(facts(node_iptables_chains={"observations": [anchor]}),
                          None)) == 1 and unsettled(facts(reached=False), None)
+
+
+def answer(name="worker-7", rc=0, **spec):
+    return {"rc": rc, "stdout": json.dumps({"kind": "Node", "metadata": {"name": name}, "spec": spec}), "stderr": ""}
+
+
+def test_a_cordoned_node():
+    assert migration.cordon_doubt(answer(unschedulable=True), "worker-7") == ""
+
+
+@cases
+def test_anything_else_is_a_doubt(result, said):
+    doubt = migration.cordon_doubt(result, "worker-7")
+    assert said in doubt and "\n" not in doubt
+
+
+def test_a_wrong_type_is_refused():
+    with pytest.raises(BadInput):
+        migration.cordon_doubt("", "x")

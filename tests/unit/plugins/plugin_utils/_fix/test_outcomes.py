@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a fix writes into the findings it worked on."""
 
+import pytest
 from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import outcomes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import outcomes, subjects
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import Refusal
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
@@ -71,3 +72,18 @@ def test_a_second_round_adds_nothing_to_a_failure_and_no_sentence_stands_twice()
     assert outcomes.refused(refused, "it stays") == refused
     assert outcomes.refused(dict(tried[0], reason="no end"),
                             "it stays")["reason"] == "no end. The fix was refused: it stays"
+
+
+@pytest.mark.parametrize("changed, kind, rows, lines", [
+    (subjects.modules_changed, "modules", [("a", "missing", "loaded"), ("b", "missing", "builtin"),
+                                           ("c", "loaded", "loaded"), ("d", "missing", "blocked")],
+     ["load a", "load b"]),
+    (subjects.settings_changed, "settings", [("a", 1, 2), ("b", 1, 1), ("c", 1, None)], ["a: 1 -> 2"]),
+    (subjects.groups_changed, "groups", [("a", "legacy", "nft"), ("b", "nft", "nft")], ["a: legacy -> nft"]),
+    (subjects.files_changed, "files", [], []),
+])
+def test_what_changed(changed, kind, rows, lines):
+    result = {"files": ["/etc/x", "/var/lib/kubenode-netfilter/record"]}
+    result.setdefault(kind, [{"name": name, "key": name, "before": before, "after": after}
+                             for name, before, after in rows])
+    assert changed(result) == lines + ["/etc/x"] and changed({kind: None}) == []

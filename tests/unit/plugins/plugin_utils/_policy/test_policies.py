@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The policy: the defaults hold, and what a user gets wrong is refused with the place and the reason."""
+"""The policy: the defaults hold, a profile comes between them and the inventory, and what a user gets wrong is
+refused with the place and the reason."""
 
 import pytest
 from case_rows import cases
@@ -9,7 +10,7 @@ from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _role_data
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
@@ -133,3 +134,81 @@ def test_defaults_of_roles_are_what_their_argument_specs_state(role):
 
 def test_every_fact_of_assess_is_known_as_one():
     assert set(policies.EXPORTED) == set(schema.documented("assess")["ansible_facts"].contains)
+
+
+@cases
+def test_a_wrong_value_of_a_role_is_refused(name, value, words):
+    with pytest.raises(BadInput) as caught:
+        policies.check_role_variables({name: value})
+    assert str(caught.value).startswith(words)
+
+
+@cases
+def test_what_is_meant_is_taken(variables):
+    policies.check_role_variables(variables)
+
+
+def test_every_dictionary_that_a_user_sets_has_its_keys_checked():
+    """Either the argument_specs list the keys, or a check of the value does."""
+    free = {name for role in policies.tunable_roles() + ["node_policy"]
+            for name, spec in policies.options_of(role).items() if spec["type"] == "dict" and not spec.get("options")}
+    assert free == {"harden_conntrack_timeouts", "node_policy_severities"}
+    for name in free:
+        read = policies.policy_of if name.startswith(policies.PREFIX) else policies.check_role_variables
+        with pytest.raises(BadInput, match="%s: the .* zzz is not known" % name):
+            read({name: {"zzz": 1}})
+
+
+def test_every_check_that_can_be_named_can_be_tuned():
+    ids = list(catalogue.catalogue())
+    policy = policies.policy_of({"node_policy_severities": dict.fromkeys(ids, "info"),
+                                 "node_policy_disabled_checks": [{"check": name, "reason": "r"} for name in ids]})
+    assert set(policy.severities) == set(policy.disabled) == set(ids)
+
+
+OPTION = policies.options_of("node_policy")["node_policy_profile"]
+NAMES = sorted(path.stem for path in (_role_data.ROLES / "node_policy" / "files" / "profiles").glob("*.yml"))
+
+
+def policy(name, **variables):
+    return policies.policy_of(dict({"node_policy_profile": name}, **variables))
+
+
+def test_the_choices_are_the_files():
+    assert NAMES == OPTION["choices"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_profile_says_nothing_that_is_so_anyway(name):
+    chosen = _role_data.profile(name)
+    assert policy(name).values["profile"] == name
+    for variable, value in chosen.items():
+        if variable != "node_policy_severities":
+            assert value != _role_data.defaults()[variable], variable
+    for check, severity in policy(name).severities.items():
+        assert severity != catalogue.catalogue()[check].severity, check
+
+
+def test_the_default_is_the_policy_without_a_profile():
+    assert policy("default") == policies.default_policy()
+
+
+def test_the_inventory_comes_before_the_profile():
+    chosen = policy("strict", node_policy_conntrack_used_percent_fail=95, node_policy_severities={"KMOD005": "low"})
+    assert chosen.values["conntrack_used_percent_fail"] == 95 and chosen.values["conntrack_used_percent_warn"] == 60
+    assert chosen.severities["KMOD005"] == "low" and chosen.severities["CTRACK006"] == "high"
+    # A variable without a value leaves that of the profile.
+    assert policy("nftables_only", node_policy_proxy_mode=None).values["proxy_mode"] == "nftables"
+
+
+def test_disabled_checks_are_joined_and_the_reason_of_the_host_counts(monkeypatch):
+    rows = [{"check": "KMOD010", "reason": "profile"}, {"check": "KMOD015", "reason": "profile"}]
+    monkeypatch.setattr(policies, "profile", lambda _name: {"node_policy_disabled_checks": rows})
+    mine = [{"check": "KMOD010", "reason": "mine"}]
+    assert policy("cis", node_policy_disabled_checks=mine).disabled == {"KMOD010": "mine", "KMOD015": "profile"}
+
+
+@pytest.mark.parametrize("name", ["strikt", "", "../cis", 3, ["cis"]])
+def test_a_profile_that_is_none_is_refused_by_its_name(name):
+    with pytest.raises(BadInput, match="node_policy_profile"):
+        policy(name)
