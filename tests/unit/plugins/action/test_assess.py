@@ -210,11 +210,6 @@ def test_a_huge_text_is_never_copied(run):
     assert peak < 20 << 20 and "node_host" not in facts
 
 
-def test_what_the_node_sends_besides_evidence_is_dropped(run):
-    run.node.return_value = {"ansible_facts": dict(EVIDENCE, ansible_connection="local")}
-    assert "ansible_connection" not in run()["ansible_facts"]
-
-
 def test_sections_keep_the_other_findings_of_this_run(run):
     first = run()["ansible_facts"]
     run.node.return_value = {"ansible_facts": {name: EVIDENCE[name] for name in EVIDENCE if name != "node_conntrack"}}

@@ -31,25 +31,19 @@ def run(monkeypatch):
     return runner(monkeypatch)
 
 
-def test_a_safe_finding_is_fixed_and_looked_at_once(run):
+def test_a_safe_finding_is_fixed_and_looked_at_in_one_call(run):
     node = Node(kernel_modules=MODULES, node_facts=look())
-    result = run(node, facts(BROKEN), arguments={"up_to": "safe"})
+    result = run(node, facts(BROKEN), arguments={"up_to": "safe"}, node_assess_root="/mnt", node_assess_timeout=7)
     assert node.called() == ["kernel_modules", "node_facts"] and result["changed"] and not result.get("failed")
     assert outcomes_of(result) == {("KMOD003", "nf_conntrack"): ("pass", "fixed")}
     assert result["ansible_facts"]["node_assess_summary"]["fail"] == 0 and result["diff"] == MODULES["diff"]
     assert result["subjects"] == [{"subject": "kernel_modules", "changed": True, "failed": False, "reasons": [],
                                    "changes": ["load nf_conntrack", "/etc/modules-load.d/kubenode-netfilter.conf"]}]
     assert run.shown == ["  node: changed: load nf_conntrack, /etc/modules-load.d/kubenode-netfilter.conf"]
-    assert set(node.calls[1][1]["gather_subset"]) < set(
-        assess.SUBSETS), "the look is narrowed to the sections that changed"
-
-
-def test_the_changes_and_the_look_after_them_are_one_call(run):
-    node = Node(kernel_modules=MODULES, node_facts=look())
-    run(node, facts(BROKEN), arguments={"up_to": "safe"}, node_assess_root="/mnt", node_assess_timeout=7)
     sent = node.calls[1][1]
     assert node.together == [["kernel_modules"]] and (sent["root"], sent["timeout"]) == ("/mnt", 7)
-    assert sent["modules"] == POLICY.module_names and "kernel_modules" in sent["gather_subset"]
+    assert sent["modules"] == POLICY.module_names
+    assert {"kernel_modules"} <= set(sent["gather_subset"]) < set(assess.SUBSETS), "only the sections that changed"
 
 
 @pytest.mark.parametrize("looked", [None, "{}", 7, '{"node_kernel_modules": "x"}', "[]", "{", 100000 * "["])

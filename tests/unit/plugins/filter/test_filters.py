@@ -7,14 +7,12 @@ import importlib
 import json
 import pathlib
 
+import fix_runs
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
-from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 NAMES = sorted(path.stem for path in (pathlib.Path(__file__).resolve().parents[4] / "plugins" / "filter").glob("*.py"))
 
@@ -24,8 +22,7 @@ def load(name):
 
 
 def facts(**modules):
-    policy = policies.default_policy()
-    return assess.exported(healthy(policy.module_names, modules), policy, assess.chosen_checks(None), None)
+    return fix_runs.facts(modules)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,12 +4,9 @@
 """The module conntrack as Ansible runs it: announce, do, do again, undo, and one clear error; and real values in a
 network namespace."""
 
-from case_rows import cases
 import module_runs
 import node_tree
 import pytest
-import yaml
-from conntrack_changes import SYSCTL
 from conntrack_node import MAX, tracking
 from hook_changes import content
 from node_processes import CLONE_NEWNET, _libc, in_child, needs_mounts, needs_root, private_mounts
@@ -41,21 +38,6 @@ def test_from_announcing_to_undoing(tree):
     assert not module_runs.run_module("conntrack", **options)[1]["changed"]
     assert module_runs.run_module("conntrack", root=tree, place="live", state="absent",
                                   lower=True)[1]["changed"] and content(tree) == before
-
-
-@cases
-def test_what_the_user_got_wrong_is_said(tree, options, message):
-    before = content(tree)
-    status, result = module_runs.run_module("conntrack", **dict({"root": tree, "place": "live"}, **options))
-    assert status == 1 and result["failed"] and message in result["msg"] and content(tree) == before
-
-
-def test_every_value_that_is_returned_is_documented(tree):
-    documented = yaml.safe_load(conntrack.RETURN)
-    result = plan.run(dict({name: spec.get("default") for name, spec in conntrack.plan.OPTIONS.items()}, root=tree,
-                           place="live", max=0x20001), True)
-    assert set(result) - {"changed", "diff"} == set(documented) - {"msg"}
-    assert list(result["settings"][0]) == list(documented["settings"]["contains"])
 
 
 def has_timeouts():
@@ -107,8 +89,3 @@ def test_real_values_of_a_network_namespace():
                                                                  for row in first["settings"]] == [False] * 3
     assert "is read-only here, as in containers and other network namespaces" in refused["refused"] and kept == "30"
     assert not undone.get("failed") and after == "120"
-
-
-def test_the_file_is_the_last_of_its_folder(tree):
-    module_runs.run_module("conntrack", root=tree, place="image", max=65536)
-    assert SYSCTL in content(tree)

@@ -6,11 +6,8 @@
 import os
 import subprocess
 
-from case_rows import cases
 import backend_trees
-import module_runs
 import pytest
-import yaml
 from backend_node import KUBERNETES, on_a_node
 from hook_changes import content
 
@@ -157,21 +154,3 @@ def test_update_alternatives_agrees_with_what_is_written_into_a_tree(tmp_path):
                            check=True).stdout.decode()
     assert "Status: manual" in shown and "Value: /usr/sbin/ip6tables-legacy" in shown
     assert os.path.exists(str(ours / record))
-
-
-def test_what_is_returned_is_documented_to_the_leaf(tmp_path):
-    from ansible_collections.kubenode.netfilter.plugins.modules import iptables_backend
-    documented = yaml.safe_load(iptables_backend.RETURN)
-    tree = str(backend_trees.unpacked(backend_trees.debian(), tmp_path / "tree"))
-    _status, result = module_runs.run_module("iptables_backend", root=tree, backend="legacy")
-    assert set(result) - {"invocation", "diff", "changed"} == set(documented) - {"msg"}
-    assert set(result["groups"][0]) == set(documented["groups"]["contains"])
-    options = set(iptables_backend.plan.OPTIONS) - {"root", "place"}
-    assert set(yaml.safe_load(iptables_backend.DOCUMENTATION)["options"]) == options
-
-
-@cases
-def test_what_the_user_got_wrong_is_said(tmp_path, options, message):
-    tree = str(backend_trees.unpacked(backend_trees.debian(), tmp_path / "tree"))
-    status, result = module_runs.run_module("iptables_backend", **dict({"root": tree}, **options))
-    assert status == 1 and result["failed"] and message in result["msg"]

@@ -54,13 +54,6 @@ def test_rules_in_every_form_are_judged(names, tables):
             {row["table"] for row in section["unread"]} <= {"filter", "nat"}) == ("iptables", True, True)
 
 
-@pytest.mark.parametrize("name", ["kube-proxy-1.36.3-nft.txt.gz", "kube-proxy-1.36.3-nft.json.gz",
-                                  "kube-proxy-1.36.3-nft-a.txt.gz"])
-def test_tables_of_nftables_mode_are_judged(name):
-    section = audited(FORMS / name)
-    assert (section["mode"], section["observed"], section["unread"], section["services"]) == ("nftables", {}, [], 97)
-
-
 def test_a_dump_that_breaks_off_is_judged_by_what_was_read(tmp_path):
     whole = gzip.decompress((FORMS / "save.txt.gz").read_bytes()).decode().replace(
         "-A FORWARD", "-A FORWARD -s 10.0.0.0/8 -j DROP\n-A FORWARD", 1)

@@ -103,29 +103,10 @@ def test_rules_that_are_there_in_several_forms_count_once(tmp_path):
     assert (evidence["node_iptables_chains"]["rules"], evidence["node_iptables_chains"]["unread"]) == (336, [])
 
 
-def test_a_drop_before_a_cut_fails(tmp_path):
-    text = SAVE.replace("-A FORWARD", "-A FORWARD -s 10.128.0.0/14 -j DROP\n-A FORWARD", 1)
-    assert set(judged(tmp_path, {"save.txt": text[:9000]})[0]) == {"CHAIN015"}
-
-
-def test_a_deleted_jump_fails_in_a_whole_dump_and_is_unknown_behind_a_cut(tmp_path):
-    text = SAVE.replace('-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES\n', "")
-    assert "CHAIN001" in judged(tmp_path / "whole", {"save.txt": text})[0]
-    assert "CHAIN001" not in judged(tmp_path / "cut", {"save.txt": text[:text.rindex("COMMIT")]})[0]
-
-
 def test_scripts_and_units(tmp_path):
     failed, unknown, passed, evidence = judged(tmp_path, {"fw.sh": SCRIPT, "fw.service": UNIT})
     assert not failed and "HOOK002" in unknown and "HOOK001" not in passed
     assert [row["path"] for row in evidence["node_flush_hooks"]["hooks"]] == ["/usr/local/sbin/fw.sh"]
-
-
-def test_a_lone_kernel_configuration_is_incomplete_and_not_broken(tmp_path):
-    failed, _unknown, _passed, evidence = judged(tmp_path, {"config-6.1.0-x": CONFIG})
-    assert "KMOD008" not in failed and evidence["node_kernel_modules"]["running_tree"] is None
-    rows = {row["name"]: row for row in evidence["node_kernel_modules"]["modules"]}
-    assert (rows["nf_conntrack"]["state"], rows["nf_nat"]["state"],
-            rows["nf_nat"]["cause"]) == ("unknown", "absent", "config_off")
 
 
 def test_lsmod_counters_backend_and_mode(tmp_path):

@@ -29,7 +29,7 @@ SIX = ("::1 dev lo proto kernel metric 256 pref medium\nfd00:12::/64 dev ens3 pr
        "default via fe80::1 dev ens3 proto ra metric 100 pref medium\n")
 OTHER = IP.replace("192.168.", "172.16.")
 POD = "default via 10.244.2.1 dev eth0\n10.244.2.0/24 dev eth0 scope link  src 10.244.2.7\n"
-PROXY = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nclusterCIDR: %s\nmode: iptables\n"
+
 PROMPT = "root@w2:~# %s\n%s"
 POLICY = {"pod_ranges": ["192.168.0.0/16"]}
 
@@ -47,15 +47,6 @@ def test_routes_of_ipv6():
     content = routes.of_text(SIX, True)["/proc/net/ipv6_route"]
     assert [(route.network, route.interface) for route in parse_proc_net_ipv6_route(content)] == [
         ("::1/128", "lo"), ("fd00:12::/64", "ens3"), ("fe80::/64", "ens3"), (None, "ens3")]
-
-
-@pytest.mark.parametrize("text, pods, status", [
-    (IP, "192.168.0.0/16", "fail"), (NUMERIC, "192.168.0.0/16", "fail"), (IP, "10.240.0.0/12", "pass"),
-    (POD, "10.244.0.0/16", "skip")])
-def test_routes_in_a_file_of_their_own(text, pods, status, tmp_path):
-    folder = bundles.folder(tmp_path, {"ip-route.txt": text, "kube-proxy.yaml": PROXY % pods})
-    found = bundles.judged(folder, cni="flannel")[0]
-    assert {row["status"] for row in found["CNI002"]} == {status}
 
 
 @pytest.mark.parametrize("text", [

@@ -247,7 +247,3 @@ def test_lines_are_few_short_and_inert():
     assert all(char.isprintable() or char == "\n" for char in text)
     assert basis.basis_of(check, {}, {"blocks": row["blocks"], "state": True}) == (
         "blocks: file /etc/0 line 0, file /etc/1 line 1, file /etc/2 line 2 and 1997 more\nstate: true")
-
-
-def test_damaged_evidence_has_no_values():
-    assert basis.basis_of(CHECKS["CTRACK001"], {"node_conntrack": ["x"], "node_host": "y"}) is None

@@ -3,18 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The judges."""
 
-import pathlib
 
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.kinds import (judge_each_at_most,
                                                                                        judge_log_causes)
-
-
-def test_each_at_most_returns_the_rows_that_are_above():
-    rows = [{"value": 30, "who": "a"}, {"value": 30.1, "who": "b"}, {"value": 0}]
-    assert judge_each_at_most(rows, 30) == [rows[1]]
-    assert judge_each_at_most([], 30) == []
 
 
 def test_a_doubt_is_no_pass_and_no_excuse():
@@ -54,31 +47,6 @@ def test_a_node_that_does_not_know_its_time_is_no_pass(change):
 
 def test_the_last_times_that_python_knows():
     assert judge_log_causes(logs(now="9999-12-31T23:59:59Z", utc_offset_seconds=86400), 900) == []
-
-
-def captured(name, now):
-    """Causes of a real log of kube-proxy, by severity, at a time of the node."""
-    text = (pathlib.Path(__file__).resolve().parents[4] / "fixtures" / "logs" / name).read_text(encoding="utf-8")
-    section = logs(now=now, lines=[{"source": "/x", "text": text}])
-    return {severity: {row["subject"] for row in judge_log_causes(dict(section, severity=severity), 300)}
-            for severity in ("high", "medium", "low")}
-
-
-NOTHING = {"high": set(), "medium": set(), "low": set()}
-
-
-def test_a_real_log_of_a_held_lock_fails_while_it_is_held():
-    name = "lock-held-1.36.txt"
-    assert captured(name, "2026-11-22T06:38:30Z") == dict(NOTHING, high={"xtables-lock-timeout"},
-                                                          medium={"kube-proxy-lock-waited"})
-    # Its last lines are of 06:38:09, and the lock was released at 06:39:05.
-    assert captured(name, "2026-11-22T06:41:00Z") == NOTHING
-
-
-@pytest.mark.parametrize("name", ["healthy-1.36.txt", "healthy-nftables-1.34.txt"])
-def test_a_real_log_of_a_healthy_node_passes(name):
-    for minute in range(30, 60):
-        assert captured(name, "2026-11-22T06:%02d:00Z" % minute) == NOTHING
 
 
 def test_the_pods_that_do_not_start_are_named():

@@ -4,10 +4,9 @@
 """From findings about hooks to the options of the module flush_hooks."""
 
 from case_rows import cases
-from healthy import healthy
+from fix_runs import facts
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import flush_hooks
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED, Refusal
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
@@ -18,11 +17,6 @@ SETTINGS = dict(policies.role_settings("harden_flush_hooks", {}, lambda _name, v
 
 def to_fix(known, only=(), up_to=None):
     return flush_hooks.work(known, dict(SETTINGS, only=only), up_to).options.get("only", [])
-
-
-def facts(changes=None):
-    policy = policies.default_policy()
-    return assess.exported(healthy(policy.module_names, None, changes), policy, assess.chosen_checks(None), None)
 
 
 def hooks(*findings):

@@ -5,6 +5,7 @@
 
 import pytest
 from case_rows import cases
+from fix_runs import facts
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
@@ -16,11 +17,6 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import 
 FILE = "kubenode-netfilter.conf"
 SETTINGS = policies.role_settings("harden_kernel_modules", {}, lambda _name, value: value)
 CONNTRACK_SETTINGS = policies.role_settings("harden_conntrack", {}, lambda _name, value: value)
-
-
-def facts(modules=None, changes=None, **overrides):
-    policy = policies.policy_of(overrides)
-    return assess.exported(healthy(policy.module_names, modules, changes), policy, assess.chosen_checks(None), None)
 
 
 def to_load(known, extra=(), unblock=False):

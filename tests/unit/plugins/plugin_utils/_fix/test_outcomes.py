@@ -5,6 +5,7 @@
 
 import pytest
 from case_rows import cases
+from fix_runs import facts
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
@@ -14,10 +15,6 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work impor
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 POLICY = policies.default_policy()
-
-
-def facts(modules=None):
-    return assess.exported(healthy(POLICY.module_names, modules), POLICY, assess.chosen_checks(None), None)
 
 
 def findings(modules=None):

@@ -4,31 +4,16 @@
 """Which findings block, which can be fixed, and whether a host was assessed."""
 
 import pytest
-from healthy import healthy
+from fix_runs import facts
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, verdict
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import verdict
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import select
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
-
-
-def facts(modules=None, changes=None, reached=True, **overrides):
-    policy = policies.policy_of(overrides)
-    evidence = healthy(policy.module_names, modules, changes) if reached else {}
-    return assess.exported(evidence, policy, assess.chosen_checks(None), None,
-                           not_reached=None if reached else "unreachable: x")
 
 
 def blocking(known, severity, unknown, unreached, level):
     return verdict.sentences(verdict.weighed(known, severity, unknown, unreached)[0][level])
-
-
-def test_a_healthy_node_passes_and_needs_nothing():
-    known = facts()
-    assert known["node_assess_summary"]["fail"] == 0
-    assert blocking(known, "info", "fail", "fail", "fail") == []
-    assert select.fixable(known["node_assess_findings"], "disruptive") == []
 
 
 def test_waived_findings_are_not_fixed():
@@ -42,28 +27,6 @@ def test_waived_findings_are_not_fixed():
 def test_classes_include_those_before(fix, checks):
     findings = facts({"nf_conntrack": "loadable", "xt_comment": "installed_true"})["node_assess_findings"]
     assert {row["check"] for row in select.fixable(findings, fix)} == checks
-
-
-def test_what_blocks():
-    known = facts({"xt_comment": "absent", "xt_mark": "unknown", "nft_compat": "loadable"})
-    assert [text.split()[0] for text in blocking(known, "high", "warn", "fail", "fail")] == ["KMOD001", "KMOD014"]
-    assert any("unknown" in text for text in blocking(known, "high", "fail", "fail", "fail"))
-    assert all("unknown" in text for text in blocking(known, "high", "warn", "fail", "warn"))
-    assert any(text.startswith("KMOD004") for text in blocking(known, "low", "ignore", "fail", "fail"))
-
-
-def test_a_host_of_which_nothing_is_known_does_not_pass():
-    for known in (facts(reached=False), {}):
-        assert len(blocking(known, "high", "ignore", "fail", "fail")) == 1
-        assert blocking(known, "high", "fail", "ignore", "fail") == []
-        assert len(blocking(known, "high", "fail", "warn", "warn")) == 1
-
-
-def test_findings_of_another_run_do_not_count():
-    known = facts()
-    known["node_assess_summary"]["run"] = "20200101T000000Z-1"
-    assert not select.assessed(known) and select.assessed(facts(), "KMOD")
-    assert len(blocking(known, "high", "warn", "fail", "fail")) == 1
 
 
 @pytest.mark.parametrize("call",

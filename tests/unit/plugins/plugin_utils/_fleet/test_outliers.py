@@ -18,12 +18,6 @@ def reports(kernels, **others):
     return [{"host": "n%d" % number, "summary": summary} for number, summary in enumerate(summaries)]
 
 
-def test_one_node_with_another_kernel():
-    found = outliers(reports(["6.1", "6.1", "6.12"], iptables="1.8.9 (nft)"))
-    assert found == [{"by": "kernel", "usual": "6.1", "nodes": 2, "others": {"n2": "6.12"}}]
-    assert outlier_texts(found, None, ", ".join) == ["kernel is 6.1 on 2 nodes: 6.12 on n2"]
-
-
 @pytest.mark.parametrize("kernels", [[], ["6.1"], ["6.1", "6.12"], ["6.1", "6.1"], ["6.1", "6.1", "6.12", "6.12"],
                                      ["6.1", "6.12", "7.2"], ["6.1", "6.1", None], [None, None, "6.1"]])
 def test_where_no_value_is_the_usual_one_nothing_is_said(kernels):
