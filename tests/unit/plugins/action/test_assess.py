@@ -150,22 +150,20 @@ def test_a_lost_node_fails_only_where_that_is_asked_for(run, capsys):
         run({"unreachable": "fail"}, inventory_hostname="web-1")
 
 
-@pytest.mark.parametrize("answer, words",
-                         [
-                             (AnsibleConnectionFailure("no route\nto host"), "unreachable: "),
-                             (AnsibleError("no interpreter"), "the module could not be run: "),
-                             ({"failed": True, "msg": "MODULE FAILURE", "module_stderr": "Traceback: x"},
-                              "the module failed: MODULE FAILURE; Traceback: x"),
-                             ({"unreachable": True, "msg": "gone"}, "unreachable: gone"),
-                             ({}, "the module failed: it returned nothing"),
-                             ({"ansible_facts": ["node_host"]}, "the module failed: it returned nothing"),
-                             ({"ansible_facts": {"node_gate_mode": "never"}}, "the module failed: it returned nothing"),
-                             (RecursionError("maximum recursion depth exceeded while decoding"),
-                              "the module could not be run: maximum recursion"),
-                             (ValueError("Exceeds the limit (4300 digits)"), "the module could not be run: Exceeds"),
-                             ({"failed": True, "msg": {"a": ["x"]}, "module_stdout": "\x9b2J\u202e"},
-                              "the module failed: msg is not a text; \\x9b2J\\u202e"),
-                         ])
+@pytest.mark.parametrize("answer, words", [
+    (AnsibleConnectionFailure("no route\nto host"), "unreachable: "),
+    (AnsibleError("no interpreter"), "the module could not be run: "),
+    ({"failed": True, "msg": "MODULE FAILURE", "module_stderr": "Traceback: x"},
+     "the module failed: MODULE FAILURE; Traceback: x"),
+    ({"unreachable": True, "msg": "gone"}, "unreachable: gone"),
+    ({}, "the module failed: it returned nothing"),
+    ({"ansible_facts": ["node_host"]}, "the module failed: it returned nothing"),
+    ({"ansible_facts": {"node_gate_mode": "never"}}, "the module failed: it returned nothing"),
+    (RecursionError("maximum recursion depth exceeded while decoding"),
+     "the module could not be run: maximum recursion"),
+    (ValueError("Exceeds the limit (4300 digits)"), "the module could not be run: Exceeds"),
+    ({"failed": True, "msg": {"a": ["x"]}, "module_stdout": "\x9b2J\u202e"},
+     "the module failed: msg is not a text; \\x9b2J\\u202e")])
 def test_a_node_never_fails_the_task(run, answer, words):
     if isinstance(answer, Exception):
         run.node.side_effect = answer
@@ -215,8 +213,7 @@ def test_sections_keep_the_other_findings_of_this_run(run):
     run.node.return_value = {"ansible_facts": {name: EVIDENCE[name] for name in EVIDENCE if name != "node_conntrack"}}
     again = facts_of(run({"sections": ["KPROXY"]}, ansible_facts=first))
     assert again["node_assess_numbers"] == first["node_assess_numbers"]
-    assert again["node_assess_findings"] and len(again["node_assess_findings"]) == len(
-        first["node_assess_findings"])
+    assert again["node_assess_findings"] and len(again["node_assess_findings"]) == len(first["node_assess_findings"])
     stale = dict(first, node_assess_summary=dict(first["node_assess_summary"], run="another"))
     alone = facts_of(run({"sections": ["KPROXY"]}, ansible_facts=stale))
     assert {"KPROXY001", "KPROXY002"} <= {row["check"] for row in alone["node_assess_findings"]}

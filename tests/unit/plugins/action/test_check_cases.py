@@ -67,8 +67,7 @@ def test_files_of_every_group_are_judged_once(inventory):
 
 @pytest.mark.parametrize("arguments, sentence", [
     (["-e", "node_policy_check_files=cheks"], "cheks is not a file or a folder; did you mean checks?"),
-    (["-e", "node_policy_check_files="], "There are no checks of your own: set node_policy_check_files"),
-])
+    (["-e", "node_policy_check_files="], "There are no checks of your own: set node_policy_check_files")])
 def test_what_is_no_file_is_one_sentence(inventory, arguments, sentence):
     done = run(inventory, "-i", "inventory/inventory.yml", *arguments)
     assert done.returncode == 2 and sentence in " ".join(done.stdout.split()), done.stdout

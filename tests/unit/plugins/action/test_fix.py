@@ -73,12 +73,10 @@ def test_check_mode_says_what_would_change_and_does_not_look_again(run):
     assert run.shown == ["  node: would change: load nf_conntrack, /etc/modules-load.d/kubenode-netfilter.conf"]
 
 
-@pytest.mark.parametrize("arguments, known",
-                         [
-                             ({"up_to": "guarded"}, facts()), ({"up_to": "none"}, facts(BROKEN)),
-                             ({"up_to": "safe"}, facts({"xt_comment": "installed_true"})),
-                             ({"up_to": "safe"}, facts(reached=False)), ({}, facts()),
-                         ])
+@pytest.mark.parametrize("arguments, known", [
+    ({"up_to": "guarded"}, facts()), ({"up_to": "none"}, facts(BROKEN)),
+    ({"up_to": "safe"}, facts({"xt_comment": "installed_true"})),
+    ({"up_to": "safe"}, facts(reached=False)), ({}, facts())])
 def test_a_host_with_nothing_to_fix_is_not_contacted(run, arguments, known):
     node = Node()
     result = run(node, known, arguments=arguments)

@@ -159,8 +159,7 @@ def test_facts_that_are_no_variables_are_no_danger(tmp_path):
 
 @pytest.mark.parametrize("module, arguments, seconds", [("node_changes", ["--check"], 600), ("node_changes", [], 780)])
 def test_a_node_that_hangs_is_given_up_and_the_others_go_on(tmp_path, module, arguments, seconds):
-    node = HostileNode(tmp_path / "node", dict(evil_answers(tmp_path, (*SAFE, "flush_hooks")),
-                                               **{module: "hang"}))
+    node = HostileNode(tmp_path / "node", dict(evil_answers(tmp_path, (*SAFE, "flush_hooks")), **{module: "hang"}))
     good = HostileNode(tmp_path / "good", {"*": {"ansible_facts": healthy(policies.default_policy().module_names)}})
     done = run(tmp_path, PREFLIGHT, node, "-e", json.dumps({"preflight_serial": ["100%"]}), *arguments, good=good,
                preflight_fix="guarded")

@@ -40,15 +40,13 @@ def test_what_they_answer():
     assert {row["check"] for row in load("fixable").fixable(known["node_assess_findings"])} == {"KMOD003"}
     assert load("conntrack_size").conntrack_size(8 << 30, 4, peak=90000)["max"] == 262144
     assert load("outside_ranges").outside_ranges(["10.1.0.1", "192.0.2.1"], ["10.0.0.0/8"]) == ["192.0.2.1"]
-    assert [row["range"]
-            for row in load("overlapping_ranges").overlapping_ranges({"a": ["10.0.0.0/8"],
-                                                                      "b": ["10.1.0.0/16"]})] == ["10.1.0.0/16"]
+    overlapping = load("overlapping_ranges").overlapping_ranges({"a": ["10.0.0.0/8"], "b": ["10.1.0.0/16"]})
+    assert [row["range"] for row in overlapping] == ["10.1.0.0/16"]
 
 
 @pytest.mark.parametrize("name, value, words", [
     ("fixable", [{"status": "fail"}], "a row lacks check or status"), ("fixable", [3], "a row lacks check or status"),
-    ("assessed", type("_Lazy", (list,), {})(), "got list"),
-])
+    ("assessed", type("_Lazy", (list,), {})(), "got list")])
 def test_what_is_handed_over_is_told_in_plain_words(name, value, words):
     with pytest.raises(AnsibleFilterError, match=words):
         load(name).FilterModule().filters()[name](value)

@@ -64,8 +64,7 @@ def by_hand(section):
      lambda found: (found["running"], found["version"], found["health"]["healthz_code"]), (None, "1.36.3", 503)),
     ("kube_proxy", {"metrics_src": "/srv/answers/metrics"}, lambda found: found["sync"][0]["waiting_seconds"], None),
     ("kubelet", {}, lambda found: (found["running"], found["unit"]), (False, None)),
-    ("host", {"place": "container"}, lambda found: found["place"], "container"),
-])
+    ("host", {"place": "container"}, lambda found: found["place"], "container")])
 def test_an_option_of_a_section(subset, options, part, expected, tree):
     assert part(section_of("node_facts", root=tree, gather_subset=[subset], **options)) == expected
 

@@ -35,8 +35,7 @@ def test_a_name_far_from_all_gets_the_list():
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-                    lambda inner: st.lists(inner) | st.dictionaries(
-                        st.text(), inner), max_leaves=8),
+                    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8),
        st.sampled_from(["str", "int", "bool", "list", "dict", "raw"]))
 def test_nothing_but_bad_input_is_raised(value, kind):
     try:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Endpoints in what kubectl prints."""
+"""Endpoints in what kubectl prints, and UDP connections that conntrack lists without a translation and an answer."""
 
 import pytest
 

@@ -230,8 +230,7 @@ def test_a_hostile_archive_writes_nothing_outside(tmp_path):
         assert (sorted(os.listdir(outside)) == ["secret.conf"]
                 and (outside / "secret.conf").read_text() == "net.ipv4.ip_forward = 0\n")
         assert all(name.startswith(folder + "/") for name in made) and not os.path.islink(folder + "/etc/sysctl.d")
-        assert {os.readlink(name) for name in made
-                if name.endswith(("/dev", "/fifo"))} == {_names.BUNDLE_UNREAD}
+        assert {os.readlink(name) for name in made if name.endswith(("/dev", "/fifo"))} == {_names.BUNDLE_UNREAD}
         assert os.path.isfile(folder + "/.kubenode-bundle/record.json")
         assert not os.path.islink(folder + "/.kubenode-bundle/record.json")
     evidence = bundles.judged(path)[1]

@@ -1,13 +1,15 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Interfaces and MTUs in pasted sessions: what may be concluded of the node, and what not."""
+"""Interfaces, MTUs and marks of tunnels in pasted sessions: what may be concluded of the node, and what not."""
 
 import bundles
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._names import BUNDLE_SOME_ADDRESSES
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle import interfaces
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle.source import Item
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle.tunnel_marks import marked_tunnels
 
 LO = "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN mode DEFAULT group default qlen 1000\n"
 CARD = "%d: %s: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu %d qdisc fq_codel state UP mode DEFAULT group default qlen 1000\n"
@@ -64,8 +66,7 @@ DEFAULT = PROMPT % ("ip route | grep default", "default via 192.168.12.1 dev %s 
     (PROMPT % ("kubectl exec web-0 -- ip link", LO + CARD % (2, "ens3", 1450) + TUNNEL), None),
     (PROMPT % ("kubectl exec -it web-0 -- sh", "") + "/ # ip link\n" + LO + CARD % (2, "ens3", 1450) + TUNNEL, None),
     (PROMPT % ("ip link", LO + "3: eth0@if12: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1450 qdisc noqueue state UP\n"
-               + TUNNEL), None),
-])
+               + TUNNEL), None)])
 def test_the_mtu_of_pods_in_a_session(tmp_path, text, mtu):
     found, evidence = bundles.judged(bundles.folder(tmp_path, {"node.txt": text + "root@w2:~# \n"}))
     row = evidence["node_cni"]["mtu"]
@@ -85,3 +86,43 @@ def test_ifconfig_prints_some_addresses():
 def test_short_forms_of_a_pod_are_not_of_the_node():
     assert interfaces.of_text("lo               UNKNOWN        127.0.0.1/8\neth0@if12        UP      10.244.1.5/24\n",
                               True) == {}
+
+
+QUICK = "[Interface]\nAddress = 10.7.0.2/24\n%s\n[Peer]\nAllowedIPs = %s\n"
+
+
+def lines(text, path="node.txt"):
+    return [item.data.decode() for item, kind, _path in marked_tunnels(Item(path, text.encode()))
+            if kind == "tunnel_marks"]
+
+
+@pytest.mark.parametrize("text, name", [
+    ("interface: wg0\n  listening port: 51820\n  fwmark: 0xca6c\n\npeer: x\n", "wg0"),
+    ("wg0\t0xca6c\nwg1\toff fwmark\n", "wg0"),
+    ("[#] ip link add wg0 type wireguard\n[#] wg set wg0 fwmark 51820\n", "wg0"),
+    ("# wg set wg0 fwmark 0xca6c\n", "wg0"),
+    ("0:\tfrom all lookup local\n32765:\tnot from all fwmark 0xca6c lookup 51820\n", "the tunnel that ip rule shows"),
+    (QUICK % ("FwMark = 0xca6c", "10.7.0.0/24"), "a WireGuard tunnel"),
+    (QUICK % ("DNS = 10.7.0.1", "10.7.0.0/24, 0.0.0.0/0"), "a WireGuard tunnel"),
+    (QUICK % ("", "::/0"), "a WireGuard tunnel"),
+    ("[NetDev]\nName=wg0\n[WireGuard]\nFirewallMark=51820\n", "a WireGuard tunnel")])
+def test_a_mark(text, name):
+    assert lines(text) == ["51820 %s\n" % name]
+
+
+@pytest.mark.parametrize("text", [
+    "interface: wg0\n  listening port: 51820\n\npeer: x\n  allowed ips: 0.0.0.0/0\nfwmark\n", "wg0\toff\n fwmark",
+    "5210:\tfrom all fwmark 0x80000/0xff0000 lookup main\n", QUICK % ("Table = off", "0.0.0.0/0"),
+    QUICK % ("FwMark = off", "0.0.0.0/0"), QUICK % ("", "10.0.0.0/8, fd00::/64"),
+    "[Interface]\nPrivateKey = x\n[Peer]\nAllowedIPs = 0.0.0.0/0\n", "the default fwmark is 0xca6c\n"])
+def test_no_mark(text):
+    assert lines(text) == []
+
+
+def test_a_file_names_its_tunnel():
+    assert lines(QUICK % ("", "0.0.0.0/0"), "etc/wireguard/hub.conf") == ["51820 hub\n"]
+
+
+@pytest.mark.parametrize("path", ["usr/share/doc/wg/readme.txt", "up.sh"])
+def test_a_manual_or_a_script_sets_no_mark(path):
+    assert lines("[#] wg set wg0 fwmark 51820\n", path) == []

@@ -85,8 +85,7 @@ ENDED = len(WHOLE.rstrip(b"\0")) // 512 * 512 + 512
     (header(b"L", 1) * 2 + b"a" * 512, "invalid header"),
     ((header(b"L", 1) + b"a" + b"\0" * 511) * 2000, "is larger than 128 KiB"),
     (bz2.compress(WHOLE[:ENDED] + sparse(b"0" * 95, b"\x80" + b"\xff" * 10)), "damaged"),
-    (WHOLE[:ENDED] + sparse(b"00000000009900000000001" + b"\0" * 80, b"0000000x000"), "damaged"),
-])
+    (WHOLE[:ENDED] + sparse(b"00000000009900000000001" + b"\0" * 80, b"0000000x000"), "damaged")])
 def test_a_cut_or_damaged_archive_is_one_sentence(data, sentence, tmp_path):
     (tmp_path / "b").write_bytes(data)
     with pytest.raises(BadInput, match=sentence) as raised:

@@ -6,7 +6,6 @@
 from unittest import mock
 
 import pytest
-from ansible import constants
 from ansible.errors import AnsibleError
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
@@ -51,8 +50,7 @@ def test_a_refusal_is_one_printable_line(refuse, hostile):
 
 # No fact of a node may take the place of a setting.
 
-@pytest.mark.parametrize(
-    "name", [*sorted(policies.known_names()), "__repair_cordon", "__repair_backend"])
+@pytest.mark.parametrize("name", [*sorted(policies.known_names()), "__repair_cordon", "__repair_backend"])
 def test_a_fact_with_the_name_of_a_variable_of_ours_is_refused(name):
     with pytest.raises(BadInput, match="The facts of this host contain %s, a setting" % name):
         action.refuse_facts_as_settings({"ansible_facts": {"distribution": "Debian", name: "x"}})
@@ -71,8 +69,3 @@ def test_every_variable_of_every_role_and_playbook_is_known():
     dict.fromkeys(policies.EXPORTED, {}), {"node_host": {}, "node_iptables_backend": {}}])
 def test_facts_of_others_and_our_own_pass(facts):
     action.refuse_facts_as_settings({"ansible_facts": facts, "preflight_fix": "safe"})
-
-
-def test_facts_that_are_no_variables_cannot_be_settings(monkeypatch):
-    monkeypatch.setattr(constants, "INJECT_FACTS_AS_VARS", False)
-    action.refuse_facts_as_settings({"ansible_facts": {"preflight_fix": "disruptive"}})

@@ -135,13 +135,11 @@ def test_another_python_refuses_bytecode_once_and_gets_the_sources(module, other
     assert node.sizes == ([compiled, len(module), len(module)] if other else [compiled, compiled])
 
 
-@pytest.mark.parametrize("command, may",
-                         [
-                             ("/bin/sh -c '/usr/bin/python3 && sleep 0'", True),
-                             ("/usr/bin/python%d.%d" % sys.version_info[:2], True),
-                             ("/usr/bin/python3.1", False), ("sudo -u root /opt/python3.99/bin/python3.99", False),
-                             ("/usr/libexec/platform-python", True),
-                         ])
+@pytest.mark.parametrize("command, may", [
+    ("/bin/sh -c '/usr/bin/python3 && sleep 0'", True),
+    ("/usr/bin/python%d.%d" % sys.version_info[:2], True),
+    ("/usr/bin/python3.1", False), ("sudo -u root /opt/python3.99/bin/python3.99", False),
+    ("/usr/libexec/platform-python", True)])
 def test_a_python_whose_name_has_another_version_is_not_tried(command, may):
     assert bytecode.may_run(command) is may
 
@@ -151,11 +149,9 @@ def test_the_guard_ends_the_module_before_it_does_anything(module):
     assert refused == {"rc": 1, "stdout": "", "stderr": bytecode.REFUSAL + "\n"}
 
 
-@pytest.mark.parametrize("answer",
-                         [
-                             DONE, dict(DONE, stdout=bytecode.REFUSAL), dict(DONE, rc=1, stderr="Traceback"),
-                             dict(DONE, rc=1, stderr="sudo: sorry, you must have a tty to run sudo"),
-                         ])
+@pytest.mark.parametrize("answer", [
+    DONE, dict(DONE, stdout=bytecode.REFUSAL), dict(DONE, rc=1, stderr="Traceback"),
+    dict(DONE, rc=1, stderr="sudo: sorry, you must have a tty to run sudo")])
 def test_no_other_answer_makes_it_run_twice(module, answer):
     sent = []
     assert bytecode.sent(module, lambda data: sent.append(data) or answer) == answer
@@ -168,13 +164,12 @@ def test_a_node_that_refuses_sources_too_is_not_asked_for_ever(module):
     assert len(sent) == 2 and sent[1] == module
 
 
-@pytest.mark.parametrize("other",
-                         [
-                             b"#!/bin/sh\necho 'no archive'\n",
-                             b"text = 'UEsDBAAA'\nmore = 'UEsDBAAA'\nif __name__ == '__main__':\n    pass\n",
-                             b"text = 'UEsDBAAA'\n", b"text = 'UEsDBAAA\nif __name__ == ",
-                             b"text = 'UEsDBAAA'\nif __name__ == '__main__':\n    pass\n",
-                         ], ids=["no archive", "two archives", "no start", "no end", "no zip file"])
+@pytest.mark.parametrize("other", [
+    b"#!/bin/sh\necho 'no archive'\n",
+    b"text = 'UEsDBAAA'\nmore = 'UEsDBAAA'\nif __name__ == '__main__':\n    pass\n",
+    b"text = 'UEsDBAAA'\n", b"text = 'UEsDBAAA\nif __name__ == ",
+    b"text = 'UEsDBAAA'\nif __name__ == '__main__':\n    pass\n",
+], ids=["no archive", "two archives", "no start", "no end", "no zip file"])
 def test_what_is_not_a_module_of_ansible_is_sent_as_it_is(run_folder, other):
     sent = []
     assert bytecode.sent(other, lambda data: sent.append(data) or DONE) == DONE

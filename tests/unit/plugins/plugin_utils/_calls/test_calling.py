@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The limits of a call: an answer that is too large is not split, and each call has a limit of time."""
+"""The limits of a call: an answer that is too large is not split, and each call has a limit of time. Modules go over
+standard input, also where a node refuses that."""
 
 import gc
 import signal

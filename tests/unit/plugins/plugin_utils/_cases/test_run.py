@@ -62,8 +62,7 @@ def test_a_select_that_matches_nothing_in_any_case_is_named(tmp_path):
 @pytest.mark.parametrize("cases, problem", [
     (None, "SITE-CNI001 has no cases: write checks/tests/SITE-CNI001.yml"),
     (CASES[:2], "checks/tests/SITE-CNI001.yml: no case expects unknown"),
-    ([CASES[0], CASES[1], CASES[3]],
-     "checks/tests/SITE-CNI001.yml: no look-alike: a second case expects pass or skip"),
+    ([CASES[0], CASES[1], CASES[3]], "checks/tests/SITE-CNI001.yml: no look-alike: a second case expects pass or skip"),
 ])
 def test_cases_that_are_missing(tmp_path, cases, problem):
     (row,), _strays = run(tmp_path, cases)

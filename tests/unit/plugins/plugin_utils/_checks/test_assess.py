@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The facts that one host exports: all findings, and the part of the evidence that matters for this node."""
+"""The facts that one host exports: all findings with the values that each rests on, the checks that need root, and the
+part of the evidence that matters for this node."""
 
 import copy
 

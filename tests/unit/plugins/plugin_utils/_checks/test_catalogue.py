@@ -4,13 +4,7 @@
 """An invalid entry of the catalogue is refused, and what reports print of a check."""
 
 import dataclasses
-import json
-import os
-import pathlib
 import re
-import shutil
-import subprocess
-import sys
 
 import pytest
 from case_rows import cases
@@ -38,27 +32,6 @@ def test_refused(change, words):
 @cases
 def test_what_nobody_can_know_is_let_pass(change):
     assert catalogue.checks_of([("file", dict(ENTRY, **change))])
-
-
-def test_a_check_of_a_user_is_refused_before_anything_connects(tmp_path):
-    """A user adds a file to roles/node_policy of an installed collection and reads this message."""
-    top = tmp_path / "ansible_collections" / "kubenode" / "netfilter"
-    here = pathlib.Path(__file__).resolve().parents[5]
-    for name in ("plugins", "roles", "meta"):
-        shutil.copytree(str(here / name), str(top / name), ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(str(here / "galaxy.yml"), str(top))
-    (top / "roles/node_policy/files/checks/ours.yml").write_text(
-        json.dumps([dict(ENTRY, select="node_conntrack.sysctls[].{subject: key}", observed="{subjcet}")]),
-        encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "ansible.cli.adhoc", "all", "-i", "gone.invalid,", "-m", "kubenode.netfilter.assess"],
-        cwd=str(tmp_path), env=dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(tmp_path), ANSIBLE_NOCOLOR="1",
-                                    HOME=str(tmp_path)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, universal_newlines=True, check=False)
-    sentence = ("ours.yml: KMOD999: observed has the field {subjcet}, which no row of select has; did you mean "
-                "{subject}?; there is: {subject}")
-    assert (done.returncode and sentence in done.stdout and "Traceback" not in done.stdout
-            and "UNREACHABLE" not in done.stdout), done.stdout
 
 
 def test_an_id_is_there_once():

@@ -61,8 +61,7 @@ def test_a_problem_is_filled_bounded_and_written_out_like_what_was_found():
                                                              for index in range(limit)]
     found = judge(section(rows=rows), problem="{name} is {value}")
     assert found[0]["problem"].startswith("a\\x1b[2J b is xxx") and len(found[0]["problem"]) == 2000
-    assert (found[1]["problem"] == "n0 is 1"
-            and found[-1]["problem"] == "... and 1 more (%d in all)" % len(rows))
+    assert (found[1]["problem"] == "n0 is 1" and found[-1]["problem"] == "... and 1 more (%d in all)" % len(rows))
     assert {row["problem"] for row in judge(section(rows=rows))} == {None}, "without a problem the title is printed"
 
 

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The judges."""
 
-
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.kinds import (judge_each_at_most,

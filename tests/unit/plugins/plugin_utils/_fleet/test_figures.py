@@ -1,7 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Numbers of the evidence: those of a look, and none where a part could not be read."""
+"""Numbers and items of the evidence that nodes are compared by: of a look, bounded, and none where a part could not be
+read."""
 
 import copy
 import random

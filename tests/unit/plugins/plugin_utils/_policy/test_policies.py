@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The policy: the defaults hold, a profile comes between them and the inventory, and what a user gets wrong is
-refused with the place and the reason."""
+refused with the place and the reason; and which checks run."""
+
+import dataclasses
 
 import pytest
 from case_rows import cases
@@ -11,7 +13,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _role_data
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies, selection as _selection
 
 WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
 
@@ -206,3 +208,44 @@ def test_disabled_checks_are_joined_and_the_reason_of_the_host_counts(monkeypatc
 def test_a_profile_that_is_none_is_refused_by_its_name(name):
     with pytest.raises(BadInput, match="node_policy_profile"):
         policy(name)
+
+
+ALL = list(catalogue.catalogue())
+OTHERS = [name for name in ALL if name != "KMOD010"]
+
+
+def ids(**selection):
+    return [check.id for check in _selection.chosen_checks(**selection)]
+
+
+@cases
+def test_chosen(selection, expected):
+    assert ids(**selection) == expected
+
+
+@cases
+def test_what_no_check_matches_is_refused(pattern, words):
+    with pytest.raises(BadInput) as caught:
+        _selection.refuse_unknown_checks("x", ["KMOD*", pattern])
+    assert str(caught.value).startswith(words)
+
+
+def test_a_section_that_is_not_known_is_refused():
+    with pytest.raises(BadInput, match="x: the section KMD is not known; did you mean KMOD"):
+        _selection.refuse_unknown_sections("x", ["HOOK", "KMD"])
+
+
+def of_user(name, *needs):
+    return dataclasses.replace(next(iter(catalogue.catalogue().values())), id=name, needs=needs, file="site.yml")
+
+
+def test_checks_of_the_user_are_judged_again_with_what_they_rest_on():
+    users = [of_user("SITE-A001", "node_conntrack.table"), of_user("SITE-B001", "node_kubelet"),
+             of_user("SITE-C001", "node_conntrack"), of_user("SITE-D001", "node_host.place")]
+    known = dict(catalogue.catalogue(), **{check.id: check for check in users})
+    chosen = [known["CTRACK001"]]
+    findings = [{"check": name} for name in ("SITE-A001", "SITE-B001", "SITE-D001", "KMOD001")]
+    assert [check.id for check in _selection.with_users(chosen, known, findings)] == ["CTRACK001", "SITE-A001"]
+    # Chosen already, judged by no finding of this run.
+    assert _selection.with_users([*chosen, users[0]], known, findings) == [*chosen, users[0]]
+    assert _selection.with_users(chosen, known, None) == chosen
