@@ -55,6 +55,17 @@ def test_the_copy_has_every_file_and_no_name(run, tmp_path, hosts):
         "worker-2.k8s.example.com": "node-003"}
 
 
+def test_a_later_run_gives_the_same_names_and_new_hosts_the_next(run, tmp_path, hosts):
+    report(run, tmp_path, {"worker-2.k8s.example.com": hosts["worker-2.k8s.example.com"]})
+    report(run, tmp_path, hosts)
+    assert json.loads((tmp_path / "pseudonyms.json").read_text())["hosts"] == {
+        "worker-2.k8s.example.com": "node-001", "gone-7.k8s.example.com": "node-002",
+        "worker-1.k8s.example.com": "node-003"}
+    fleet = json.loads((tmp_path / "shared" / "fleet.json").read_text())
+    assert {row["host"]: row["status"] for row in fleet["hosts"]} == {
+        "node-001": "assessed", "node-002": "not_reached", "node-003": "assessed"}
+
+
 def test_hosts_that_are_gone_or_elsewhere_and_names_of_connections(run, tmp_path, hosts, monkeypatch):
     name, gone = "worker-1.k8s.example.com", "gone-7"
     run({"folder": str(tmp_path), "formats": FORMATS}, {name: hosts[name], gone: assessed()})

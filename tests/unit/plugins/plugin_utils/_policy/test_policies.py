@@ -34,6 +34,12 @@ def test_pieces_of_nf_tables_are_never_required_as_modules():
     assert not {"nft_counter", "nft_objref", "nft_meta", "nft_rt"} & set(policies.default_policy().module_names)
 
 
+def test_every_row_of_the_matrix_says_why_and_where_it_was_read():
+    for row in policies.default_policy().requirements:
+        assert row["source"] and row["consumer"]
+        assert all(module["reason"] for module in row["modules"]), row
+
+
 @cases
 def test_a_mistake_is_refused_in_one_sentence(overrides, words):
     with pytest.raises(BadInput) as caught:
