@@ -1,8 +1,8 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a node's answer becomes the result of a task, RETURN of the modules as its schema, and what is printed
-where no module can run, as one sentence with the next step."""
+"""What of a node's answer becomes the result of a task, RETURN of the modules as its schema, and known errors where no
+module can run, as one sentence with the next step."""
 
 import json
 import pathlib
