@@ -1,14 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Module names: which are allowed, how they are spelled, which file holds which."""
+"""Module names: which are allowed, how they are spelled, which file holds which. Versions and kernel releases."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from case_rows import cases
+from hypothesis import given, strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _names
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors, _names, _versions
 
 
 @pytest.mark.parametrize("name", ["nf_conntrack", "nf-conntrack", "8021q", "ip_set_hash:ip",
@@ -38,3 +37,19 @@ def test_name_of_a_file(path, name):
 def test_any_text_is_judged(text):
     assert _names.is_name(text) in (True, False)
     assert _names.of_file(text) is None or _names.of_file(text)
+
+
+@cases
+def test_leading_numbers(version, parts):
+    assert _versions.numbers(version) == parts
+
+
+def test_newest_last():
+    releases = ["6.12.0-1", "6.9.0-2", "6.1.0-9-amd64", "6.1.0-10-amd64", "5.14.0-70.el9", "6.1.0-10-cloud-amd64"]
+    assert sorted(releases, key=_versions.order) == [
+        "5.14.0-70.el9", "6.1.0-9-amd64", "6.1.0-10-amd64", "6.1.0-10-cloud-amd64", "6.9.0-2", "6.12.0-1"]
+
+
+@cases
+def test_bounds(version, since, before, answer):
+    assert _versions.within(version, since, before) is answer

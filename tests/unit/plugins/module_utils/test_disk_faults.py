@@ -38,11 +38,10 @@ SEED = int(os.environ.get("KUBENODE_SEED") or 20240611)
 SAMPLES = 6
 STATE = "var/lib/kubenode-netfilter"
 
-MODULES = merged(
-    DEBIAN, kernel("6.1.0-49-amd64", {"ip_vs": ["nf_conntrack"], "nf_conntrack": [], "xt_comment": []}), {
-        "etc/modprobe.d/a.conf": node_tree.mode(0o640, "options ip_vs x=1\ninstall ip_vs /bin/true\n"),
-        "etc/modprobe.d/b.conf": "install ip_vs /bin/false\nblacklist xt_comment\n",
-        "usr/lib/modprobe.d/vendor.conf": "blacklist ip_vs\n", "var/lib": node_tree.DIRECTORY})
+MODULES = merged(DEBIAN, kernel("6.1.0-49-amd64", {"ip_vs": ["nf_conntrack"], "nf_conntrack": [], "xt_comment": []}),
+                 {"etc/modprobe.d/a.conf": node_tree.mode(0o640, "options ip_vs x=1\ninstall ip_vs /bin/true\n"),
+                  "etc/modprobe.d/b.conf": "install ip_vs /bin/false\nblacklist xt_comment\n",
+                  "usr/lib/modprobe.d/vendor.conf": "blacklist ip_vs\n", "var/lib": node_tree.DIRECTORY})
 TRACKING = tracking({"etc/sysctl.d/zzz.conf": "# site\n%s = 0\n" % FORWARD, "proc/sys/net/ipv4/ip_forward": "0\n",
                      "var/lib": node_tree.DIRECTORY}, counters(drop=3))
 ASKED = {"max": 524288, "buckets": 524288, "resize": "always", "timeouts": {"udp_timeout": 20}, "sysctls": [FORWARD],
@@ -72,12 +71,11 @@ def backend(name):
     return lambda tree, state: switch(tree, state, backend=name)
 
 
-SUBJECTS = {
-    "kernel_modules": (MODULES, modules), "conntrack": (TRACKING, conntrack), "flush_hooks": (HOOKS, hooks("noflush")),
-    "flush_hooks, masked": (HOOKS, hooks("mask")),
-    "iptables_backend, debian": (debian("legacy", "nft"), backend("nft")), "iptables_backend, red hat": (
-        red_hat("legacy", "manual"), backend("nft")), "iptables_backend, links": (plain(), backend("legacy")),
-}
+SUBJECTS = {"kernel_modules": (MODULES, modules), "conntrack": (TRACKING, conntrack),
+            "flush_hooks": (HOOKS, hooks("noflush")), "flush_hooks, masked": (HOOKS, hooks("mask")),
+            "iptables_backend, debian": (debian("legacy", "nft"), backend("nft")),
+            "iptables_backend, red hat": (red_hat("legacy", "manual"), backend("nft")),
+            "iptables_backend, links": (plain(), backend("legacy"))}
 each_subject = pytest.mark.parametrize("name", sorted(SUBJECTS))
 each_state = pytest.mark.parametrize("state", ["present", "absent"])
 

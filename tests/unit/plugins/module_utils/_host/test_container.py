@@ -15,38 +15,24 @@ import node_tree
 from node_processes import Sleeper, enter, entering, mount, needs_fuse, needs_mounts, needs_root, private_mounts
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import container
 
-HOSTILE = {
-    "etc/config": "mode: ipvs\n",
-    "etc/passwd-of-the-node": node_tree.link("/etc/passwd"),
-    "etc/climbing": node_tree.link("../../../../../../../etc/passwd"),
-    "etc/through": node_tree.link("/proc/1/root/etc/passwd"),
-    "etc/loop": node_tree.link("loop"),
-    "etc/linked": node_tree.link("/usr/../etc/./config"),
-    "etc/pipe": node_tree.FIFO,
-    "etc/huge": node_tree.sparse(10 * 1024 ** 3),
-    "etc/folder/x": "",
-    "usr/sbin/iptables": node_tree.FIFO,
-    "usr/sbin/conntrack": node_tree.link("/opt/conntrack"),
-    "opt/conntrack": node_tree.executable("#!/bin/sh\ntouch /ran\n"),
-    "usr/bin/nft": node_tree.link("/nowhere"),
-    "usr/bin/ipset": node_tree.link("/etc/folder"),
-}
+HOSTILE = {"etc/config": "mode: ipvs\n", "etc/passwd-of-the-node": node_tree.link("/etc/passwd"),
+           "etc/climbing": node_tree.link("../../../../../../../etc/passwd"),
+           "etc/through": node_tree.link("/proc/1/root/etc/passwd"),
+           "etc/loop": node_tree.link("loop"), "etc/linked": node_tree.link("/usr/../etc/./config"),
+           "etc/pipe": node_tree.FIFO, "etc/huge": node_tree.sparse(10 * 1024 ** 3), "etc/folder/x": "",
+           "usr/sbin/iptables": node_tree.FIFO, "usr/sbin/conntrack": node_tree.link("/opt/conntrack"),
+           "opt/conntrack": node_tree.executable("#!/bin/sh\ntouch /ran\n"),
+           "usr/bin/nft": node_tree.link("/nowhere"), "usr/bin/ipset": node_tree.link("/etc/folder")}
 FINDS = ("conntrack", "ipset", "iptables", "nft", "none")
 LIMIT = 100000
-PROGRAMS = {
-    "usr/sbin/iptables": node_tree.link("/etc/alternatives/iptables"),
-    "etc/alternatives/iptables": node_tree.link("/usr/sbin/xtables-nft-multi"),
-    "usr/sbin/xtables-nft-multi": b"\x7fELF\0" + bytes(bytearray(range(256))) * 300,
-    "opt/to-the-node": node_tree.link("/etc/passwd"),
-    "opt/climbing": node_tree.link("../../../../../../etc/passwd"),
-    "opt/loop": node_tree.link("loop"),
-    "opt/pipe": node_tree.FIFO,
-    "opt/huge": node_tree.sparse(10 * 1024 ** 3),
-    "opt/full": node_tree.sparse(LIMIT),
-    "opt/too-full": node_tree.sparse(LIMIT + 1),
-    "opt/empty": "",
-    "opt/folder/x": "",
-}
+PROGRAMS = {"usr/sbin/iptables": node_tree.link("/etc/alternatives/iptables"),
+            "etc/alternatives/iptables": node_tree.link("/usr/sbin/xtables-nft-multi"),
+            "usr/sbin/xtables-nft-multi": b"\x7fELF\0" + bytes(bytearray(range(256))) * 300,
+            "opt/to-the-node": node_tree.link("/etc/passwd"),
+            "opt/climbing": node_tree.link("../../../../../../etc/passwd"),
+            "opt/loop": node_tree.link("loop"), "opt/pipe": node_tree.FIFO,
+            "opt/huge": node_tree.sparse(10 * 1024 ** 3), "opt/full": node_tree.sparse(LIMIT),
+            "opt/too-full": node_tree.sparse(LIMIT + 1), "opt/empty": "", "opt/folder/x": ""}
 PATHS = {"run/xtables.lock": "", "var/run": node_tree.link("/run"), "etc/out": node_tree.link("/etc/passwd"),
          "etc/pipe": node_tree.FIFO, "etc/x": ""}
 
@@ -103,15 +89,14 @@ def test_proc_of_the_container_leads_back_into_it(root):
 
 NOTHING = {"device": 0, "inode": 0, "modified": 0}
 # Each kind of look at a path below `top`, and its result where nothing answers: that of `status`.
-LOOKS = {
-    "texts": (lambda pid, start, top: container.look_into(pid, start, [top + "/config"], ("conntrack",)),
-              lambda top, status: {"status": status, "texts": {top + "/config": [status, ""]},
-                                   "programs": {"conntrack": "unknown"}}),
-    "the first": (lambda pid, start, top: container.read_first(pid, start, [top + "/config", "/opt/conntrack"], LIMIT),
-                  lambda _top, status: (dict(NOTHING, status=status, path=None), b"")),
-    "stat": (lambda pid, start, top: container.stat_in(pid, start, [top + "/config"]),
-             lambda top, status: {top + "/config": [status, None, None, None]}),
-}
+LOOKS = {"texts": (lambda pid, start, top: container.look_into(pid, start, [top + "/config"], ("conntrack",)),
+                   lambda top, status: {"status": status, "texts": {top + "/config": [status, ""]},
+                                        "programs": {"conntrack": "unknown"}}),
+         "the first": (lambda pid, start, top: container.read_first(pid,
+                                                                    start, [top + "/config", "/opt/conntrack"], LIMIT),
+                       lambda _top, status: (dict(NOTHING, status=status, path=None), b"")),
+         "stat": (lambda pid, start, top: container.stat_in(pid, start, [top + "/config"]),
+                  lambda top, status: {top + "/config": [status, None, None, None]})}
 
 
 @needs_fuse

@@ -18,28 +18,19 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host impo
 
 @pytest.fixture
 def tree(tmp_path):
-    return node_tree.unpack({
-        "etc/secret": "of the tree\n",
-        "etc/absolute": node_tree.link("/etc/secret"),
-        "etc/relative": node_tree.link("secret"),
-        "etc/climbing": node_tree.link("../../../../../../etc/secret"),
-        "etc/outside": node_tree.link("/../../usr/../etc/secret"),
-        "etc/chain": node_tree.link("absolute"),
-        "etc/loop": node_tree.link("loop2"),
-        "etc/loop2": node_tree.link("loop"),
-        "etc/dangling": node_tree.link("/nowhere"),
-        "etc/folder": node_tree.link("/usr/lib"),
-        "usr/lib/deep/file": "deep\n",
-        "lib": node_tree.link("usr/lib"),
-        "etc/pipe": node_tree.FIFO,
-        "etc/zero": node_tree.link("/dev/zero"),
-        "etc/huge": node_tree.sparse(10 * 1024 ** 3),
-        "etc/binary": b"a\xff\xfe\x00b",
-        "etc/good.gz": node_tree.compressed("plain\n"),
-        "etc/bomb.gz": node_tree.compressed(b"\0" * (TEXT_LIMIT + 1)),
-        "etc/cut.gz": node_tree.compressed("plain\n" * 1000)[:-12],
-        "etc/no.gz": "no gzip",
-    }, tmp_path)
+    return node_tree.unpack({"etc/secret": "of the tree\n",
+                             "etc/absolute": node_tree.link("/etc/secret"), "etc/relative": node_tree.link("secret"),
+                             "etc/climbing": node_tree.link("../../../../../../etc/secret"),
+                             "etc/outside": node_tree.link("/../../usr/../etc/secret"),
+                             "etc/chain": node_tree.link("absolute"), "etc/loop": node_tree.link("loop2"),
+                             "etc/loop2": node_tree.link("loop"), "etc/dangling": node_tree.link("/nowhere"),
+                             "etc/folder": node_tree.link("/usr/lib"), "usr/lib/deep/file": "deep\n",
+                             "lib": node_tree.link("usr/lib"), "etc/pipe": node_tree.FIFO,
+                             "etc/zero": node_tree.link("/dev/zero"), "etc/huge": node_tree.sparse(10 * 1024 ** 3),
+                             "etc/binary": b"a\xff\xfe\x00b", "etc/good.gz": node_tree.compressed("plain\n"),
+                             "etc/bomb.gz": node_tree.compressed(b"\0" * (TEXT_LIMIT + 1)),
+                             "etc/cut.gz": node_tree.compressed("plain\n" * 1000)[:-12], "etc/no.gz": "no gzip"},
+                            tmp_path)
 
 
 @pytest.mark.parametrize("name", ["secret", "absolute", "relative", "climbing", "outside", "chain"])
@@ -120,14 +111,11 @@ def test_denied_is_not_absent():
 
 
 def test_programs_of_the_tree(tmp_path):
-    host = Host(node_tree.unpack({
-        "usr/sbin/iptables": node_tree.link("/etc/alternatives/iptables"),
-        "etc/alternatives/iptables": node_tree.link("/usr/sbin/xtables-nft-multi"),
-        "usr/sbin/xtables-nft-multi": node_tree.executable(),
-        "usr/sbin/nft": "not executable",
-        "usr/local/bin/ipset/x": "a folder",
-        "usr/bin/ipset": node_tree.executable(),
-    }, tmp_path))
+    host = Host(node_tree.unpack({"usr/sbin/iptables": node_tree.link("/etc/alternatives/iptables"),
+                                  "etc/alternatives/iptables": node_tree.link("/usr/sbin/xtables-nft-multi"),
+                                  "usr/sbin/xtables-nft-multi": node_tree.executable(),
+                                  "usr/sbin/nft": "not executable", "usr/local/bin/ipset/x": "a folder",
+                                  "usr/bin/ipset": node_tree.executable()}, tmp_path))
     assert host.find_binary("iptables") == "/usr/sbin/iptables"
     assert host.tree_path("/usr/sbin/iptables") == "/usr/sbin/xtables-nft-multi"
     assert host.find_binary("nft") is None

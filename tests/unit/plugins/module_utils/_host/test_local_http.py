@@ -47,11 +47,10 @@ def test_over_ipv6():
         assert find(server.port, "::1") == ("ok", "1.30.5")
 
 
-@pytest.mark.parametrize("answer", [
-    "", "SSH-2.0-OpenSSH_9.2p1 and more of it\r\n" + loopback.METRICS % ("", "1.30.5"), "\x15\x03\x01",
-    "HTTP/1.0 200 OK\r\nContent-Length: 12\r\n\r\ncut off", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nlonger",
-    "HTTP/2 200\r\n\r\nok", "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n",
-])
+@pytest.mark.parametrize("answer", ["", "SSH-2.0-OpenSSH_9.2p1 and more of it\r\n" + loopback.METRICS % ("", "1.30.5"),
+                                    "\x15\x03\x01", "HTTP/1.0 200 OK\r\nContent-Length: 12\r\n\r\ncut off",
+                                    "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nlonger",
+                                    "HTTP/2 200\r\n\r\nok", "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n"])
 def test_what_is_no_answer(answer):
     with loopback.serving(answer) as server:
         assert local_http.fetch_local("127.0.0.1", server.port, "/", 1.0, 1000) == ("unparsed", None, b"")

@@ -1,16 +1,19 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counters over netlink: what the kernel answers, answers that are none, and who may ask. That they are right is proved
-with a full table."""
+"""Counters, sets and virtual servers over netlink: what the kernel answers, answers that are none, and who may ask. That
+the counters are right is proved with a full table; real kernels have servers in `make kube-proxy`."""
 
+import ipaddress
+import pathlib
 import socket
 import struct
 
 import pytest
-
 from node_processes import as_nobody, needs_root
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host import netlink
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import netlink, netlink_ipvs
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink_ipvs import Destination, Server
 
 HEADER = struct.Struct("=IHHII")
 
@@ -47,9 +50,8 @@ def answers(monkeypatch):
 
 
 def test_counters_of_all_processors_are_added(answers):
-    assert answers(cpu(0, drop=5, early_drop=1, clashres=2) + cpu(1, drop=6, insert_failed=3), cpu(2, drop=1),
-                   DONE) == (
-                       "ok", {"drop": 12, "early_drop": 1, "clashres": 2, "insert_failed": 3})
+    assert answers(cpu(0, drop=5, early_drop=1, clashres=2) + cpu(1, drop=6, insert_failed=3),
+                   cpu(2, drop=1), DONE) == ("ok", {"drop": 12, "early_drop": 1, "clashres": 2, "insert_failed": 3})
 
 
 @pytest.mark.parametrize(
@@ -104,3 +106,129 @@ class Block:
 @needs_root
 def test_only_root_is_told():
     assert as_nobody(netlink.conntrack_counters) == ["denied", {}]
+
+
+HEADER2 = struct.Struct("=IHHII")
+DONE2 = HEADER2.pack(HEADER2.size + 4, 3, 2, 1, 0) + b"\0" * 4
+DENIED = HEADER2.pack(HEADER2.size + 20, 2, 2, 1, 0) + struct.pack("=i", -1) + b"\0" * 16
+FAMILY = 33
+CONTROLLER, GET_FAMILY, GET_SERVICE, GET_DEST = 16, 3, 4, 8
+
+
+def attribute2(kind, value):
+    return struct.pack("=HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
+
+
+def message2(kind, command, *attributes):
+    payload = struct.pack("=BBH", command, 1, 0) + b"".join(attributes)
+    return HEADER2.pack(HEADER2.size + len(payload), kind, 2, 1, 0) + payload
+
+
+def family(name, number):
+    return message2(CONTROLLER, 1, attribute2(2, name + b"\0"), attribute2(1, struct.pack("=H", number)))
+
+
+FAMILIES = [family(b"nlctrl", 16) + family(b"IPVS", FAMILY), DONE2]
+
+
+def short(kind, number, form="=H"):
+    return attribute2(kind, struct.pack(form, number))
+
+
+def address(kind, text):
+    return attribute2(kind, ipaddress.ip_address(text).packed.ljust(16, b"\0"))
+
+
+def server(*attributes):
+    # NLA_F_NESTED, as kernels since 5.2 set it.
+    return message2(FAMILY, 1, attribute2(1 | 0x8000, b"".join(attributes)))
+
+
+TCP = server(short(1, socket.AF_INET), short(2, 6), address(3, "10.96.0.1"), short(4, 443, "!H"), attribute2(6, b"rr\0"),
+             attribute2(7, struct.pack("=II", 1, 0xffffffff)), attribute2(10, b"\0" * 64))
+UDP = server(short(1, socket.AF_INET6), short(2, 17), address(3, "fd00::a"), short(4, 53, "!H"), attribute2(6, b"wlc\0"),
+             attribute2(7, struct.pack("=II", 4, 0xffffffff)))
+MARK = server(short(1, socket.AF_INET), short(5, 7, "=I"), attribute2(6, b"sh\0"),
+              attribute2(7, struct.pack("=II", 0, 0xffffffff)))
+SERVERS = [Server(socket.AF_INET, "tcp", "10.96.0.1", 443, None, "rr", 1),
+           Server(socket.AF_INET6, "udp", "fd00::a", 53, None, "wlc", 4),
+           Server(socket.AF_INET, None, None, None, 7, "sh", 0)]
+
+
+@pytest.fixture
+def kernel(monkeypatch):
+    """Lets the kernel answer each request with a list of blocks; returns what was asked: [(family, command, rest)]."""
+    def give(work, *answers):
+        ends = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _answer in answers]
+        for (_ours, theirs), blocks in zip(ends, answers):
+            for block in blocks:
+                theirs.send(block)
+        left = [ours for ours, _theirs in ends]
+        monkeypatch.setattr(netlink.socket, "socket", lambda *_arguments: left.pop(0))
+        monkeypatch.setattr(netlink, "_SECONDS", 0.2)
+        answer, asked = work(), []
+        for _ours, theirs in ends[:len(ends) - len(left)]:
+            data = theirs.recv(200)
+            length, kind, flags = HEADER2.unpack_from(data)[:3]
+            assert (length, flags) == (len(data), 0x301)
+            asked.append((kind, data[HEADER2.size], data[HEADER2.size + 4:]))
+        for pair in ends:
+            for end in pair:
+                end.close()
+        return answer, asked
+    return give
+
+
+def test_servers_of_both_families_and_of_a_mark(kernel):
+    answer, asked = kernel(netlink_ipvs.ipvs_servers, FAMILIES, [TCP + UDP, MARK, DONE2])
+    assert answer == ("ok", SERVERS)
+    assert asked == [(CONTROLLER, GET_FAMILY, b""), (FAMILY, GET_SERVICE, b"")]
+
+
+@pytest.mark.parametrize("which, named", [(0, short(1, socket.AF_INET) + short(2, 6) + attribute2(3, b"\x0a\x60\x00\x01")
+                                           + short(4, 443, "!H")), (2, short(1, socket.AF_INET) + short(5, 7, "=I"))])
+def test_real_servers_of_one(kernel, which, named):
+    def row(*attributes):
+        return message2(FAMILY, 5, attribute2(2, b"".join(attributes)))
+    answer, asked = kernel(lambda: netlink_ipvs.ipvs_destinations(SERVERS[which]), FAMILIES, [
+        row(address(1, "10.244.0.7"), short(2, 8443, "!H"), short(3, 0x100, "=I"), short(4, 1, "=I"))
+        + row(address(1, "fd00::7"), short(2, 80, "!H"), short(3, 2, "=I"), short(4, 0, "=I"),
+              short(11, socket.AF_INET6)), DONE2])
+    assert answer == ("ok", [Destination("10.244.0.7", 8443, 0x100, 1), Destination("fd00::7", 80, 2, 0)])
+    assert asked[1] == (FAMILY, GET_DEST, attribute2(1, named))
+
+
+@pytest.mark.parametrize("answers, status", [
+    ([[family(b"nlctrl", 16), DONE2]], "absent"), ([[DENIED]], "denied"), ([FAMILIES, [DENIED]], "denied"),
+    ([FAMILIES, [TCP]], "timeout"), ([[]], "timeout")])
+def test_answers_without_servers(kernel, answers, status):
+    answer, asked = kernel(netlink_ipvs.ipvs_servers, *answers)
+    assert answer[0] == status and len(asked) == len(answers)
+
+
+@pytest.mark.parametrize("attributes", [(short(2, 6), attribute2(3, b"\x0a\x60"), short(4, 80, "!H")),
+                                        (short(2, 6), address(3, "10.96.0.1"), attribute2(4, b"\1")),
+                                        (short(2, 47), address(3, "10.96.0.1"), short(4, 80, "!H")), ()])
+def test_a_server_that_is_not_named_makes_the_list_unparsed(kernel, attributes):
+    answer, _asked = kernel(netlink_ipvs.ipvs_servers, FAMILIES, [
+        TCP + server(short(1, socket.AF_INET), *attributes), DONE2])
+    assert answer == ("unparsed", [])
+
+
+def test_a_real_server_without_a_weight_makes_the_list_unparsed(kernel):
+    answer, _asked = kernel(lambda: netlink_ipvs.ipvs_destinations(SERVERS[0]), FAMILIES, [
+        message2(FAMILY, 5, attribute2(2, address(1, "10.244.0.7") + short(2, 80, "!H") + short(3, 0, "=I"))), DONE2])
+    assert answer == ("unparsed", [])
+
+
+@needs_root
+def test_this_kernel_gives_no_servers_without_rights_and_loads_nothing():
+    before = modules()
+    # absent where this kernel has no ip_vs; any user may ask for that.
+    assert as_nobody(netlink_ipvs.ipvs_servers) in (["absent", []], ["denied", []])
+    assert modules() == before
+
+
+def modules():
+    listed = pathlib.Path("/proc/modules")
+    return {line.split()[0] for line in listed.read_text("utf-8").splitlines()} if listed.exists() else set()

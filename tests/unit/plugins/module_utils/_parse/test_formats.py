@@ -1,21 +1,30 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parsers of small files, and of what commands print."""
+"""Parsers of small files, of TOML and of the Prometheus text format, of what commands print; secrets in lines of files."""
 
+import math
+import random
 import subprocess
 
+import hypothesis
+import kube_audit
+import pytest
+from case_rows import cases
 from hypothesis import example, given, strategies as st
 from node_processes import needs_root
-from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.alternatives import (
     parse_alternatives, parse_choices)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.assignments import (
     parse_assignments, parse_os_release)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.ipset_list import parse_ipset_list
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.prometheus import (
+    Histogram, histogram, LINE_LIMIT, parse_metrics, SAMPLES_LIMIT)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.secrets import LIMIT, masked_line
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.sysctl_conf import (
     assigned, fits, is_pattern, parse_sysctl_conf, parse_tuned_profile, path_of)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.toml_keys import parse_toml_keys, UNREAD
 
 PARSERS = {"alternatives": parse_alternatives, "choices": parse_choices, "assignments": parse_assignments,
            "ipset": parse_ipset_list, "os-release": parse_os_release, "sysctl.d": parse_sysctl_conf,
@@ -85,3 +94,158 @@ def test_a_pattern_stands_for_no_slash(pattern, key, answer):
 @cases
 def test_modifiers(value, before, left):
     assert assigned(value, before) == left
+
+
+SECRET = "hunter2-XyZZy"
+
+
+@cases
+def test_what_is_no_secret_is_shown(line):
+    assert masked_line(line) == line
+
+
+@cases
+def test_secrets_are_masked_and_the_rest_of_the_line_stays(line, shown):
+    assert masked_line(line % SECRET) == shown
+
+
+PIECES = ["iptables -F", ";", "|", "'", '"', "(", "$(", "sh -c", "-p", " ", "\\", "x=", ":", "https://", "@", "KEY",
+          "token", "=", "--"]
+
+
+@hypothesis.given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join),
+                  st.sampled_from(["--token ", "password=", "API_KEY=", "secret: "]))
+def test_nothing_before_it_brings_a_secret_to_light(before, name):
+    assert SECRET not in masked_line("%s %s%s" % (before, name, SECRET))
+
+
+@hypothesis.given(st.text(max_size=400))
+def test_any_text_stays_one_line(text):
+    assert masked_line(text).count("\n") <= text.count("\n")
+
+
+def test_a_long_line_is_cut():
+    assert len(masked_line("a.token-" * 10 ** 6)) == LIMIT and len(masked_line("mysql -" * 10 ** 6)) == LIMIT
+
+
+CNI = ("plugins", "io.containerd.grpc.v1.cri", "cni")
+
+
+@cases
+def test_values(text, found):
+    assert parse_toml_keys(text) == dict(found)
+
+
+@given(st.text(alphabet='[]{}=".,#ab1 \n' + "'" + chr(92)) | st.text())
+def test_any_toml_is_read_without_an_exception(text):
+    assert isinstance(parse_toml_keys(text), dict)
+
+
+_NAMES = ("a", "b-1", "'c#d'", '"e]"', '"f\\u0067"', "a.b", '"h.i" . j', "2")
+_VALUES = ('"""\na = "in a text"\n[a]\n\\""" """',
+           "\'\'\'\n[a]\na = 1\n\'\'\'\'", '[\n"x"\n, """\n\n"""]', '"x"', "'y\\'", '"a # b"', '"]"',
+           '"\\t\\"[\\\\"', '""', "7", "0", "-1", "1_0", "0x1f", "1.5", "true", "1979-05-27", "{a = [1], 'b]' = \"}\"}",
+           "[]", "[1, 2]", "[[], ['x']]", '["x", # ]\n\n \'#\',\n]', "[ # [\n'a]', \"b#\" ] # ['c']", "[{a = 1}]")
+_ENDS = ("", " ", " # c", " # \"c ' [", "\r")
+
+
+def _document(source):
+    """Lines of which most documents are valid TOML."""
+    pick = source.choice
+    lines = ["%s%s = %s" % (pick(("", "  ")), pick(_NAMES), pick(_VALUES)) for _line in range(source.randint(1, 6))]
+    for _heading in range(source.randint(0, 3)):
+        lines.insert(source.randint(0, len(lines)), pick(("[%s]", "[ %s ]", "[[%s]]", "# %s = 1", "")).replace(
+            "%s", pick(_NAMES)))
+    return "".join(line + pick(_ENDS) + "\n" for line in lines)
+
+
+def _flat(value, path=()):
+    """The values outside of arrays of tables, with the paths of their keys."""
+    if not isinstance(value, dict):
+        return {path: value}
+    return {key: found for name, part in value.items() for key, found in _flat(part, path + (name,)).items()}
+
+
+def test_the_library_reads_the_same():
+    tomllib = pytest.importorskip("tomllib")
+    source, valid = random.Random(kube_audit.seed()), 0
+    for _document_number in range(4000):
+        text = _document(source)
+        try:
+            expected = _flat(tomllib.loads(text))
+        except tomllib.TOMLDecodeError:
+            continue
+        valid += 1
+        found = parse_toml_keys(text)
+        read = {key: value for key, value in found.items() if value is not UNREAD}
+        assert {key: expected.get(key) for key in read} == read, text
+        for key, value in expected.items():
+            texts = value if isinstance(value, list) else [value]
+            inline = any(key[:length] in found for length in range(1, len(key)))  # A part of an inline table.
+            if not inline and all(isinstance(each, str) for each in texts):
+                assert found[key] == (UNREAD if "\n" in "".join(texts) else value), text
+    assert valid > 400
+
+
+PLAIN = """\
+# HELP a_total What it counts
+# TYPE a_total counter
+a_total{code="200",host="127.0.0.1:16443"} 7
+a_total{code="<error>",text="a \\"quoted\\" \\\\ }{ part",} 22 1795329629561
+a_total 1.7953295839898546e+09
+b_seconds_bucket{le="+Inf"} 3
+not_asked 5
+"""
+
+
+def test_plain_samples():
+    assert parse_metrics(PLAIN, {"a_total", "b_seconds_bucket"}) == {
+        "a_total": [({"code": "200", "host": "127.0.0.1:16443"}, 7.0),
+                    ({"code": "<error>", "text": 'a \\"quoted\\" \\\\ }{ part'}, 22.0), ({}, 1795329583.9898546)],
+        "b_seconds_bucket": [({"le": "+Inf"}, 3.0)]}
+
+
+@pytest.mark.parametrize("line", ["a NaN", "a nan", "a 1_000", "a \u0661", "a infinity", "a", "a ", "a 1 2 3",
+                                  'a{b="c" 1', "a{b=c} 1", 'a{b="c"}} 1', 'a{b="c"d="e"} 1', 'a{"b"="c"} 1', "a 0x10",
+                                  "a 1e", "a 1e9999", "a\x00 1", "a --1", 'a{b="' + "x" * LINE_LIMIT + '"} 1'])
+def test_what_is_no_number_is_left_out(line):
+    assert parse_metrics(line + "\na 2\n", {"a"}) == {"a": [({}, 2.0)]}
+
+
+def test_infinity_is_a_number():
+    assert parse_metrics("a +Inf\na -Inf\n", {"a"}) == {"a": [({}, math.inf), ({}, -math.inf)]}
+
+
+def test_a_flood_is_bounded():
+    assert len(parse_metrics("a 1\n" * (2 * SAMPLES_LIMIT), {"a"})["a"]) == SAMPLES_LIMIT
+
+
+def test_hostile_texts_raise_nothing():
+    source = random.Random(kube_audit.seed())
+    for _round in range(300):
+        text = "".join(source.choice('a{}=",\\ \t\n01.e+NI#\u00e9\x00') for _each in range(source.randrange(200)))
+        for _labels, number in parse_metrics(text, {"a", "aa"}).get("a", ()):
+            assert not math.isnan(number)
+
+
+BUCKETS = {0.001: 0, 8.192: 90, 16.384: 98, math.inf: 100}
+
+
+def test_no_quantile_is_beyond_the_largest_bucket():
+    found = Histogram(BUCKETS)
+    assert (found.quantile(0.5), found.quantile(0.95), found.quantile(0.98)) == (4.5516, 13.312, 16.384)
+    assert found.quantile(0.99) is None and found.above_percent() == 2.0
+
+
+@cases
+def test_buckets_that_contradict_each_other_have_no_quantile(buckets, count):
+    found = Histogram(buckets, count)
+    assert (found.quantile(0.5), found.quantile(0.99), found.above_percent()) == (None, None, None)
+
+
+def test_the_number_of_all_stands_for_a_last_bucket_that_is_missing():
+    samples = parse_metrics('a_bucket{le="1"} 1\na_bucket{le="2"} 2\na_bucket{le="x"} 9\na_count 4\n',
+                            {"a_bucket", "a_count"})
+    found = histogram(samples, "a", lambda labels: True)
+    assert (found.count, found.quantile(0.25), found.quantile(0.75), found.above_percent()) == (4, 1.0, None, 50.0)
+    assert histogram(samples, "b", lambda labels: True) is None

@@ -1,12 +1,24 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reader of iptables-save dumps: whole ones, several in one text, and those without headers."""
+"""Reader of iptables-save dumps and of one rule, rules that are kept as bytes, and builds of iptables by their bytes."""
 
-from save_dumps import SAMPLE, SAMPLE6, read, told
+import random
+import string
+import subprocess
 
-from parsed_texts import parse_save
+import kube_audit
+import pytest
 from case_rows import cases
+from hypothesis import example, given, strategies as st
+from iptables_programs import OTHER, program, WRAPPER_IN_GO
+from parsed_texts import parse_save
+from save_dumps import read, SAMPLE, SAMPLE6, told
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save_lines
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.packed_rules import PackedRules
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save_rule import is_open, read_rule
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.program_files import parse_iptables_program
 
 
 def test_a_whole_dump():
@@ -94,3 +106,181 @@ def test_warnings_of_iptables():
     rules = parse_save(SAMPLE + text)
     assert rules.notices == {"foreign_base_chain": 1, "legacy_tables_present": 2}
     assert rules.tables["filter"].complete and not rules.unreadable
+
+
+# Parser of one rule as iptables-save prints it.
+
+# libxtables/xtables.c xtables_save_string(): a text of these characters alone is printed without quotes.
+SAFE = "_-" + string.digits + string.ascii_letters
+
+
+def saved(text):
+    """A value as iptables prints it."""
+    if text and all(char in SAFE for char in text):
+        return text
+    return '"%s"' % "".join("\\" + char if char in "\"\\'" else char for char in text)
+
+
+def fields(text):
+    rule = read_rule(text)
+    return rule and (rule.chain, rule.options, rule.matches, rule.comment, rule.target, rule.goto, rule.arguments)
+
+
+@cases
+def test_forms(text, wanted):
+    assert fields(text) == wanted
+
+
+@cases
+def test_what_is_no_rule(text):
+    assert read_rule(text) is None
+
+
+@given(st.text())
+@example("\\")
+@example('" -j DROP')
+@example("-j")
+@example("a\nCOMMIT")
+@example("\0\x1b[2J\u2028\x85")
+def test_any_comment_is_read_back_and_hides_nothing(comment):
+    rule = read_rule("-A X -s 10.0.0.1/32 -m comment --comment %s -j DNAT --to-destination 10.0.0.2:80"
+                     % saved(comment))
+    assert (rule.comment, rule.target, rule.matches) == (comment, "DNAT", [])
+    assert rule.arguments == [("--to-destination", ["10.0.0.2:80"], False)]
+
+
+@given(st.text(alphabet='-Aj !"\\\'ax\t\n'))
+def test_nothing_raises(text):
+    rule = read_rule("-A " + text)
+    assert rule is None or (rule.chain and rule.target != "")
+
+
+@given(st.text(alphabet='ab "'), st.text(alphabet='ab "'))
+def test_a_quote_is_open_until_it_is_closed(before, after):
+    assert is_open(before + after) == (is_open(before) != is_open(after))
+    assert is_open(before + '"') != is_open(before)
+    assert is_open(before + '\\"') == is_open(before)
+
+
+# Which build of iptables a file is, by its bytes.
+
+@pytest.mark.parametrize("backend", ["nft", "legacy"])
+@pytest.mark.parametrize("version", ["1.8.2", "1.8.7", "1.8.8", "1.8.9", "1.8.11", "1.8.13"])
+def test_builds(backend, version):
+    assert parse_iptables_program(program(backend, version)) == (backend, version)
+
+
+@pytest.mark.parametrize("data, backend",
+                         [
+                             (b"#!/bin/sh\nexec iptables-nft 1.8.9 (nf_tables)\n", "wrapper"),
+                             (WRAPPER_IN_GO, "wrapper"), (OTHER, None), (b"", None), (b"\x7fELF", None),
+                             # Not a program, whatever it holds.
+                             (b"\0001.8.9 (nf_tables)\0", None),
+                             # Both in one file: no build of iptables is that.
+                             (program("nft", "1.8.9") + program("legacy", "1.8.9"), None),
+                             (program("nft", "1.8.7") + program("legacy", "1.8.7"), None),
+                         ])
+def test_what_tells_no_version(data, backend):
+    assert parse_iptables_program(data) == (backend, None)
+
+
+def test_an_old_build_with_another_number_in_it():
+    assert parse_iptables_program(program("nft", "1.8.7") + b"\0001.2.11\0") == ("nft", None)
+
+
+@pytest.mark.parametrize("backend, path",
+                         [("nft", "/usr/sbin/xtables-nft-multi"), ("legacy", "/usr/sbin/xtables-legacy-multi")])
+def test_the_build_of_this_machine_tells_what_it_prints(backend, path):
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except IOError:
+        pytest.skip("this machine has no %s" % path)
+    printed = subprocess.check_output([path, "iptables-save", "--version"]).decode("ascii")
+    assert parse_iptables_program(data) == (backend, printed.split()[1].lstrip("v"))
+
+
+@given(st.binary())
+@example(b"\x7fELF" + b"\0001." + b"9" * 300 + b"\0%s v%s (legacy)\0")
+def test_any_bytes(data):
+    backend, version = parse_iptables_program(data)
+    assert backend in ("nft", "legacy", "wrapper", None) and (version is None or version.encode("ascii") in data)
+
+
+FIELDS = ("chain", "text", "target", "goto", "has_match", "has_arguments", "folded_before", "options", "matches",
+          "arguments", "comment")
+RULES = ("-A FORWARD -j DROP", "-A FORWARD -g USER",
+         "-A FORWARD -p tcp", "-A FORWARD -m comment --comment \"a -j b\" -j USER",
+         "-A FORWARD -j \"odd name\"", "-A FORWARD -m comment --comment \"\u00e4\U0001f600\" -j \u00dcBER",
+         "-A FORWARD -j LOG --log-prefix \"-j DROP \"",
+         "-A FORWARD -s 192.0.2.1/32 -j DROP", "-A FORWARD -m comment --comment \"two\nlines\" -j DROP")
+
+
+def forward(rules):
+    return kube_audit.read("*filter\n:FORWARD ACCEPT [0:0]\n:USER - [0:0]\n%sCOMMIT\n"
+                           % "".join(rule + "\n" for rule in rules)).tables["filter"].chains["FORWARD"].rules
+
+
+def described(rules):
+    return [tuple(getattr(rule, field) for field in FIELDS) + (rule.value("--log-prefix"), repr(rule).partition("(")[2])
+            for rule in rules]
+
+
+@pytest.mark.parametrize("kept", [0, 40, 150])
+def test_they_are_used_like_a_list(kept, monkeypatch):
+    dice = random.Random(kube_audit.seed())
+    texts = [dice.choice(RULES) for _rule in range(30)]
+    listed = forward(texts)
+    monkeypatch.setattr(save_lines, "_KEPT", kept)
+    packed = forward(texts)
+    assert isinstance(listed, list) and isinstance(packed, PackedRules) and len(packed) == len(listed) == 30 and packed
+    assert described(packed) == described(listed)
+    for start in (0, 1, 3, 29, 30):
+        for stop in (0, 2, 3, 15, 30, -1):
+            assert described(packed[start:stop]) == described(listed[start:stop])
+    assert described(packed[index] for index in range(-30, 30)) == described(listed[index] for index in range(-30, 30))
+    for index in (30, -31):
+        with pytest.raises(IndexError):
+            packed[index]
+
+
+def test_a_rule_is_equal_to_itself_alone(monkeypatch):
+    monkeypatch.setattr(save_lines, "_KEPT", 0)
+    rules = forward(["-A FORWARD -j DROP"] * 3)
+    assert (rules[1] == rules[1] == rules[-2] and rules[1] != rules[2]
+            and len(set(rules)) == len(set(list(rules) + list(rules[1:]))) == 3)
+
+
+def test_one_more_takes_little(monkeypatch):
+    monkeypatch.setattr(save_lines, "_KEPT", 0)
+    texts = ["-A FORWARD -s 10.0.%d.%d/32 -j DROP" % (number // 250, number % 250) for number in range(2000)]
+    packed = forward(texts)._packed
+    held = sum(part.buffer_info()[1] * part.itemsize
+               for part in (packed.starts, packed.target_starts, packed.target_lengths, packed.folded))
+    assert held + len(packed.flags) == 17 * len(texts) + 4 and len(packed.texts) == sum(map(len, texts))
+
+
+@pytest.mark.parametrize("name", ["1.8.9-nft-ipv4", "1.8.9-nft-ipv6", "1.8.7-legacy-ipv4",
+                                  "written-by-1.8.9-read-by-1.8.7-nft-ipv4"])
+def test_every_question_gets_the_same_answer(name, monkeypatch):
+    seed = kube_audit.seed()
+    found = []
+    for kept in (1000000, 2000, 0):
+        monkeypatch.setattr(save_lines, "_KEPT", kept)
+        dice, lines = random.Random(seed), kube_audit.sample(name).split("\n")
+        for _round in range(25):
+            damaged = list(lines)
+            for _damage in range(dice.randint(0, 3)):
+                # A rule without its match, one that is there twice, one in another place, one that is gone.
+                index = dice.choice([number for number, line in enumerate(damaged) if line.startswith("-A ")])
+                words = damaged[index].split(" ")
+                rule = damaged.pop(index) if dice.random() < 0.5 else damaged[index]
+                place = dice.choice([number for number, line in enumerate(damaged) if line.startswith("-A ")])
+                bare = " ".join(words[:2] + ["-j", dice.choice(["DROP", "ACCEPT", "GONE", words[-1]])])
+                damaged[place:place] = dice.choice([[], [rule], [rule, rule], [bare]])
+            for mode in ("iptables", "ipvs", None):
+                found.append((kept, kube_audit.observations([kube_audit.read("\n".join(damaged))], mode)))
+    third = len(found) // 3
+    assert [rows for _kept, rows in found[:third]] == [rows for _kept, rows in found[third:2 * third]] == [
+        rows for _kept, rows in found[2 * third:]]
+    assert any(rows for _kept, rows in found)

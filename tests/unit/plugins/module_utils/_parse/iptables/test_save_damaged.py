@@ -18,13 +18,12 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables
 from parsed_texts import parse_save
 
 
-@pytest.mark.parametrize(
-    "change", [
-        lambda text: text.replace("\n", "\r\n"), lambda text: text.replace("\n", "\r"), lambda text: "\ufeff" + text,
-        lambda text: "".join("    %s  \n" % line for line in text.splitlines()),
-        lambda text: "\n\n" + text.replace("COMMIT", "\n\t\nCOMMIT") + "\n \n", lambda text: text.rstrip("\n"),
-        lambda text: text.replace("# Completed on Sat Nov 21 11:00:22 2026\n", ""),
-    ])
+@pytest.mark.parametrize("change", [lambda text: text.replace("\n", "\r\n"),
+                                    lambda text: text.replace("\n", "\r"), lambda text: "\ufeff" + text,
+                                    lambda text: "".join("    %s  \n" % line for line in text.splitlines()),
+                                    lambda text: "\n\n" + text.replace("COMMIT", "\n\t\nCOMMIT") + "\n \n",
+                                    lambda text: text.rstrip("\n"),
+                                    lambda text: text.replace("# Completed on Sat Nov 21 11:00:22 2026\n", "")])
 def test_what_pasting_does_changes_no_rule(change):
     wanted, rules = parse_save(SAMPLE), parse_save(change(SAMPLE))
     assert rules.notices in ({}, {"carriage_return": 23})
@@ -229,11 +228,10 @@ def test_duplicates():
 
 # What people send: whole dumps with something broken into them.
 PIECES = st.sampled_from(SAMPLE.splitlines(True) + SAMPLE6.splitlines(True)
-                         + [
-                             "\r", "\n", "\r\n", "  ", "\t", '"', "\\", "'", "\0", "\x1b[0m", "garbage", "*nat\n",
-                             "COMMIT", "-A X ", '-A X -m comment --comment "', "[1:2] ", "! ", "\u20ac", "\x85",
-                             "\u2028", "# Table `nat' is incompatible, use 'nft' tool.\n",
-                             "-A KUBE-SEP-AAAAAAAAAAAAAAAA -s 10.244.0.5/32 -j KUBE-MARK-MASQ\n"])
+                         + ["\r", "\n", "\r\n", "  ", "\t", '"', "\\", "'", "\0",
+                            "\x1b[0m", "garbage", "*nat\n", "COMMIT", "-A X ", '-A X -m comment --comment "', "[1:2] ",
+                            "! ", "\u20ac", "\x85", "\u2028", "# Table `nat' is incompatible, use 'nft' tool.\n",
+                            "-A KUBE-SEP-AAAAAAAAAAAAAAAA -s 10.244.0.5/32 -j KUBE-MARK-MASQ\n"])
 TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=5)),
                  max_size=60).map("".join).map(lambda text: text.encode("utf-8", "surrogatepass"))
 

@@ -40,12 +40,11 @@ def not_deep(table):
 
 def content(found):
     """Everything that was found, except the order of elements, which the kernel chooses."""
-    return {
-        family: (
-            sorted((name, chain.type, chain.hook, chain.priority, chain.policy, chain.rules, tuple(chain.targets),
-                    tuple(chain.endpoints), tuple(chain.texts)) for name, chain in table.chains.items()),
-            sorted((name, kept.kind, kept.complete, sorted(kept.elements, key=repr))
-                   for name, kept in table.sets.items())) for family, table in found.tables.items()}
+    return {family: (sorted((name, chain.type, chain.hook, chain.priority, chain.policy,
+                             chain.rules, tuple(chain.targets), tuple(chain.endpoints), tuple(chain.texts))
+                            for name, chain in table.chains.items()),
+                     sorted((name, kept.kind, kept.complete, sorted(kept.elements, key=repr)) for name,
+                            kept in table.sets.items())) for family, table in found.tables.items()}
 
 
 def test_a_node_without_such_tables_costs_one_command():

@@ -75,12 +75,9 @@ def test_what_a_file_says(text, expected):
     assert parse_unit(text.encode("utf-8")).broken is None
 
 
-@pytest.mark.parametrize("data, line", [
-    (b"[Unit]\nA=1\n[Service\nB=2\n", 3),
-    (b"[Unit]\nA=1\nB=\xff\nC=3\n", 3),
-    (b"[Unit]\nA=1\n[Ser\"vice]\nB=2\n", 3),
-    ("[Unit]\nA=1\nB=\ufffe\n".encode("utf-8"), 3),
-])
+@pytest.mark.parametrize("data, line",
+                         [(b"[Unit]\nA=1\n[Service\nB=2\n", 3), (b"[Unit]\nA=1\nB=\xff\nC=3\n", 3),
+                          (b"[Unit]\nA=1\n[Ser\"vice]\nB=2\n", 3), ("[Unit]\nA=1\nB=\ufffe\n".encode("utf-8"), 3)])
 def test_where_a_file_is_given_up(data, line):
     """What stands before counts (systemd src/shared/conf-parser.c)."""
     found = parse_unit(data)
