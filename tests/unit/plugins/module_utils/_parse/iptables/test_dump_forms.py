@@ -12,7 +12,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 from case_rows import cases
-from parsed_texts import parse_listing, parse_save
+from parsed_texts import parse_listing, parse_save, shown
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.dump_forms import is_plain
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import listing
@@ -139,21 +139,10 @@ def test_what_holds_no_rules(text):
     assert read_forms(text, "x.txt").rule_sets == []
 
 
-def shown(tables):
-    return {key: (table.complete, {name: fields(chain) for name, chain in table.chains.items()},
-                  {name: sorted(map(str, held.elements)) for name, held in table.sets.items()})
-            for key, table in tables.items()}
-
-
-def fields(chain):
-    return (chain.type, chain.hook, chain.priority, chain.policy, chain.rules, tuple(chain.targets),
-            tuple(chain.endpoints))
-
-
 def test_json_says_what_the_text_says():
     text, notices = parse_listing(sample("kube-proxy-1.36.3-nft.txt"))
     found, noted = parse_listing(json_listing.find_ruleset(sample("kube-proxy-1.36.3-nft.json")))
-    assert (shown(found), noted, notices) == (shown(text), {}, {}) and len(text) == 2
+    assert (shown(found, False), noted, notices) == (shown(text, False), {}, {}) and len(text) == 2
     handles = read_forms(sample("kube-proxy-1.36.3-nft-a.txt"), "x.txt").nft
     assert shown(parse_listing(handles)[0]) == shown(text)
 

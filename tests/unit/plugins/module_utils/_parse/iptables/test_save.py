@@ -43,17 +43,6 @@ def test_a_whole_dump():
                                 "KUBE-SVC-AAAAAAAAAAAAAAAA": 1, "KUBE-SEP-AAAAAAAAAAAAAAAA": 1}
     assert nat.rule_counts() == {"PREROUTING": 1, "KUBE-MARK-MASQ": 1, "KUBE-SERVICES": 1,
                                  "KUBE-SVC-AAAAAAAAAAAAAAAA": 1, "KUBE-SEP-AAAAAAAAAAAAAAAA": 2}
-
-
-def test_counters_make_no_difference():
-    text = "*nat\n:PREROUTING ACCEPT [1:60]\n%s-A PREROUTING -j ACCEPT\n%s-A PREROUTING -j ACCEPT\nCOMMIT\n"
-    with_them, without = [parse_save(text % counters).tables["nat"] for counters in (("[7:420] ", "[0:0] "), ("", ""))]
-    assert [rule.text for rule in with_them.chains["PREROUTING"].rules] == [
-        rule.text for rule in without.chains["PREROUTING"].rules]
-    assert with_them.duplicates() == without.duplicates() == [("PREROUTING", "-A PREROUTING -j ACCEPT", 2)]
-
-
-def test_kinds_of_lines():
     assert read(SAMPLE.encode())[1] == {"table": 2, "commit": 2, "chain": 7, "rule": 8, "continued": 0, "comment": 4,
                                         "blank": 0, "unread": 0}
 
@@ -71,13 +60,10 @@ def test_the_family_of_a_dump_without_header(rule, family):
     assert parse_save("*filter\n:X - [0:0]\n%s\nCOMMIT\n" % rule, family="ipv4", backend="nft").family == "ipv4"
 
 
-def test_several_dumps_in_one_text():
+def test_dumps_in_one_text_stay_apart():
     whole, _lines = read((SAMPLE + SAMPLE6 + SAMPLE.replace("-nft-", "-").replace(" (nf_tables)", "")).encode())
     assert [(rules.family, rules.backend, sorted(rules.tables)) for rules in whole] == [
         ("ipv4", "nft", ["filter", "nat"]), ("ipv6", "nft", ["filter", "nat"]), ("ipv4", "legacy", ["filter", "nat"])]
-
-
-def test_two_dumps_of_one_sort_stay_apart():
     again, _lines = read((SAMPLE + SAMPLE).encode())
     assert told(again[:1]) == told(again[1:]) and len(again) == 2
 
@@ -92,23 +78,16 @@ def test_two_families_without_headers_stay_apart():
             for rules in read(mangle.encode())[0]] == [("ipv4", ["mangle"]), ("ipv6", ["nat"])]
 
 
-def test_tables_nft_alone_can_list_are_unknown_and_not_absent():
-    text = "# Table `nat' is incompatible, use 'nft' tool.\n" + SAMPLE.split("Completed", 1)[1].split("\n", 1)[1]
-    rules = parse_save(text)
-    assert rules.unreadable == ["nat"] and sorted(rules.tables) == ["filter"]
-    assert rules.notices == {"incompatible_table": 1}
-
-
-def test_warnings_of_iptables():
-    text = "# Table `filter' contains incompatible base-chains, use 'nft' tool to list them.\n"
-    text += ("# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n# Warning: "
-             "ip6tables-legacy tables present\n")
-    rules = parse_save(SAMPLE + text)
+def test_warnings_of_iptables_and_tables_that_nft_alone_can_list():
+    rules = parse_save(SAMPLE + "# Table `filter' contains incompatible base-chains, use 'nft' tool to list them.\n"
+                       "# Warning: iptables-legacy tables present, use iptables-legacy-save to see them\n"
+                       "# Warning: ip6tables-legacy tables present\n")
     assert rules.notices == {"foreign_base_chain": 1, "legacy_tables_present": 2}
     assert rules.tables["filter"].complete and not rules.unreadable
+    rules = parse_save("# Table `nat' is incompatible, use 'nft' tool.\n"
+                       + SAMPLE.split("Completed", 1)[1].split("\n", 1)[1])
+    assert (rules.unreadable, sorted(rules.tables), rules.notices) == (["nat"], ["filter"], {"incompatible_table": 1})
 
-
-# Parser of one rule as iptables-save prints it.
 
 # libxtables/xtables.c xtables_save_string(): a text of these characters alone is printed without quotes.
 SAFE = "_-" + string.digits + string.ascii_letters
@@ -161,8 +140,6 @@ def test_a_quote_is_open_until_it_is_closed(before, after):
     assert is_open(before + '"') != is_open(before)
     assert is_open(before + '\\"') == is_open(before)
 
-
-# Which build of iptables a file is, by its bytes.
 
 @pytest.mark.parametrize("backend", ["nft", "legacy"])
 @pytest.mark.parametrize("version", ["1.8.2", "1.8.7", "1.8.8", "1.8.9", "1.8.11", "1.8.13"])

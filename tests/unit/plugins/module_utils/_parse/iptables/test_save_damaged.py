@@ -31,24 +31,10 @@ def test_what_pasting_does_changes_no_rule(change):
     assert told([rules]) == told([wanted])
 
 
-def test_a_line_end_may_be_cut_in_two(monkeypatch):
-    data = SAMPLE.replace("\n", "\r\n").encode()
-    wanted = read(data)
-    monkeypatch.setattr(save, "_BLOCK", 1)
-    seen = read(data, range(len(data)))
-    assert (told(seen[0]), seen[1]) == (told(wanted[0]), wanted[1]) and seen[1]["blank"] == 0
-
-
 def test_a_first_header_lost_before_another_family():
     text = SAMPLE.split("\n", 1)[1].split("# Completed")[0] + SAMPLE6
     assert [(rules.family, sorted(rules.tables)) for rules in read(text.replace("*nat", "*mangle", 1).encode())[0]] == [
         ("ipv4", ["mangle"]), ("ipv6", ["filter", "nat"])]
-
-
-def test_headers_lost():
-    rules = parse_save("\n".join(line for line in SAMPLE.splitlines() if not line.startswith("#")) + "\n")
-    assert (rules.family, rules.backend, rules.version, rules.notices) == ("ipv4", None, None, {"no_header": 1})
-    assert rules.tables["nat"].complete
 
 
 @cases
@@ -65,12 +51,7 @@ def test_the_end_cut_off():
         known = sum(1 for line in SAMPLE[:end].split("\n")[:-1] if " -A " in line)
         assert not all(table.complete for table in rules.tables.values()) or "*filter" not in SAMPLE[:end]
         assert sum(sum(table.rule_counts().values()) for table in rules.tables.values()) == known
-
-
-def test_a_rule_cut_off_is_no_rule():
-    rules = parse_save(SAMPLE[:SAMPLE.index("-g OTHER") + 6])
-    assert rules.notices == {"cut_off": 1, "no_commit": 1}
-    assert rules.tables["filter"].chains["FORWARD"].rules == []
+    assert parse_save(SAMPLE[:SAMPLE.index("-g OTHER") + 6]).notices == {"cut_off": 1, "no_commit": 1}
 
 
 @cases
@@ -87,14 +68,11 @@ def test_garbage_is_counted_and_makes_no_table_look_whole(garbage):
     assert all(table.complete for table in between.tables.values())
 
 
-def test_a_commit_without_a_table_is_unread():
-    assert parse_save("COMMIT\n").notices["unreadable_line"] == 1
-
-
 def test_nothing_at_all():
     assert read(b"")[0] == [] and read(b"\n \r\n")[0] == []
     rules = parse_save("")
     assert (rules.tables, rules.notices, rules.family) == ({}, {}, None)
+    assert parse_save("COMMIT\n").notices["unreadable_line"] == 1
 
 
 def test_invalid_bytes_are_shown():
@@ -209,21 +187,9 @@ def test_a_rule_of_more_words_than_iptables_takes_is_none():
     assert rules.notices == {"unreadable_line": 1}
 
 
-def test_rules_beyond_what_is_kept_answer_the_same(monkeypatch):
-    wanted = parse_save(SAMPLE).tables["nat"].chains["PREROUTING"].rules[0]
-    monkeypatch.setattr(save_lines, "_KEPT", 0)
-    rule = parse_save(SAMPLE).tables["nat"].chains["PREROUTING"].rules[0]
-    assert type(rule).__name__ == "PackedRule"
-    assert [rule.options, rule.matches, rule.comment, rule.arguments, rule.value("--comment")] == [
-        wanted.options, wanted.matches, wanted.comment, wanted.arguments, wanted.value("--comment")]
-
-
 def test_duplicates():
     text = SAMPLE.replace("-A INPUT -i lo\n", "-A INPUT -i lo\n-A INPUT -i lo\n[9:9] -A INPUT -i lo \n")
     assert parse_save(text).tables["filter"].duplicates() == [("INPUT", "-A INPUT -i lo", 3)]
-    line = [line for line in SAMPLE.splitlines() if "KUBE-SVC-A" in line and "-A KUBE-SERVICES" in line][0]
-    assert parse_save(SAMPLE.replace(line, line + "\n" + line)).tables["nat"].duplicates() == [
-        ("KUBE-SERVICES", line.split(" ", 1)[1], 2)]
 
 
 # What people send: whole dumps with something broken into them.
@@ -238,6 +204,7 @@ TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=5)),
 
 @given(st.one_of(TEXTS, st.binary()), st.lists(st.integers(0, 4000), max_size=8))
 @example(b"\xef\xbb\xbf*nat\r", [1, 2, 3])
+@example(SAMPLE.replace("\n", "\r\n").encode(), [])
 @example(b'-A X -m comment --comment "a\n', [])
 def test_no_line_is_lost_and_pieces_do_not_matter(data, pieces):
     block = save._BLOCK

@@ -248,13 +248,9 @@ def test_what_is_not_exactly_kube_proxys_rule_stays_a_rule(rules):
 
 
 def test_what_stands_out_of_place_stays_a_rule():
-    balancing = "-A %s -j %s" % (SVC, SEP)
-    masquerade = "-A %s ! -s 10.244.0.0/16 -d 10.96.0.1/32 -p tcp -m tcp --dport 80 -j KUBE-MARK-MASQ" % SVC
-    assert left(masquerade, balancing) == []
-    assert left(balancing, masquerade) == [masquerade]
-    pair = ["-A %s -s 10.0.0.1/32 -j KUBE-MARK-MASQ" % SEP,
-            "-A %s -p tcp -m tcp -j DNAT --to-destination 10.0.0.1:80" % SEP]
-    assert left(*(pair + pair)) == pair
+    balancing, masquerade = "-A %s -j %s" % (SVC, SEP), WHOLE[0]
+    assert left(masquerade, balancing) == [] and left(balancing, masquerade) == [masquerade]
+    assert left(*(PAIR + PAIR)) == PAIR
 
 
 def test_nothing_is_folded_outside_of_nat():

@@ -11,7 +11,7 @@ import kube_nft
 import pytest
 from case_rows import cases
 from hypothesis import given, settings, strategies as st
-from parsed_texts import parse_listing
+from parsed_texts import parse_listing, shown
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink import attributes_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import listing
@@ -71,16 +71,6 @@ table ip kube-proxy {
 \t}
 }
 """
-
-
-def shown(tables):
-    """Everything the tables hold, to compare."""
-    return {key: (
-        table.flags, table.complete,
-        {name: [getattr(chain, slot) for slot in ("type", "hook", "priority", "policy", "rules", "otherwise")]
-         + [list(chain.targets), list(chain.endpoints), list(chain.texts)] for name, chain in table.chains.items()},
-        {name: (found.kind, found.complete, sorted(found.elements, key=repr)) for name, found in table.sets.items()})
-        for key, table in tables.items()}
 
 
 def test_every_block():
@@ -229,13 +219,6 @@ def read(lines):
 @cases
 def test_forms(text, expected):
     assert parse_element(text) == expected
-
-
-def test_as_nft_breaks_lines():
-    assert (read(["172.30.0.42 . udp . 53 : goto a,", "172.30.0.41 . tcp . 80 : drop,", "1.1.1.1 . tcp . 1 : goto b }"])
-            == ([Element(("172.30.0.42", "udp", "53"), "goto", "a", None),
-                 Element(("172.30.0.41", "tcp", "80"), "drop", None, None),
-                 Element(("1.1.1.1", "tcp", "1"), "goto", "b", None)], [], True))
 
 
 def test_an_empty_set_and_one_that_goes_on():
