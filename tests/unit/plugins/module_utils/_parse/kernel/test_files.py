@@ -14,8 +14,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.m
     dependencies_of, find_alias, parse_modprobe_conf, parse_modules_builtin, parse_modules_builtin_modinfo,
     parse_modules_dep, parse_modules_load, soft_dependencies)
 
-NAMES = st.builds("".join, st.tuples(st.sampled_from("abcxyz"), st.text("abxyz_", max_size=9)))
-
 
 def dependencies(text):
     modules, unread = parse_modules_dep(text)
@@ -29,7 +27,10 @@ def directives(text):
 
 PARSERS = {"modprobe.d": directives, "softdep": soft_dependencies, "modules.builtin": parse_modules_builtin,
            "modules.builtin.modinfo": parse_modules_builtin_modinfo, "modules.dep": dependencies,
-           "modules-load.d": parse_modules_load, "etc/modules": lambda text: parse_modules_load(text, True)}
+           "modules-load.d": parse_modules_load, "etc/modules": lambda text: parse_modules_load(text, True),
+           "grub.cfg": parse_grub_cfg, "grubenv": parse_grubenv, "loader entry": parse_loader_entry,
+           "name of an image": release_of_file, "command line": parse_kernel_cmdline,
+           "kernel configuration": parse_kernel_config}
 
 
 @cases
@@ -57,14 +58,6 @@ def test_no_line_is_lost(text):
         start = None
 
 
-@given(st.lists(st.tuples(st.sampled_from(["blacklist %s", "install %s /bin/true", "alias %s off", "# %s", ""]),
-                          NAMES)))
-def test_line_numbers_are_those_of_the_file(lines):
-    text = "\n".join(form % name if "%" in form else form for form, name in lines)
-    assert [(each.line, each.name) for each in parse_modprobe_conf(text)[0]] == [
-        (number, name) for number, (form, name) in enumerate(lines, 1) if form and not form.startswith("#")]
-
-
 @cases
 def test_exact_and_pattern(text, name, modules):
     assert find_alias(text, name) == modules
@@ -75,11 +68,6 @@ def test_exact_and_pattern(text, name, modules):
 @example("alias *[!] x", "*[")
 def test_any_text_is_searched_without_an_exception(text, name):
     assert isinstance(find_alias(text, name), list)
-
-
-@given(NAMES, NAMES, st.text(alphabet="ab -_\n#"))
-def test_an_alias_is_found_wherever_it_stands(alias, module, around):
-    assert module in find_alias("%s\nalias %s %s\n%s" % (around, alias, module, around), alias)
 
 
 @given(st.text())
@@ -100,15 +88,6 @@ def test_a_sound_line_reads_the_same_among_unsound_ones(text):
     assert parse_modules_dep(text + "\n\x07:\n") == (alone[0], alone[1] + ["\x07:"])
 
 
-@given(st.dictionaries(NAMES, st.lists(NAMES, max_size=4)), st.sampled_from(_names.COMPRESSIONS))
-def test_what_depmod_writes_is_read_back(needs, compression):
-    def path(name):
-        return "kernel/%s.ko%s" % (name, compression)
-
-    text = "".join("%s:%s\n" % (path(name), "".join(" " + path(need) for need in needs[name])) for name in needs)
-    assert dependencies(text) == ({name: (path(name), needs[name]) for name in needs}, [])
-
-
 @given(st.text(), st.booleans())
 @example("\0", False)
 @example("a" * 65, True)
@@ -118,21 +97,6 @@ def test_no_line_is_lost_modules_load(text, first_word_only):
     assert len(numbers) == len(set(numbers))
     for number, line in enumerate(text.split("\n"), 1):
         assert (number in numbers) == bool(line.strip() and line.strip()[0] not in "#;")
-
-
-@given(st.lists(NAMES))
-def test_a_list_is_read_back(names):
-    assert parse_modules_load("".join(name + "\n" for name in names)) == (list(enumerate(names, 1)), [])
-
-
-BOOT_PARSERS = {"grub.cfg": parse_grub_cfg, "grubenv": parse_grubenv, "loader entry": parse_loader_entry,
-           "name of an image": release_of_file, "command line": parse_kernel_cmdline,
-           "kernel configuration": parse_kernel_config}
-
-
-@cases
-def test_what_is_read_of_the_boot(parser, text, found):
-    assert BOOT_PARSERS[parser](text) == found
 
 
 @cases
@@ -165,14 +129,3 @@ def test_no_character_outside_of_quotes_and_blanks_is_lost(text):
     pairs = parse_kernel_cmdline(text.replace("--", "-"))
     kept = "".join(key + ("" if value is None else "=" + value) for key, value in pairs)
     assert "".join(kept.split()) == "".join(text.replace("--", "-").replace('"', "").split())
-
-
-SYMBOLS = st.builds("".join, st.tuples(st.sampled_from("ABCXYZ"), st.text("ABXYZ_", max_size=9)))
-
-
-@given(st.dictionaries(SYMBOLS, st.sampled_from("ymn")), st.text(alphabet="# \tcxCONFIG_=\r"))
-def test_every_symbol_is_found(symbols, noise):
-    text = "".join("%s\n%s\n" % (noise, "# CONFIG_%s is not set" % name if value == "n"
-                                 else "CONFIG_%s=%s" % (name, value)) for name, value in symbols.items())
-    found = parse_kernel_config(text)[0]
-    assert all(found[name] == value for name, value in symbols.items())

@@ -22,6 +22,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kub
 
 # Parser of CNI network configurations.
 
+
 @cases
 def test_types_in_order(text, plugins):
     assert parse_cni_config(text, True).plugins == plugins

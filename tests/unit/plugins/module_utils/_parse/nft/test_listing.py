@@ -10,7 +10,7 @@ import kube_cluster
 import kube_nft
 import pytest
 from case_rows import cases
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from parsed_texts import parse_listing, shown
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink import attributes_of
@@ -169,7 +169,6 @@ def test_a_cut_listing_is_told_and_never_wrong(family, layout):
                 assert found.elements == whole.sets[name].elements, "seed %d, cut at %d" % (seed, at)
 
 
-@settings(print_blob=True)
 @given(st.lists(st.one_of(st.sampled_from(SAMPLE.split("\n")),
                           st.text(st.characters(blacklist_categories=("Cs",)), max_size=40)), max_size=60))
 def test_any_order_of_lines_raises_nothing(lines):
@@ -178,7 +177,6 @@ def test_any_order_of_lines_raises_nothing(lines):
     assert all(name for table in tables.values() for name in table.chains)
 
 
-@settings(print_blob=True)
 @given(st.binary(max_size=400))
 def test_any_bytes_raise_nothing(data):
     tables, notices = parse_listing(data)
@@ -226,7 +224,6 @@ def test_an_empty_set_and_one_that_goes_on():
     assert read(["a, b,"])[1:] == ([], False)
 
 
-@settings(print_blob=True)
 @given(st.lists(ELEMENTS, max_size=12), st.data())
 def test_whatever_is_printed_is_read(elements, data):
     """Lines may break behind any comma."""
@@ -235,14 +232,12 @@ def test_whatever_is_printed_is_read(elements, data):
     assert read(text.split("\n")) == (elements, [], True)
 
 
-@settings(print_blob=True)
 @given(st.lists(st.text(st.characters(blacklist_categories=("Cs",)), max_size=80), max_size=8))
 def test_hostile_lines_are_read_or_told(lines):
     found, unread, _done = read(lines)
     assert all(element.key for element in found) and all(isinstance(text, str) for text in unread)
 
 
-@settings(print_blob=True)
 @given(st.text('ab,"} ', max_size=60))
 def test_no_letter_is_lost_at_a_comma(text):
     expected = text if text.count('"') % 2 == 0 else text + '"'
@@ -297,7 +292,6 @@ def test_a_map_that_balances_in_one_line():
     assert share_of("ip daddr 10.96.0.1 vmap { 0 : goto a }") is None
 
 
-@settings(print_blob=True)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_hostile_rules_raise_nothing(line):
     plain = without_quoted(line)

@@ -4,7 +4,6 @@
 """Files of /proc/net, and those of /proc about processes, locks and modules."""
 
 import fcntl
-import ipaddress
 import os
 import subprocess
 import sys
@@ -12,15 +11,15 @@ import sys
 import pytest
 from case_rows import cases
 from hypothesis import example, given, strategies as st
-from ip_vs import four, HEADING, mark, real, six
+from ip_vs import four, HEADING
 from node_processes import needs_root
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.module_files import parse_proc_modules
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.cgroup import parse_cgroup, Place
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.locks import (
-    device_of, Lock, parse_proc_locks)
+    device_of, parse_proc_locks)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import (
-    parse_proc_net_ip_vs, RealServer, VirtualServer)
+    parse_proc_net_ip_vs)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_tcp import parse_net_tcp
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.network_files import (
     parse_nf_conntrack_stat, parse_proc_net_fib_trie, parse_proc_net_if_inet6, parse_proc_net_ipv6_route,
@@ -28,6 +27,11 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 TAIL = " 00000000:00000000 00:00000000 00000000     0        0"
+# Pod and container of a process, from /proc/PID/cgroup.
+UID = "a5c1f8d5-1919-434d-add7-4afaafdaef89"
+BARS, STATIC = UID.replace("-", "_"), "c9b2a5f0d31e4b7a8f60e1d2c3b4a596"
+ID = "5eed917563583925ffdbd40a64efb2aaffe58638e57add8becaf460fe74f5b1c"
+OTHER = "9" * 64
 
 
 def fib_trie(text):
@@ -37,7 +41,9 @@ def fib_trie(text):
 
 PARSERS = {"fib_trie": fib_trie, "if_inet6": parse_proc_net_if_inet6, "ip_vs": parse_proc_net_ip_vs,
            "route": parse_proc_net_route, "ipv6_route": parse_proc_net_ipv6_route, "tcp": parse_net_tcp,
-           "stat/nf_conntrack": parse_nf_conntrack_stat}
+           "stat/nf_conntrack": parse_nf_conntrack_stat, "cgroup": parse_cgroup, "locks": parse_proc_locks,
+           "locks of inode 1467": lambda text: parse_proc_locks(text, 1467),
+           "locks of inode 467": lambda text: parse_proc_locks(text, 467), "modules": parse_proc_modules}
 
 
 @cases
@@ -46,8 +52,6 @@ def test_what_is_read(parser, text, found):
         pytest.skip("the text is of a little endian machine")
     assert PARSERS[parser](text) == found
 
-
-# Against the kernel.
 
 def in_namespace(script):
     return subprocess.check_output(["unshare", "-n", "sh", "-c", script]).decode("ascii")
@@ -88,8 +92,6 @@ def test_routes_of_the_kernel():
         Route(None, "eth0"), Route("fd00:1::/64", "eth0"), Route("fd00:10:244:1::/64", "cni0")}
 
 
-# Any text, and what the kernel prints.
-
 OF_IPV6 = "%s %s %s 00 %s 00000400 00000001 00000000 %s     eth0\n"
 
 
@@ -110,26 +112,6 @@ def test_any_text(text):
     parse_nf_conntrack_stat("entries drop\n" + text)
 
 
-@given(st.sets(st.integers(0, 2 ** 32 - 1)))
-def test_addresses_are_read_back(numbers):
-    addresses = {str(ipaddress.IPv4Address(number)) for number in numbers}
-    text = "Local:\n" + "".join("     |-- %s\n        /32 host LOCAL\n" % address for address in sorted(addresses))
-    assert parse_proc_net_fib_trie(text) == (addresses, [])
-
-
-@given(st.sets(st.integers(0, 2 ** 128 - 1)))
-def test_addresses_are_read_back_net_if_inet6(numbers):
-    text = "".join("%032x 02 80 00 80 %8s\n" % (number, "dummy0") for number in numbers)
-    assert parse_proc_net_if_inet6(text) == {str(ipaddress.IPv6Address(number)): "dummy0" for number in numbers}
-
-
-PORTS = st.integers(0, 65535)
-FLAGS = st.tuples(st.booleans(), st.booleans())
-SCHEDULERS = st.sampled_from(["rr", "wrr", "lc", "mh", "none"])
-FOURS = st.integers(0, 2 ** 32 - 1).map(lambda number: str(ipaddress.IPv4Address(number)))
-SIXES = st.integers(0, 2 ** 128 - 1).map(lambda number: str(ipaddress.IPv6Address(number)))
-
-
 @cases
 def test_a_line_that_cannot_be_read_is_told(line):
     assert parse_proc_net_ip_vs(HEADING + four("10.96.0.1", 80) + line + "\n")[1] == [line]
@@ -142,49 +124,6 @@ def test_no_line_is_lost(text):
     lines = [line for line in text.split("\n") if line.strip()
              and not line.startswith(("IP Virtual Server version ", "Prot ", "  -> RemoteAddress:Port "))]
     assert len(servers) + sum(len(server.real_servers) for server in servers) + len(unread) == len(lines)
-
-
-@given(st.lists(st.tuples(FOURS, PORTS, SCHEDULERS, FLAGS, st.lists(st.tuples(FOURS, PORTS, st.integers(0, 65535))))),
-       st.lists(st.tuples(SIXES, PORTS, SCHEDULERS, FLAGS, st.lists(st.tuples(SIXES, PORTS, st.integers(0, 65535))))),
-       st.lists(st.tuples(st.integers(1, 2 ** 32 - 1), SCHEDULERS, FLAGS)))
-def test_what_the_kernel_prints_is_read_back(fours, sixes, marks):
-    text, expected = HEADING, []
-    for address, port, scheduler, (persistent, ops), reals in fours:
-        text += four(address, port, scheduler, persistent, ops) + "".join(real(*place) for place in reals)
-        expected.append(VirtualServer("ipv4", address, port, "tcp", None, scheduler, persistent, ops,
-                                      [RealServer(place[0], place[1], "Masq", place[2]) for place in reals]))
-    for address, port, scheduler, (persistent, _ops), reals in sixes:
-        text += six(address, port, scheduler, persistent) + "".join(real(*place) for place in reals)
-        expected.append(VirtualServer("ipv6", address, port, "tcp", None, scheduler, persistent, False,
-                                      [RealServer(place[0], place[1], "Masq", place[2]) for place in reals]))
-    for number, scheduler, (persistent, ops) in marks:
-        text += mark(number, scheduler, persistent, ops)
-        expected.append(VirtualServer(None, None, None, None, number, scheduler, persistent, ops, []))
-    assert parse_proc_net_ip_vs(text) == (expected, [])
-
-
-@given(st.integers(1, 600), st.lists(st.integers(0, 0xffffffff), min_size=3, max_size=3))
-def test_any_number_of_processors(cpus, values):
-    text = "entries  drop early_drop\n" + ("%08x  %08x %08x\n" % tuple(values)) * cpus
-    assert parse_nf_conntrack_stat(text) == {"entries": values[0], "drop": values[1] * cpus,
-                                             "early_drop": values[2] * cpus}
-
-
-# Pod and container of a process, from /proc/PID/cgroup.
-
-UID = "a5c1f8d5-1919-434d-add7-4afaafdaef89"
-BARS = UID.replace("-", "_")
-STATIC = "c9b2a5f0d31e4b7a8f60e1d2c3b4a596"
-ID = "5eed917563583925ffdbd40a64efb2aaffe58638e57add8becaf460fe74f5b1c"
-OTHER = "9" * 64
-OTHERS = {"cgroup": parse_cgroup, "locks": parse_proc_locks, "modules": parse_proc_modules,
-           "locks of inode 1467": lambda text: parse_proc_locks(text, 1467),
-           "locks of inode 467": lambda text: parse_proc_locks(text, 467)}
-
-
-@cases
-def test_what_is_read_of_others(parser, text, found):
-    assert OTHERS[parser](text) == found
 
 
 @pytest.mark.parametrize("form", ["0::%s\n", "12:freezer:%s\n11:cpu,cpuacct:/\n1:name=systemd:%s\n0::/\n",
@@ -200,22 +139,6 @@ def test_any_text_gives_a_sound_place_or_none(text):
     place = parse_cgroup(text)
     assert place is None or (place != Place(None, None) and len(place.container_id or ID) == 64
                              and len(place.pod_uid or UID) in (32, 36))
-
-
-@given(st.uuids(), st.integers(0, 2 ** 256 - 1), st.booleans(), st.text(alphabet="abc/.-_:", max_size=20))
-def test_what_kubelet_writes_is_read_back(uid, number, systemd, before):
-    container = "%064x" % number
-    path = ("/kubepods-pod%s.slice/cri-containerd-%s.scope" % (str(uid).replace("-", "_"), container)
-            if systemd else "/kubepods/pod%s/%s" % (uid, container))
-    assert parse_cgroup("0::/%s%s\n" % (before, path)) == Place(str(uid), container)
-
-
-# Locks and modules.
-
-WORDS = st.sampled_from(["FLOCK", "POSIX", "LEASE", "OFDLCK", "DELEG"])
-LOCKS = st.builds(
-    Lock, st.integers(1, 10 ** 6), st.booleans(), WORDS, st.sampled_from(["READ", "WRITE", "UNLCK"]),
-    st.integers(-1, 4194304), st.tuples(st.integers(0, 0xfff), st.integers(0, 0xfffff)), st.integers(0, 2 ** 64 - 1))
 
 
 def test_the_list_of_this_kernel(tmp_path):
@@ -239,25 +162,8 @@ def test_no_line_of_locks_and_modules_is_lost(text):
         assert not line.split() or line in unread or line.split()[0] in states
 
 
-@given(st.lists(LOCKS))
-def test_locks_are_read_back(locks):
-    text = "".join("%d: %s%-6s %-9s %-5s %d %02x:%02x:%d 0 EOF\n"
-                   % (lock.number, "-> " if lock.waits else "", lock.kind,
-                      "ADVISORY", lock.mode, lock.pid, lock.device[0], lock.device[1], lock.inode) for lock in locks)
-    assert parse_proc_locks(text) == (locks, [])
-    for wanted in locks[:3]:
-        assert parse_proc_locks(text, wanted.inode)[0] == [lock for lock in locks if lock.inode == wanted.inode]
-
-
 @given(st.integers(0, 2 ** 31 - 1), st.integers(0, 2 ** 31 - 1))
 def test_numbers_of_devices(major, minor):
     assert device_of(os.makedev(major, minor)) == (major, minor)
 
 
-NAMES = st.builds("".join, st.tuples(st.sampled_from("abcxyz"), st.text("abxyz_", max_size=9)))
-
-
-@given(st.lists(st.tuples(NAMES, st.sampled_from(["Live", "Loading", "Unloading"])), unique_by=lambda pair: pair[0]))
-def test_modules_are_read_back(modules):
-    text = "".join("%s 16384 1 - %s 0xffffffffc0000000\n" % pair for pair in modules)
-    assert parse_proc_modules(text) == (dict(modules), [])
