@@ -81,8 +81,6 @@ def test_an_error_inside_leaves_no_alarm():
     assert signal.alarm(0) == 0
 
 
-# A signal for one process, also where its number is used again while it is sent.
-
 REUSE = """\
 import os, re, signal
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.signals import terminate

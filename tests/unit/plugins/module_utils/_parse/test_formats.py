@@ -80,7 +80,6 @@ def test_against_ipset():
 
 # Settings of sysctl.d; that they agree with systemd-sysctl is proved beside the collector that uses them. And what the
 # modifiers of tuned leave of a value.
-
 @cases
 def test_the_first_separator_tells(key, path):
     assert path_of(key) == path

@@ -48,8 +48,6 @@ def test_no_text_is_too_odd(parser, data):
         assert 1 <= each.line <= text.count("\n") + 1
 
 
-# Shell commands that stand in files of other formats: their lines.
-
 def test_lines_of_a_text_that_stands_in_the_file_as_it_is_and_of_one_that_does_not():
     assert [line_in_file(command(5, "a\nb\n", TIMER), line) for line in (1, 2)] == [5, 6]
     assert [line_in_file(command(5, "a\nb\n", TIMER, exact=False), line) for line in (1, 2)] == [5, 5]

@@ -57,26 +57,12 @@ def test_what_is_read(parser, text, found):
     assert PARSERS[parser](text) == found
 
 
-# A text that cannot be read as a whole is not treated as a configuration without settings.
-
 @cases
 def test_what_cannot_be_read_is_none(text):
+    """It is not treated as a configuration without settings."""
     assert parse_kube_proxy_config('{"kind": "KubeProxyConfiguration", "ipvs": []}') == (None, "ipvs is not a mapping")
     fields, problem = parse_kube_proxy_config(HEAD + text)
     assert parse_kube_proxy_config(HEAD).fields is not None and fields is None and 0 < len(problem) < 100
-
-
-def test_aliases_that_grow():
-    layers = ["a0: &a0 {x: y}"] + ["a%d: &a%d\n%s" % (layer, layer,
-                                                      "\n".join("- *a%d" % (layer - 1) for _each in range(9)))
-                                   for layer in range(1, 40)]
-    assert parse_kube_proxy_config("\n".join(layers) + "\n" + HEAD + "mode: ipvs\n").fields["mode"] == "ipvs"
-
-
-def test_nesting_without_end():
-    for parse, head in ((parse_kube_proxy_config, '{"KubeProxyConfiguration":'),
-                        (parse_kubelet_config, '{"kind":"KubeletConfiguration",')):
-        assert parse(head + "[" * 100000) == (None, "line 1: it is nested deeper than 40 levels")
 
 
 @given(st.text() | st.dictionaries(st.sampled_from(["mode", "ipvs", "kind"]), st.none() | st.text() | st.integers()
@@ -138,11 +124,6 @@ def test_whole_seconds(text, seconds):
                                   "9" * 200000, u"\u0661s"])
 def test_what_is_no_duration(text):
     assert parse_go_duration(text) is None
-
-
-@given(st.integers(0, 10000), st.integers(0, 59), st.integers(0, 59))
-def test_as_go_prints_them(hours, minutes, seconds):
-    assert parse_go_duration("%dh%dm%ds" % (hours, minutes, seconds)) == hours * 3600 + minutes * 60 + seconds
 
 
 @given(st.text())

@@ -20,8 +20,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kub
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kubelet_logs import (
     parse_container_link, parse_kubelet_log, parse_pod_folder, PATTERN)
 
-# Parser of CNI network configurations.
-
 
 @cases
 def test_types_in_order(text, plugins):
@@ -62,7 +60,6 @@ def test_any_text_is_read_without_an_exception(text):
 
 # Ranges of host-local. The expected numbers are those of its allocator: the gateway and the broadcast address of IPv4
 # are not given to pods.
-
 def sets_of(ipam):
     return [problem or addresses_of(ranges) for ranges, problem in parse_range_sets(ipam, {"usePodCidr": "10.3.0.0/24",
                                                                                            "usePodCidrIPv6": None})]
@@ -94,8 +91,6 @@ JSON_HOST_LOCAL = st.recursive(
 def test_any_setting_is_read_without_an_exception(ipam):
     assert all((ranges is None) == bool(problem) for ranges, problem in parse_range_sets(ipam, {}))
 
-
-# Bodies of /healthz, /livez and /configz of real kube-proxies.
 
 def answer(source, directory, snapshot=""):
     text = kube_proxy_captures.texts()[kube_proxy_captures.capture(directory, snapshot)][source]
@@ -149,8 +144,6 @@ def test_times_that_are_none(time):
     assert parse_healthz(body)["now"] is None
 
 
-# What kubelet logs of its one-shot set-up, in the forms it had.
-
 SAID = [row[what] % "IPv4" for row in tables_of(__file__)["every_form"] for what in ("failed", "done")]
 
 
@@ -180,19 +173,13 @@ def test_any_text(text):
                           "ipv6"} and all(len(line) < 250 and "\n" not in line for _failed, line in found.values())
 
 
-# Names in names of log files.
-
 UID, ID = "a5c1f8d5-1919-434d-add7-4afaafdaef89", "5e" * 32
-NAMES = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?", fullmatch=True)
 
 
-def test_folders_of_pods():
+def test_folders_of_pods_and_links_of_containers():
     assert parse_pod_folder("kube-system_kube-proxy-hx7cw_" + UID) == (UID, "kube-system", "kube-proxy-hx7cw")
     assert parse_pod_folder("kube-system_kube-apiserver-node.example_" + "c9" * 16) == ("c9" * 16, "kube-system",
                                                                                         "kube-apiserver-node.example")
-
-
-def test_links_of_containers():
     assert parse_container_link("calico-node-x_kube-system_install-cni-%s.log"
                                 % ID) == (ID, "kube-system", "calico-node-x", "install-cni")
 
@@ -200,13 +187,6 @@ def test_links_of_containers():
 @cases
 def test_other_names(name):
     assert parse_pod_folder(name) is None and parse_container_link(name) is None
-
-
-@given(NAMES, NAMES, NAMES, st.uuids(), st.integers(0, 2 ** 256 - 1))
-def test_what_kubelet_writes_is_read_back(namespace, pod, container, uid, number):
-    assert parse_pod_folder("%s_%s_%s" % (namespace, pod, uid)) == (str(uid), namespace, pod)
-    assert parse_container_link("%s_%s_%s-%064x.log" % (pod, namespace, container,
-                                                        number)) == ("%064x" % number, namespace, pod, container)
 
 
 @given(st.text())

@@ -186,8 +186,6 @@ def test_any_bytes_raise_nothing(data):
                    for line in data.decode("utf-8", "replace").split("\n"))
 
 
-# Elements of nftables sets and maps.
-
 # What nft takes in a comment: anything printable but a quotation mark.
 COMMENTS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2fff, blacklist_characters='"',
                                  blacklist_categories=("Zl", "Zp", "Cc", "Zs")), min_size=1, max_size=40)
@@ -245,7 +243,6 @@ def test_no_letter_is_lost_at_a_comma(text):
 
 
 # Rules as the kernel has them, put into the words nft prints; against the real kernel in test_iptables_chains.py.
-
 def attribute(kind, value):
     return struct.pack("=HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
 
@@ -270,8 +267,6 @@ def verdict(code, chain=b""):
 def test_words_of_a_rule(rule, text):
     assert rule_text(rule, attributes_of) == text
 
-
-# Lines of chains as nft prints them.
 
 PIECES = ["jump ", "goto ", "dnat ", "to ", "numgen random mod 2 map { ", "0 : 10.0.0.1 . 80", ", ", " }", "\"", "[",
           "]:", "80", "a/b", " "]
@@ -300,7 +295,6 @@ def test_hostile_rules_raise_nothing(line):
 
 
 # Rules of iptables as nft 1.0.6 lists them, and as iptables-nft-save 1.8.9 prints them.
-
 LISTED = ("table ip filter {\n\tchain FORWARD {\n"
           "\t\ttype filter hook forward priority filter; policy accept;\n\t\t%s\n\t}\n}")
 

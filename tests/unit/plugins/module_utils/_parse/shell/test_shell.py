@@ -148,9 +148,6 @@ def words(text):
     return [in_a_row(word.parts) for node in parse_shell(text).nodes for word in node.words]
 
 
-# Nothing in them varies, so that bash can be asked what they are.
-
-
 @cases
 def test_bash_reads_the_same_words(text):
     command = "x=; printf '%%s\\0' + %s" % text
@@ -181,8 +178,6 @@ def test_places(text):
     alone = [parse_shell(text[word.start - 2:word.end - 2]).nodes[0].words[0] for word in node.words]
     assert [in_a_row(word.parts) for word in alone] == [in_a_row(word.parts) for word in node.words]
 
-
-# Command lines that may be shown.
 
 SECRET = "hunter2"
 
@@ -215,8 +210,6 @@ def test_no_neighbour_brings_a_secret_to_light(before, option, joined):
     assert SECRET not in masked_command(["x"] + before + ([option + "=" + SECRET] if joined else [option, SECRET]),
                                         1000)
 
-
-# Commands of scripts without their secrets.
 
 HIDDEN = "hunter2-XyZZy"
 

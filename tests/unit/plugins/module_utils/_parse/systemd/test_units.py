@@ -18,8 +18,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.
     Value, merge_assignments, parse_unit)
 
 
-# Which service of systemd a process belongs to, by its cgroup.
-
 V1 = "12:memory:/kubepods\n1:name=systemd:%s\n0::%s\n"
 
 
@@ -34,8 +32,6 @@ def test_any_text(text):
         unit = parse_cgroup_unit(whole)
         assert unit is None or (unit.endswith(".service") and "/" not in unit and not unit.startswith("user@"))
 
-
-# Names of systemd units: which names are valid, their parts, and the names under which drop-ins may be stored.
 
 @cases
 def test_a_name_has_its_parts(name, parts):
@@ -62,8 +58,6 @@ def test_an_instance_is_made_from_its_template():
 def test_names_for_drop_ins(name, names):
     assert list(systemd_name.names_for_drop_ins(name)) == names
 
-
-# Unit files: sections, continued lines, comments between them, and files that systemd gives up at.
 
 def parsed(data):
     return [tuple(assignment) for assignment in parse_unit(data).assignments]
@@ -109,8 +103,6 @@ def test_a_huge_file_is_read_in_linear_time(data):
     assert isinstance(parse_unit(data).assignments, list)
 
 
-# What a unit file and its drop-ins say together: what an empty assignment takes back, and what it does not.
-
 def merged(*texts):
     found = merge_assignments([("/%d" % number, parse_unit(text.encode()).assignments)
                                for number, text in enumerate(texts)])
@@ -135,7 +127,6 @@ def test_many_keys_that_are_taken_back_again_and_again():
 
 # Command lines of units: prefixes, words as systemd divides them, specifiers. test_units_against_systemd.py holds
 # them against the real one.
-
 def lines(text, unit="foo-bar@a\\x2db.service"):
     return systemd_exec.parse_exec("ExecStart", Value(text, "/etc/x.service", 7), unit)
 
