@@ -42,20 +42,14 @@ def answer(archive):
     return json.loads(process.stdout)
 
 
-def test_each_module_is_compiled_once(answer):
+def test_each_module_is_compiled_once_and_is_what_it_is_without_it(answer, archive):
     counted = {name: answer["counts"].get(name) for name in ("near.py", "deep.py", "_broken.py")}
     # deep.py once more, because it was loaded anew on purpose. Before 3.8 zipimport is written in C and calls no
     # compile() that could be counted.
     assert counted == ({"near.py": 1, "deep.py": 2, "_broken.py": 1}
                        if sys.version_info >= (3, 8) else dict.fromkeys(counted))
-
-
-def test_modules_are_what_they_are_without_it(answer, archive):
     assert (answer["value"], answer["again"], answer["package"]) == (42, True, PACKAGE + "._inner")
     assert answer["file"] == archive + "/" + FOLDER + "_inner/deep.py"
-
-
-def test_what_is_not_there_or_broken_says_so(answer):
     assert answer["._inner.lacking"][0] == answer[".lacking"][0] == "ModuleNotFoundError"
     kind, said = answer["._broken"]
     assert kind == "ZeroDivisionError" and "_broken.py\", line 2, in f" in said and "return 1 / 0" in said

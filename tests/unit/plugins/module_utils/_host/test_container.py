@@ -133,12 +133,14 @@ def first(root, *paths):
 
 
 @needs_root
-def test_the_first_program_that_is_there(programs):
+def test_the_first_program_that_is_there_up_to_the_limit(programs):
     found, data = first(programs, "/usr/local/sbin/iptables", "/usr/sbin/iptables", "/opt/pipe")
     about = os.stat(programs + "/usr/sbin/xtables-nft-multi")
     assert found == {"status": "ok", "path": "/usr/sbin/iptables", "device": about.st_dev, "inode": about.st_ino,
                      "modified": int(about.st_mtime)}
     assert data == PROGRAMS["usr/sbin/xtables-nft-multi"]
+    assert first(programs, "/opt/full")[1] == b"\0" * LIMIT
+    assert first(programs, "/opt/empty")[0]["status"] == "ok" and first(programs, "/opt/empty")[1] == b""
 
 
 @needs_root
@@ -154,12 +156,6 @@ def test_what_is_no_file_of_that_size_is_not_passed_over(programs, path):
     begun = time.monotonic()
     assert first(programs, path, "/usr/sbin/iptables") == (dict(NOTHING, status="unparsed", path=path), b"")
     assert time.monotonic() - begun < container.SECONDS
-
-
-@needs_root
-def test_sizes_of_programs_at_the_limit(programs):
-    assert first(programs, "/opt/full")[1] == b"\0" * LIMIT
-    assert first(programs, "/opt/empty")[0]["status"] == "ok" and first(programs, "/opt/empty")[1] == b""
 
 
 @needs_root

@@ -40,11 +40,17 @@ def test_links_stay_in_the_tree(tree, name):
     assert host.tree_path("/etc/" + name) == "/etc/secret"
 
 
-def test_folders_behind_links(tree):
+def test_kinds_and_folders_behind_links(tree):
     host = Host(tree)
     assert host.list_dir("/etc/folder/deep") == (OK, ["file"])
     assert host.read_text("/lib/deep/../deep/file").text == "deep\n"
     assert host.tree_path("/lib/deep/file") == "/usr/lib/deep/file"
+    host = Host(tree)
+    assert host.is_dir("/etc/folder") and not host.is_file("/etc/folder")
+    assert host.is_file("/etc/chain") and host.exists("/etc/chain")
+    assert not host.exists("/etc/loop") and not host.is_file("/etc/dangling")
+    assert host.read_link("/etc/chain") == "absolute" and host.read_link("/etc/secret") is None
+    assert host.tree_path("/etc/dangling") is None
 
 
 @cases
@@ -55,25 +61,13 @@ def test_what_cannot_be_read_has_a_word_and_takes_no_time(tree, name, status):
     assert time.monotonic() - begun < 5
 
 
-def test_bytes_that_are_no_text(tree):
+def test_what_comes_out_is_text_within_the_limit(tree):
     assert Host(tree).read_text("/etc/binary").text == "a\ufffd\ufffd\0b"
     assert Host(tree).read_text("/etc/good.gz").text == "plain\n"
-
-
-def test_limits_count_for_what_comes_out(tree):
     host = Host(tree)
     assert host.read_text("/etc/good.gz", limit=5).status == UNPARSED
     assert host.read_text("/etc/secret", limit=12).ok
     assert host.read_text("/etc/secret", limit=11).status == UNPARSED
-
-
-def test_kinds(tree):
-    host = Host(tree)
-    assert host.is_dir("/etc/folder") and not host.is_file("/etc/folder")
-    assert host.is_file("/etc/chain") and host.exists("/etc/chain")
-    assert not host.exists("/etc/loop") and not host.is_file("/etc/dangling")
-    assert host.read_link("/etc/chain") == "absolute" and host.read_link("/etc/secret") is None
-    assert host.tree_path("/etc/dangling") is None
 
 
 @pytest.mark.parametrize("root", ["/", None])
@@ -125,12 +119,9 @@ def test_nothing_of_a_tree_is_run(tmp_path):
 LIVE = Host("/")
 
 
-def test_a_command_that_ends():
+def test_a_command_that_ends_had_no_input_and_a_plain_environment():
     done = LIVE.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
     assert (done.status, done.rc, done.out, done.err, done.ok) == (OK, 3, "out\n", "err\n", False)
-
-
-def test_a_command_has_no_input_and_a_plain_environment():
     done = LIVE.run(["sh", "-c", "cat; env"])
     assert done.ok and "LC_ALL=C" in done.out and "HOME" not in done.out
 
@@ -146,11 +137,8 @@ def test_a_child_that_keeps_the_output_open_is_not_waited_for():
     assert done.status == TIMEOUT and is_gone(int(done.out))
 
 
-def test_a_command_that_closes_its_output_and_stays():
+def test_a_command_that_closes_its_output_or_floods_is_ended():
     assert LIVE.run(["sh", "-c", "exec >&- 2>&-; sleep 300"], timeout=0.5).status == TIMEOUT
-
-
-def test_a_command_that_floods():
     done = LIVE.run(["sh", "-c", "yes"], limit=1000)
     assert done.status == UNPARSED and len(done.out) < 200000
 
@@ -210,15 +198,12 @@ def test_a_program_that_prints_at_once_or_has_nothing_to_do_gives_no_reason_to(s
     assert called == []
 
 
-def test_memory_of_the_program_is_told():
+def test_memory_of_the_program_and_of_this_one_is_told():
     # The peak begins with the size of the process that starts the program (Linux fs/exec.c exec_mmap()), here with that
     # of all tests so far.
     small, large = [streamed(["python3", "-c", "len(bytearray(%d << 20))" % size], 600.0)[0].peak_bytes
                     for size in (1, 2000)]
     assert small < 1000 << 20 < large
-
-
-def test_own_memory_is_told():
     assert 4 << 20 < LIVE.own_peak_bytes() < 1 << 40
 
 

@@ -24,16 +24,13 @@ def open_file(path):
     return stream
 
 
-def test_descriptors_by_the_name_of_their_file(tmp_path):
+def test_descriptors_by_the_name_of_their_file_until_the_process_vanishes(tmp_path):
     with Sleeper(lambda: (open_file(tmp_path / "x.lock"), open_file(tmp_path / "y.lock"))) as process:
         descriptors = host_descriptors.Descriptors(Host("/"))
         found = list(descriptors.of(process.pid, "x.lock"))
         assert len(found) == 1 and "lock:" in found[0] and descriptors.status == OK
         everything = list(descriptors.of(process.pid))
         assert found[0] in everything and len(everything) >= 5
-
-
-def test_a_process_that_vanished():
     with Sleeper(lambda: None) as process:
         pid = process.pid
     descriptors = host_descriptors.Descriptors(Host("/"))
@@ -47,24 +44,25 @@ def test_processes_of_others_are_denied():
     assert as_nobody(look) == [[], DENIED]
 
 
-def test_more_than_the_limit(monkeypatch):
+def test_neither_more_than_the_limit_nor_more_time(monkeypatch):
     monkeypatch.setattr(host_descriptors, "LIMIT", 2)
     descriptors = host_descriptors.Descriptors(Host("/"))
     assert len(list(descriptors.of(os.getpid()))) == 2 and descriptors.status == TIMEOUT
     assert list(descriptors.of(os.getpid())) == []
-
-
-def test_time_is_up(monkeypatch):
     monkeypatch.setattr(host_descriptors, "SECONDS", -1)
     descriptors = host_descriptors.Descriptors(Host("/"))
     assert list(descriptors.of(os.getpid())) == [] and descriptors.status == TIMEOUT
 
 
-def test_what_takes_longer_ends():
+def test_what_takes_longer_or_fails_leaves_no_alarm():
     with pytest.raises(Overdue, match="longer than 1 seconds"):
         with within(1):
             time.sleep(60)
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL and signal.alarm(0) == 0
+    with pytest.raises(KeyError):
+        with within(60):
+            raise KeyError("x")
+    assert signal.alarm(0) == 0
 
 
 @pytest.mark.parametrize("seconds", [0, 60])
@@ -72,13 +70,6 @@ def test_what_is_in_time_leaves_no_alarm(seconds):
     with within(seconds):
         assert bool(signal.alarm(seconds)) == bool(seconds)
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL and signal.alarm(0) == 0
-
-
-def test_an_error_inside_leaves_no_alarm():
-    with pytest.raises(KeyError):
-        with within(60):
-            raise KeyError("x")
-    assert signal.alarm(0) == 0
 
 
 REUSE = """\

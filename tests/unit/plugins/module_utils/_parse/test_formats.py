@@ -197,11 +197,13 @@ not_asked 5
 """
 
 
-def test_plain_samples():
+def test_plain_samples_infinity_and_a_flood():
     assert parse_metrics(PLAIN, {"a_total", "b_seconds_bucket"}) == {
         "a_total": [({"code": "200", "host": "127.0.0.1:16443"}, 7.0),
                     ({"code": "<error>", "text": 'a \\"quoted\\" \\\\ }{ part'}, 22.0), ({}, 1795329583.9898546)],
         "b_seconds_bucket": [({"le": "+Inf"}, 3.0)]}
+    assert parse_metrics("a +Inf\na -Inf\n", {"a"}) == {"a": [({}, math.inf), ({}, -math.inf)]}
+    assert len(parse_metrics("a 1\n" * (2 * SAMPLES_LIMIT), {"a"})["a"]) == SAMPLES_LIMIT
 
 
 @pytest.mark.parametrize("line", ["a NaN", "a nan", "a 1_000", "a \u0661", "a infinity", "a", "a ", "a 1 2 3",
@@ -209,14 +211,6 @@ def test_plain_samples():
                                   "a 1e", "a 1e9999", "a\x00 1", "a --1", 'a{b="' + "x" * LINE_LIMIT + '"} 1'])
 def test_what_is_no_number_is_left_out(line):
     assert parse_metrics(line + "\na 2\n", {"a"}) == {"a": [({}, 2.0)]}
-
-
-def test_infinity_is_a_number():
-    assert parse_metrics("a +Inf\na -Inf\n", {"a"}) == {"a": [({}, math.inf), ({}, -math.inf)]}
-
-
-def test_a_flood_is_bounded():
-    assert len(parse_metrics("a 1\n" * (2 * SAMPLES_LIMIT), {"a"})["a"]) == SAMPLES_LIMIT
 
 
 def test_hostile_texts_raise_nothing():

@@ -260,24 +260,21 @@ def test_phrases(printed, rule):
     assert (told.rules, told.unread) == ([rule], [])
 
 
-def test_a_phrase_that_is_not_known_is_not_read():
+def test_phrases_that_are_not_known_or_have_lost_their_ends_are_not_read():
     told = listing.save_text_of(["Chain FORWARD (policy ACCEPT 0 packets, 0 bytes)", HEAD, "    0     0 DROP       "
                                  "0    --  *      *       0.0.0.0/0            0.0.0.0/0            made up words"])
     assert not told.rules and len(told.unread) == 1
+    whole = listing.save_text_of([SERVICES[0], SERVICES[1], SERVICES[2] % " tcp dpt:443",
+                                  SERVICES[3] % " ADDRTYPE match dst-type LOCAL"])
+    assert len(whole.rules) == 2 and not whole.unread
+    cut = listing.save_text_of([SERVICES[0], SERVICES[1], SERVICES[2] % "", SERVICES[3] % ""])
+    assert not cut.rules and len(cut.unread) == 2
 
 
 SERVICES = ["Chain KUBE-SERVICES (2 references)", "target     prot opt source               destination",
             "KUBE-SVC-A  tcp  --  anywhere  10.96.0.1  /* default/kubernetes:https cluster IP */%s",
             "KUBE-NODEPORTS  all  --  anywhere  anywhere  /* kubernetes service nodeports; NOTE: this must be the last "
             "rule in this chain */%s"]
-
-
-def test_a_listing_whose_lines_have_lost_their_ends_is_not_read():
-    whole = listing.save_text_of([SERVICES[0], SERVICES[1], SERVICES[2] % " tcp dpt:443",
-                                  SERVICES[3] % " ADDRTYPE match dst-type LOCAL"])
-    assert len(whole.rules) == 2 and not whole.unread
-    cut = listing.save_text_of([SERVICES[0], SERVICES[1], SERVICES[2] % "", SERVICES[3] % ""])
-    assert not cut.rules and len(cut.unread) == 2
 
 
 @pytest.mark.parametrize("columns, whole", [([HEAD, ""], True), ([], False)], ids=["listed", "picked out by grep"])

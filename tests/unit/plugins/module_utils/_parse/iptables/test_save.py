@@ -66,9 +66,6 @@ def test_dumps_in_one_text_stay_apart():
         ("ipv4", "nft", ["filter", "nat"]), ("ipv6", "nft", ["filter", "nat"]), ("ipv4", "legacy", ["filter", "nat"])]
     again, _lines = read((SAMPLE + SAMPLE).encode())
     assert told(again[:1]) == told(again[1:]) and len(again) == 2
-
-
-def test_two_families_without_headers_stay_apart():
     bare = "\n".join(line for line in (SAMPLE + SAMPLE6).splitlines() if not line.startswith("#")) + "\n"
     assert [(rules.family, sorted(rules.tables))
             for rules in read(bare.encode())[0]] == [("ipv4", ["filter", "nat"]), ("ipv6", ["filter", "nat"])]

@@ -122,9 +122,11 @@ def test_what_the_real_iptables_says_of_tables_it_cannot_list():
     assert rules.tables["filter"].complete and rules.tables["filter"].rule_counts()["INPUT"] == 1
 
 
-def test_a_comment_longer_than_the_kernel_takes_holds_no_lines():
+def test_more_than_the_kernel_or_iptables_takes_is_no_rule():
     rules, lines = read(SAMPLE.replace("kubernetes service portals", "a" + "\n" * 3000).encode())
     assert lines["unread"] == 2 and lines["continued"] == 0 and rules[0].notices == {"unreadable_line": 2}
+    rules = parse_save(SAMPLE.replace("-A INPUT -i lo", "-A INPUT -i lo" + " -m tcp" * 300))
+    assert rules.notices == {"unreadable_line": 1}
 
 
 def test_a_comment_of_a_megabyte():
@@ -180,11 +182,6 @@ def test_everything_counts_that_is_kept_of_a_dump(name, line, least):
         lines.block("*%s\n" % name + "".join(line % (each // 250, each % 250) + "\n" for each in range(number)), True)
         return lines.taken
     assert taken(2000) - taken(1000) >= 1000 * least
-
-
-def test_a_rule_of_more_words_than_iptables_takes_is_none():
-    rules = parse_save(SAMPLE.replace("-A INPUT -i lo", "-A INPUT -i lo" + " -m tcp" * 300))
-    assert rules.notices == {"unreadable_line": 1}
 
 
 def test_duplicates():

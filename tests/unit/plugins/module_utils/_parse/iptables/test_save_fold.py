@@ -247,13 +247,10 @@ def test_what_is_not_exactly_kube_proxys_rule_stays_a_rule(rules):
     assert left(*rules) == rules
 
 
-def test_what_stands_out_of_place_stays_a_rule():
+def test_what_stands_out_of_place_or_outside_of_nat_stays_a_rule():
     balancing, masquerade = "-A %s -j %s" % (SVC, SEP), WHOLE[0]
     assert left(masquerade, balancing) == [] and left(balancing, masquerade) == [masquerade]
     assert left(*(PAIR + PAIR)) == PAIR
-
-
-def test_nothing_is_folded_outside_of_nat():
     text = nat().replace("*nat", "*mangle").replace("COMMIT", "-A %s -j %s\nCOMMIT" % (SVC, SEP), 1)
     assert [rule.text for rule in parse_save(text).tables["mangle"].chains[SVC].rules] == ["-A %s -j %s" % (SVC, SEP)]
 

@@ -92,12 +92,9 @@ def test_any_text_is_read_without_an_exception_and_only_what_is_known_is_kept(te
             assert value in ("promiscuous-bridge", "hairpin-veth", "none", None) or 0 <= value <= 99999
 
 
-def test_whether_they_are_added_to_those_of_files_ahead():
+def test_options_of_k3s_are_added_to_those_ahead_and_passed_on_as_go_prints_them():
     assert parse_k3s_config("a+: 1\nb: [2]\nc+: 3\nc: 4\nd: 5\nd+: 6\n", "abcd") == (
         {"a": (["1"], True), "b": (["2"], False), "c": (["4"], False), "d": (["5", "6"], False)}, None)
-
-
-def test_numbers_and_booleans_are_passed_on_as_go_prints_them():
     text = "a: [yes, Off, 0x10, 1.50, 'yes', \"0x10\"]\n"
     assert parse_k3s_config(text, "a")[0]["a"][0] == ["true", "false", "16", "1.50", "yes", "0x10"]
 

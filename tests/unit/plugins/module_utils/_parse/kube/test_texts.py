@@ -97,7 +97,7 @@ def answer(source, directory, snapshot=""):
     return split_answer(text.decode("utf-8"))
 
 
-def test_health():
+def test_health_since_1_33_and_before():
     code, body = answer("healthz", "iptables-mode/kube-proxy-1.36.3/nft/small")
     assert (code, parse_healthz(body)) == (
         200, {"node_eligible": True, "healthy": {"ipv4": True, "ipv6": True}, "now": 1795329529})
@@ -105,9 +105,6 @@ def test_health():
     assert (code, parse_healthz(body)["healthy"]) == (503, {"ipv4": False, "ipv6": True})
     code, body = answer("healthz", "unknown-node/kube-proxy-1.36.3-iptables-nft", "2-40s")
     assert (code, parse_healthz(body)["node_eligible"]) == (503, False)
-
-
-def test_health_before_1_33():
     code, body = answer("healthz", "iptables-mode/kube-proxy-1.30.5/nft/small")
     assert (code, parse_healthz(body)) == (200, {"node_eligible": True, "healthy": {}, "now": 1795329591})
     assert parse_healthz(answer("livez", "iptables-mode/kube-proxy-1.30.5/nft/small")[1])["node_eligible"] is None
@@ -212,7 +209,7 @@ def parsed(directory, snapshot=""):
     return parse_kube_proxy_metrics(kube_proxy_captures.texts()[place]["metrics"].decode("utf-8"))
 
 
-def test_each_family_has_its_own_series_since_1_33():
+def test_each_family_has_its_own_series_since_1_33_and_both_share_one_before():
     found = parsed("iptables-mode/kube-proxy-1.36.3/nft/small")
     assert (found["version"], sorted(found["families"])) == ("1.36.3", ["ipv4", "ipv6"])
     assert {family: row["rules"] for family, row in found["families"].items()} == {
@@ -220,38 +217,29 @@ def test_each_family_has_its_own_series_since_1_33():
     row = found["families"]["ipv4"]
     assert row["queued"] < row["synced"] and row["duration"].count >= 1 and row["restore_failures"] == 0
     assert found["pending"] == {"services": 0, "endpoints": 0} and found["requests"]["200"] >= 1
-
-
-def test_both_families_share_one_series_before():
     found = parsed("iptables-mode/kube-proxy-1.30.5/nft/small")
     assert sorted(found["families"]) == ["all"]
     assert found["families"]["all"]["rules"] == {"filter": 17, "nat": 300}
     assert found["families"]["all"]["no_local_endpoints"] == {"external": 2, "internal": 1}
 
 
-def test_failures_of_one_family():
+def test_failures_of_one_family_and_requests_without_an_answer():
     families = parsed("restore-fails/kube-proxy-1.36.3-iptables-nft", "2-70s-later")["families"]
     assert (families["ipv4"]["restore_failures"], families["ipv6"]["restore_failures"]) == (3, 0)
     assert (families["ipv4"]["queued"] > families["ipv4"]["synced"]
             and families["ipv6"]["queued"] < families["ipv6"]["synced"])
     families = parsed("nft-flush-ruleset/kube-proxy-1.36.3-nftables", "4-40s-later")["families"]
     assert (families["ipv4"]["nftables_failures"], families["ipv4"]["rules"]) == (1, None)
-
-
-def test_requests_without_an_answer():
     assert parsed("api-dies/kube-proxy-1.30.5-iptables-nft",
                   "1-75s-later")["requests"] == {"200": 7, "201": 3, "none": 22}
 
 
-def test_the_oldest():
+def test_the_oldest_and_what_never_was():
     found = parse_kube_proxy_metrics(OF_1_20)
     row = found["families"]["all"]
     assert (found["version"], row["synced"], row["restore_failures"], row["rules"]) == ("1.20.2", None, 2, None)
     assert (row["duration"].quantile(0.99), row["duration"].above_percent()) == (None, 25.0)
     assert row["no_local_endpoints"] == {"external": None, "internal": None}
-
-
-def test_never_is_zero_or_no_series():
     assert parsed("api-unreachable-at-start/kube-proxy-1.30.5-iptables-nft",
                   "2-75s")["families"]["all"]["synced"] is None
     series = 'kubeproxy_sync_proxy_rules_iptables_total{ip_family="IPv6",table="nat"} 5\n'

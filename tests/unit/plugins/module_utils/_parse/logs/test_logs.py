@@ -37,13 +37,10 @@ def test_a_value_of_several_lines_is_one_entry(carrier):
     assert [entry.text for entry in entries] == ["\n".join(VALUE[:4]), KLOG + "next"]
 
 
-def test_a_value_whose_indent_is_lost_ends_with_its_end_or_the_next_message():
+def test_values_without_indent_end_and_those_of_two_programs_stay_apart():
     lost = [line.lstrip("\t") for line in VALUE]
     assert [entry.text for entry in parse_entries(lost)] == ["\n".join(lost[:4]), KLOG + "next"]
     assert [entry.text for entry in parse_entries(lost[:3] + lost[4:])] == ["\n".join(lost[:3]), KLOG + "next"]
-
-
-def test_lines_of_two_programs_stay_apart():
     carriers = ("Nov 22 06:37:30 a kubelet[1]: %s", "Nov 22 06:37:30 a kube-proxy[2]: %s")
     lines = [carrier % line for line in VALUE[:4] for carrier in carriers]
     assert [entry.text for entry in parse_entries(lines)] == ["\n".join(VALUE[:4])] * 2
@@ -105,6 +102,13 @@ def test_the_newest_come_first_and_no_more_than_wanted():
     data = b"".join(b"failed %d\nfine\n" % number for number in range(1000))
     assert newest(data, 3) == newest(data, 3, 100) == ["failed 999", "failed 998", "failed 997"]
     assert newest(b"fine\nfailed") == ["failed"] and newest(b"") == []
+    data = ("fine\nfirst failed\n" + FAILED + "fine\nlast failed").encode("ascii")
+    wanted = ["last failed", FAILED.rstrip("\n"), "first failed"]
+    for size in (1, 5, 100, 1000):
+        assert from_end(data, size, 9) == wanted
+    assert newest(data, 9, 1000) == wanted and newest(data, 2, 1000) == wanted[:2]
+    data = b"first failed\n" + b"it failed " + b"x" * 900000 + b"\nlast failed\n"
+    assert [text[:12] for text in from_end(data, 1000, 9)] == ["last failed", "it failed xx", "first failed"]
 
 
 @pytest.mark.parametrize("size", [7, 1 << 20])
@@ -146,19 +150,6 @@ def test_blocks_of_any_size_from_the_end_give_the_same_messages(most):
         wanted = from_end(data, len(data), most)
         for size in (1, 7, 64, rng.randint(65, 500)):
             assert from_end(data, size, most) == wanted
-
-
-def test_both_ways_find_whole_messages_the_newest_first():
-    data = ("fine\nfirst failed\n" + FAILED + "fine\nlast failed").encode("ascii")
-    wanted = ["last failed", FAILED.rstrip("\n"), "first failed"]
-    for size in (1, 5, 100, 1000):
-        assert from_end(data, size, 9) == wanted
-    assert newest(data, 9, 1000) == wanted and newest(data, 2, 1000) == wanted[:2]
-
-
-def test_a_line_without_an_end_is_searched_at_its_beginning():
-    data = b"first failed\n" + b"it failed " + b"x" * 900000 + b"\nlast failed\n"
-    assert [text[:12] for text in from_end(data, 1000, 9)] == ["last failed", "it failed xx", "first failed"]
 
 
 @pytest.mark.parametrize("repeats", [False, True])

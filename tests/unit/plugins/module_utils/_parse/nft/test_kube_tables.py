@@ -127,11 +127,15 @@ def test_both_families_together_have_one_bound():
     assert [arguments[2] for arguments in commands if arguments[1] == "table"] == ["ip6"]
 
 
-def test_so_many_maps_that_nft_would_take_long_are_too_many(monkeypatch):
+def test_too_many_maps_are_not_read_and_too_many_chains_not_probed(monkeypatch):
     monkeypatch.setattr(kube_tables, "WHOLE_BALANCING", 5)
     table = small()
     assert asked(kube_nft.answers(table), False, WHOLE_CHAINS)[0].deep == {"ipv4": not_deep(table)}
     assert asked(kube_nft.answers(table), True, WHOLE_CHAINS)[0].deep == {"ipv4": None}
+    monkeypatch.setattr(kube_tables, "PROBED_CHAINS", 10)
+    found, commands = asked(kube_nft.answers(small()))
+    assert [arguments for arguments in commands if arguments[1] == "chain"] == []
+    assert found.tables["ipv4"].chains["services"].rules is None
 
 
 def test_the_second_table_is_known_before_the_first_was_read():
@@ -143,13 +147,6 @@ def test_the_second_table_is_known_before_the_first_was_read():
         reader.end("ok")
     assert ahead == [(["chains"], None), (["table", "ip"], ["list", "table", "ip6", "kube-proxy"]),
                      (["table", "ip6"], None)]
-
-
-def test_too_many_chains_are_not_probed(monkeypatch):
-    monkeypatch.setattr(kube_tables, "PROBED_CHAINS", 10)
-    found, commands = asked(kube_nft.answers(small()))
-    assert [arguments for arguments in commands if arguments[1] == "chain"] == []
-    assert found.tables["ipv4"].chains["services"].rules is None
 
 
 def test_a_chain_that_came_with_its_element_meanwhile_is_no_fault():

@@ -91,14 +91,11 @@ def test_every_block():
     assert (chain.type, chain.hook, chain.priority, chain.policy, chain.rules) == ("filter", "input", 0, "drop", 1)
 
 
-def test_of_tables_nobody_wants_only_base_chains_are_kept():
+def test_only_base_chains_of_other_tables_and_a_list_without_rules():
     reader = ListingReader(whole=lambda family, name: name == "kube-proxy")
     reader.feed(SAMPLE.encode())
     assert sorted(reader.close()["ip", "filter"].chains) == ["INPUT"]
     assert reader.notices == {}
-
-
-def test_a_list_of_chains_says_nothing_of_rules():
     tables, _notices = parse_listing("table ip kube-proxy {\n\tchain services {\n\t}\n}\n", rules=False)
     assert tables["ip", "kube-proxy"].chains["services"].rules is None
     tables, _notices = parse_listing("table ip kube-proxy {\n\tchain services {\n\t}\n}\n")

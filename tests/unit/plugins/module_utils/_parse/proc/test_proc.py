@@ -58,7 +58,7 @@ def in_namespace(script):
 
 
 @needs_root
-def test_addresses_of_the_kernel():
+def test_addresses_and_routes_of_the_kernel():
     """The interface is down, as kube-ipvs0 is."""
     assert fib_trie(in_namespace(
         "ip link set lo up && ip link add v0 type veth && ip addr add 10.96.0.1/32 dev v0 && ip route add local "
@@ -67,6 +67,11 @@ def test_addresses_of_the_kernel():
     assert parse_proc_net_if_inet6(in_namespace(
         "ip link add v0 type veth && ip addr add fd00:10:96::a/128 dev v0 && cat /proc/net/if_inet6")) == {
             "fd00:10:96::a": "v0"}
+    text = in_namespace(SCRIPT)
+    assert set(parse_proc_net_route(text)) == {Route(None, "eth0"), Route("192.168.2.0/23", "eth0"),
+                                               Route("10.128.0.1/32", "eth0"), Route("10.244.1.0/24", "cni0")}
+    assert {route for route in parse_proc_net_ipv6_route(text) if route.network not in EVERYWHERE} == {
+        Route(None, "eth0"), Route("fd00:1::/64", "eth0"), Route("fd00:10:244:1::/64", "cni0")}
 
 
 # A bridge of pods, pods of another node behind a gateway, a route that refuses, and a single neighbour without a
@@ -81,15 +86,6 @@ ip -6 route add fd00:10:244:2::/64 via fd00:1::16; ip -6 route add unreachable f
 cat /proc/net/route /proc/net/ipv6_route
 """
 EVERYWHERE = ("fe80::/64", "ff00::/8")
-
-
-@needs_root
-def test_routes_of_the_kernel():
-    text = in_namespace(SCRIPT)
-    assert set(parse_proc_net_route(text)) == {Route(None, "eth0"), Route("192.168.2.0/23", "eth0"),
-                                               Route("10.128.0.1/32", "eth0"), Route("10.244.1.0/24", "cni0")}
-    assert {route for route in parse_proc_net_ipv6_route(text) if route.network not in EVERYWHERE} == {
-        Route(None, "eth0"), Route("fd00:1::/64", "eth0"), Route("fd00:10:244:1::/64", "cni0")}
 
 
 OF_IPV6 = "%s %s %s 00 %s 00000400 00000001 00000000 %s     eth0\n"
@@ -165,5 +161,3 @@ def test_no_line_of_locks_and_modules_is_lost(text):
 @given(st.integers(0, 2 ** 31 - 1), st.integers(0, 2 ** 31 - 1))
 def test_numbers_of_devices(major, minor):
     assert device_of(os.makedev(major, minor)) == (major, minor)
-
-

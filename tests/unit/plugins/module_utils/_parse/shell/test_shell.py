@@ -62,12 +62,9 @@ def test_texts_that_no_shell_takes_are_not_whole(text):
     assert not parse_shell(text).whole
 
 
-def test_what_cannot_be_read_costs_only_its_line():
+def test_what_cannot_be_read_costs_only_its_line_and_a_here_document_has_its_place():
     source = parse_shell("a\nb (c) d\ne\nfi\nf")
     assert [shown(node) for node in source.nodes] == ["a", "e", "f"]
-
-
-def test_a_here_document_has_its_place():
     text = "a <<X && b\nc\nd\nX\ne"
     redirect = parse_shell(text).here_documents[0]
     assert text[slice(*redirect.body)] == "c\nd\n"
@@ -193,9 +190,10 @@ def test_secrets_are_not_shown(arguments):
     assert SECRET not in shown and "***" in shown
 
 
-def test_it_is_cut():
+def test_what_is_long_is_cut():
     assert masked_command(["x"] + ["y" * 50] * 50) == "x " + ("y" * 50 + " ") * 2 + "y" * (LIMIT - 107) + "..."
     assert len(masked_command(["x" * 10 ** 7] * 3)) == LIMIT
+    assert len(masked_text("iptables -F " * 1000)) == LONGEST and masked_text("\n\t iptables\n -F ") == "iptables -F"
 
 
 @given(st.lists(st.text()))
@@ -232,10 +230,6 @@ NEIGHBOURS = ["iptables -F", ";", "|", "&&", "'", '"', "(", ")", "{ ", " }", "$(
 def test_a_word_beside_a_tool_is_never_shown(text):
     assert HIDDEN not in masked_text("login %s %s; iptables -F"
                                      % (HIDDEN, text)) and HIDDEN not in masked_text("%s ; login %s" % (text, HIDDEN))
-
-
-def test_a_long_command_is_cut():
-    assert len(masked_text("iptables -F " * 1000)) == LONGEST and masked_text("\n\t iptables\n -F ") == "iptables -F"
 
 
 @hypothesis.given(st.text(max_size=400))
