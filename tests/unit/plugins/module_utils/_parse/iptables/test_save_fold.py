@@ -77,6 +77,11 @@ def dump(request):
 def test_a_real_dump_says_the_same_with_and_without(dump):
     assert answers(*read(dump)) == answers(*read(dump, False))
     assert answers(*read(dump))[0]["unread"] == 0
+    late = with_late_comments(dump)
+    assert answers(*read(late)) == answers(*read(late, False))
+    found, wanted = (read(text)[0][0].tables["nat"].services for text in (late, dump))
+    for name in ("jumps", "balancing", "endpoints", "affinity", "masquerading", "titles"):
+        assert getattr(found, name) == getattr(wanted, name), name
 
 
 def test_what_kube_proxy_writes_is_folded(dump):
@@ -129,29 +134,15 @@ def damaged(text, source):
     rows = text.split("\n")
     for _change in range(source.randrange(1, 8)):
         place = source.randrange(len(rows))
-        sort = source.randrange(8)
-        if sort == 0:
-            del rows[place]
-        elif sort == 1:
-            rows.insert(source.randrange(len(rows)), rows[place])
-        elif sort == 2:
-            rows.insert(place, rows[place])
-        elif sort == 3:
-            rows.insert(source.randrange(len(rows)), rows.pop(place))
-        elif sort == 4:
-            words = rows[place].split(" ")
-            del words[source.randrange(len(words))]
-            rows[place] = " ".join(words)
-        elif sort == 5:
-            rows[place] = rows[place][:source.randrange(len(rows[place]) + 1)]
-        elif sort == 6:
-            words, others = rows[place].split(" "), source.choice(rows).split(" ")
-            words[source.randrange(len(words))] = source.choice(others)
-            rows[place] = " ".join(words)
-        else:
-            rows[place] = rows[place].replace("ns", 'n"s\n-A %s -j %s\n'
-                                              % (SVC, SEP)) if source.random() < 0.5 else '"' + rows[place]
+        row, words = rows[place], rows[place].split(" ")
+        at = source.randrange(len(words))
+        rows[place:place + 1] = source.choice([
+            [], [row, row], [source.choice(rows), row], [" ".join(words[:at] + words[at + 1:])],
+            [row[:source.randrange(len(row) + 1)]], ['"' + row], [row.replace("ns", 'n"s\n-A %s -j %s\n' % (SVC, SEP))],
+            [" ".join(words[:at] + [source.choice(source.choice(rows).split(" "))] + words[at + 1:])]])
         rows = rows or [""]
+        if source.random() < 0.2:
+            rows.insert(source.randrange(len(rows)), rows.pop(source.randrange(len(rows))))
     return "\n".join(rows)
 
 
@@ -165,14 +156,6 @@ def with_late_comments(text):
     """The same rules with their comments behind the other matches."""
     return re.sub(r'^(.*-A KUBE-\S+ .*)(-m comment --comment (?:"[^"]*"|\S+) )((?:.* )?)(-j .*)$', r"\1\3\2\4", text,
                   flags=re.MULTILINE)
-
-
-def test_comments_behind_the_other_matches_are_folded_as_well(dump):
-    late = with_late_comments(dump)
-    assert answers(*read(late)) == answers(*read(late, False))
-    found, wanted = (read(text)[0][0].tables["nat"].services for text in (late, dump))
-    for name in ("jumps", "balancing", "endpoints", "affinity", "masquerading", "titles"):
-        assert getattr(found, name) == getattr(wanted, name), name
 
 
 @pytest.mark.parametrize("written", [str, without_comments, with_late_comments])
