@@ -6,6 +6,7 @@
 import random
 import struct
 
+import kube_audit
 import kube_cluster
 import kube_nft
 import pytest
@@ -71,6 +72,9 @@ table ip kube-proxy {
 \t}
 }
 """
+# What a rule is made of, one after the other.
+PIECES = ["jump ", "goto ", "dnat ", "to ", "numgen random mod 2 map { ", "0 : 10.0.0.1 . 80", ", ", " }", "\"", "[",
+          "]:", "80", "a/b", " "]
 
 
 def test_every_block():
@@ -123,8 +127,8 @@ def test_a_line_without_end_needs_no_memory(monkeypatch):
 def test_a_brace_that_is_never_closed_ends_some_time(monkeypatch):
     monkeypatch.setattr(listing, "WRAPS_LIMIT", 10)
     tables, notices = parse_listing("table ip x {\n\tchain a {\n\t\tip saddr {\n" + "\t\tjump y\n" * 25 + "\t}\n}\n")
-    assert tables["ip", "x"].complete and tables["ip",
-                                                 "x"].chains["a"].rules == 16 and notices == {"unreadable_line": 1}
+    table = tables["ip", "x"]
+    assert table.complete and table.chains["a"].rules == 16 and notices == {"unreadable_line": 1}
 
 
 def test_examples_are_few_and_short():
@@ -137,36 +141,32 @@ def test_examples_are_few_and_short():
 
 @pytest.mark.parametrize("family, layout", CASES)
 def test_chunks_may_end_anywhere(family, layout):
-    seed = random.randrange(1 << 30)
-    print("seed %d" % seed)
-    source, text = random.Random(seed), kube_nft.table(kube_cluster.every_kind(family), layout).text().encode()
+    source, text = random.Random(kube_audit.seed()), kube_nft.table(kube_cluster.every_kind(family), layout).text().encode()
     reader, at = ListingReader(), 0
     while at < len(text):
         step = source.choice((1, 2, 7, 100, 4096))
         reader.feed(text[at:at + step])
         at += step
-    assert shown(reader.close()) == shown(parse_listing(text)[0]), "seed %d" % seed
+    assert shown(reader.close()) == shown(parse_listing(text)[0])
     assert reader.notices == {}
 
 
 @pytest.mark.parametrize("family, layout", CASES)
 def test_a_cut_listing_is_told_and_never_wrong(family, layout):
     """Wherever it ends: what was read is the beginning of the whole, and the table is not complete."""
-    seed = random.randrange(1 << 30)
-    print("seed %d" % seed)
-    source, text = random.Random(seed), kube_nft.table(kube_cluster.every_kind(family), layout).text()
+    source, text = random.Random(kube_audit.seed()), kube_nft.table(kube_cluster.every_kind(family), layout).text()
     whole = parse_listing(text)[0].popitem()[1]
     for _time in range(20):
         at = source.randrange(len("table ip6 kube-proxy {\n"), len(text) - 2)
         tables, notices = parse_listing(text[:at])
         cut = tables.popitem()[1]
-        assert "cut_off" in notices and not cut.complete, "seed %d, cut at %d" % (seed, at)
+        assert "cut_off" in notices and not cut.complete, at
         for name, found in cut.sets.items():
             if found.complete:
-                assert found.elements == whole.sets[name].elements, "seed %d, cut at %d" % (seed, at)
+                assert found.elements == whole.sets[name].elements, at
 
 
-@given(st.lists(st.one_of(st.sampled_from(SAMPLE.split("\n")),
+@given(st.lists(st.one_of(st.sampled_from(SAMPLE.split("\n")), st.lists(st.sampled_from(PIECES)).map("".join),
                           st.text(st.characters(blacklist_categories=("Cs",)), max_size=40)), max_size=60))
 def test_any_order_of_lines_raises_nothing(lines):
     tables, notices = parse_listing("\n".join(lines))
@@ -227,12 +227,6 @@ def test_whatever_is_printed_is_read(elements, data):
     assert read(text.split("\n")) == (elements, [], True)
 
 
-@given(st.lists(st.text(st.characters(blacklist_categories=("Cs",)), max_size=80), max_size=8))
-def test_hostile_lines_are_read_or_told(lines):
-    found, unread, _done = read(lines)
-    assert all(element.key for element in found) and all(isinstance(text, str) for text in unread)
-
-
 @given(st.text('ab,"} ', max_size=60))
 def test_no_letter_is_lost_at_a_comma(text):
     expected = text if text.count('"') % 2 == 0 else text + '"'
@@ -265,8 +259,6 @@ def test_words_of_a_rule(rule, text):
     assert rule_text(rule, attributes_of) == text
 
 
-PIECES = ["jump ", "goto ", "dnat ", "to ", "numgen random mod 2 map { ", "0 : 10.0.0.1 . 80", ", ", " }", "\"", "[",
-          "]:", "80", "a/b", " "]
 
 
 @cases
@@ -282,13 +274,6 @@ def test_where_rules_lead(line, targets, endpoints):
 def test_a_map_that_balances_in_one_line():
     assert share_of("numgen random mod 3 vmap { 0 : goto a, 1 : goto b }") == (3, 2)
     assert share_of("ip daddr 10.96.0.1 vmap { 0 : goto a }") is None
-
-
-@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
-def test_hostile_rules_raise_nothing(line):
-    plain = without_quoted(line)
-    targets, endpoints = leads_to(plain)
-    assert all(target in plain for target in targets) and all(isinstance(endpoint, str) for endpoint in endpoints)
 
 
 # Rules of iptables as nft 1.0.6 lists them, and as iptables-nft-save 1.8.9 prints them.

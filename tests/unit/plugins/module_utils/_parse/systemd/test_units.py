@@ -17,7 +17,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.cgr
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.unit import (
     Value, merge_assignments, parse_unit)
 
-
 V1 = "12:memory:/kubepods\n1:name=systemd:%s\n0::%s\n"
 
 
@@ -74,13 +73,7 @@ def test_what_a_file_says(text, expected):
                           (b"[Unit]\nA=1\n[Ser\"vice]\nB=2\n", 3), ("[Unit]\nA=1\nB=\ufffe\n".encode("utf-8"), 3)])
 def test_where_a_file_is_given_up(data, line):
     """What stands before counts (systemd src/shared/conf-parser.c)."""
-    found = parse_unit(data)
-    assert found.broken == line
-    assert parsed(data) == [("Unit", "A", "1", 2)]
-
-
-def test_a_comment_may_be_binary():
-    assert parsed(b"[Unit]\n# \xff\xfe\nA=1") == [("Unit", "A", "1", 3)]
+    assert (parse_unit(data).broken, parsed(data)) == (line, [("Unit", "A", "1", 2)])
 
 
 def test_any_bytes_are_read_in_order():
@@ -114,9 +107,10 @@ def test_what_is_taken_back(texts, expected):
     assert merged(*texts) == expected
 
 
-def test_every_value_tells_where_it_stands():
-    values = merge_assignments([("/a", parse_unit(b"[Service]\nExecStop=/b").assignments)])["Service", "ExecStop"]
-    assert [tuple(value) for value in values] == [("/b", "/a", 2)]
+def test_every_value_tells_where_it_stands_behind_a_binary_comment():
+    assignments = parse_unit(b"[Service]\n# \xff\xfe\nExecStop=/b").assignments
+    values = merge_assignments([("/a", assignments)])["Service", "ExecStop"]
+    assert [tuple(value) for value in values] == [("/b", "/a", 3)]
 
 
 def test_many_keys_that_are_taken_back_again_and_again():
