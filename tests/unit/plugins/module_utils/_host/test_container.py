@@ -11,40 +11,35 @@ import time
 import pytest
 
 from case_rows import cases
-import node_tree
+from node_tree import FIFO, executable, link, sparse, unpack
 from node_processes import Sleeper, enter, entering, mount, needs_fuse, needs_mounts, needs_root, private_mounts
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import container
 
-HOSTILE = {"etc/config": "mode: ipvs\n", "etc/passwd-of-the-node": node_tree.link("/etc/passwd"),
-           "etc/climbing": node_tree.link("../../../../../../../etc/passwd"),
-           "etc/through": node_tree.link("/proc/1/root/etc/passwd"),
-           "etc/loop": node_tree.link("loop"), "etc/linked": node_tree.link("/usr/../etc/./config"),
-           "etc/pipe": node_tree.FIFO, "etc/huge": node_tree.sparse(10 * 1024 ** 3), "etc/folder/x": "",
-           "usr/sbin/iptables": node_tree.FIFO, "usr/sbin/conntrack": node_tree.link("/opt/conntrack"),
-           "opt/conntrack": node_tree.executable("#!/bin/sh\ntouch /ran\n"),
-           "usr/bin/nft": node_tree.link("/nowhere"), "usr/bin/ipset": node_tree.link("/etc/folder")}
+HOSTILE = {"etc/config": "mode: ipvs\n", "etc/passwd-of-the-node": link("/etc/passwd"),
+           "etc/climbing": link("../../../../../../../etc/passwd"), "etc/through": link("/proc/1/root/etc/passwd"),
+           "etc/loop": link("loop"), "etc/linked": link("/usr/../etc/./config"),
+           "etc/pipe": FIFO, "etc/huge": sparse(10 * 1024 ** 3), "etc/folder/x": "", "usr/sbin/iptables": FIFO,
+           "usr/sbin/conntrack": link("/opt/conntrack"), "opt/conntrack": executable("#!/bin/sh\ntouch /ran\n"),
+           "usr/bin/nft": link("/nowhere"), "usr/bin/ipset": link("/etc/folder")}
 FINDS = ("conntrack", "ipset", "iptables", "nft", "none")
 LIMIT = 100000
-PROGRAMS = {"usr/sbin/iptables": node_tree.link("/etc/alternatives/iptables"),
-            "etc/alternatives/iptables": node_tree.link("/usr/sbin/xtables-nft-multi"),
+PROGRAMS = {"usr/sbin/iptables": link("/etc/alternatives/iptables"),
+            "etc/alternatives/iptables": link("/usr/sbin/xtables-nft-multi"),
             "usr/sbin/xtables-nft-multi": b"\x7fELF\0" + bytes(bytearray(range(256))) * 300,
-            "opt/to-the-node": node_tree.link("/etc/passwd"),
-            "opt/climbing": node_tree.link("../../../../../../etc/passwd"),
-            "opt/loop": node_tree.link("loop"), "opt/pipe": node_tree.FIFO,
-            "opt/huge": node_tree.sparse(10 * 1024 ** 3), "opt/full": node_tree.sparse(LIMIT),
-            "opt/too-full": node_tree.sparse(LIMIT + 1), "opt/empty": "", "opt/folder/x": ""}
-PATHS = {"run/xtables.lock": "", "var/run": node_tree.link("/run"), "etc/out": node_tree.link("/etc/passwd"),
-         "etc/pipe": node_tree.FIFO, "etc/x": ""}
+            "opt/to-the-node": link("/etc/passwd"), "opt/climbing": link("../../../../../../etc/passwd"),
+            "opt/loop": link("loop"), "opt/pipe": FIFO, "opt/huge": sparse(10 * 1024 ** 3),
+            "opt/full": sparse(LIMIT), "opt/too-full": sparse(LIMIT + 1), "opt/empty": "", "opt/folder/x": ""}
+PATHS = {"run/xtables.lock": "", "var/run": link("/run"), "etc/out": link("/etc/passwd"), "etc/pipe": FIFO, "etc/x": ""}
 
 
 @pytest.fixture
 def root(tmp_path):
-    return node_tree.unpack(HOSTILE, tmp_path)
+    return unpack(HOSTILE, tmp_path)
 
 
 @pytest.fixture
 def programs(tmp_path):
-    return node_tree.unpack(PROGRAMS, tmp_path)
+    return unpack(PROGRAMS, tmp_path)
 
 
 def text(pid, start_time, path):
@@ -160,7 +155,7 @@ def test_what_is_no_file_of_that_size_is_not_passed_over(programs, path):
 
 @needs_root
 def test_kinds_and_numbers(tmp_path):
-    root = node_tree.unpack(PATHS, tmp_path)
+    root = unpack(PATHS, tmp_path)
     lock = os.stat(root + "/run/xtables.lock")
     with Sleeper(lambda: enter(root)) as process:
         found = container.stat_in(process.pid, process.start_time, [

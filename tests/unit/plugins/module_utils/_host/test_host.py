@@ -9,28 +9,23 @@ import time
 import pytest
 
 from case_rows import cases
-import node_tree
+from node_tree import FIFO, compressed, executable, link, mode, open_folder, sparse, unpack
 from node_processes import as_nobody, is_gone, needs_root
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import (ABSENT, BLOCK, DENIED, OK,
-                                                                                    OUTPUT_LIMIT, TEXT_LIMIT, TIMEOUT,
-                                                                                    UNPARSED, Host)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import (
+    ABSENT, BLOCK, DENIED, OK, OUTPUT_LIMIT, TEXT_LIMIT, TIMEOUT, UNPARSED, Host)
 
 
 @pytest.fixture
 def tree(tmp_path):
-    return node_tree.unpack({"etc/secret": "of the tree\n",
-                             "etc/absolute": node_tree.link("/etc/secret"), "etc/relative": node_tree.link("secret"),
-                             "etc/climbing": node_tree.link("../../../../../../etc/secret"),
-                             "etc/outside": node_tree.link("/../../usr/../etc/secret"),
-                             "etc/chain": node_tree.link("absolute"), "etc/loop": node_tree.link("loop2"),
-                             "etc/loop2": node_tree.link("loop"), "etc/dangling": node_tree.link("/nowhere"),
-                             "etc/folder": node_tree.link("/usr/lib"), "usr/lib/deep/file": "deep\n",
-                             "lib": node_tree.link("usr/lib"), "etc/pipe": node_tree.FIFO,
-                             "etc/zero": node_tree.link("/dev/zero"), "etc/huge": node_tree.sparse(10 * 1024 ** 3),
-                             "etc/binary": b"a\xff\xfe\x00b", "etc/good.gz": node_tree.compressed("plain\n"),
-                             "etc/bomb.gz": node_tree.compressed(b"\0" * (TEXT_LIMIT + 1)),
-                             "etc/cut.gz": node_tree.compressed("plain\n" * 1000)[:-12], "etc/no.gz": "no gzip"},
-                            tmp_path)
+    return unpack({"etc/secret": "of the tree\n", "etc/absolute": link("/etc/secret"),
+                   "etc/relative": link("secret"), "etc/climbing": link("../../../../../../etc/secret"),
+                   "etc/outside": link("/../../usr/../etc/secret"),
+                   "etc/chain": link("absolute"), "etc/loop": link("loop2"),
+                   "etc/loop2": link("loop"), "etc/dangling": link("/nowhere"), "etc/folder": link("/usr/lib"),
+                   "usr/lib/deep/file": "deep\n", "lib": link("usr/lib"), "etc/pipe": FIFO,
+                   "etc/zero": link("/dev/zero"), "etc/huge": sparse(10 * 1024 ** 3), "etc/binary": b"a\xff\xfe\x00b",
+                   "etc/good.gz": compressed("plain\n"), "etc/bomb.gz": compressed(b"\0" * (TEXT_LIMIT + 1)),
+                   "etc/cut.gz": compressed("plain\n" * 1000)[:-12], "etc/no.gz": "no gzip"}, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["secret", "absolute", "relative", "climbing", "outside", "chain"])
@@ -45,7 +40,6 @@ def test_kinds_and_folders_behind_links(tree):
     assert host.list_dir("/etc/folder/deep") == (OK, ["file"])
     assert host.read_text("/lib/deep/../deep/file").text == "deep\n"
     assert host.tree_path("/lib/deep/file") == "/usr/lib/deep/file"
-    host = Host(tree)
     assert host.is_dir("/etc/folder") and not host.is_file("/etc/folder")
     assert host.is_file("/etc/chain") and host.exists("/etc/chain")
     assert not host.exists("/etc/loop") and not host.is_file("/etc/dangling")
@@ -62,9 +56,8 @@ def test_what_cannot_be_read_has_a_word_and_takes_no_time(tree, name, status):
 
 
 def test_what_comes_out_is_text_within_the_limit(tree):
-    assert Host(tree).read_text("/etc/binary").text == "a\ufffd\ufffd\0b"
-    assert Host(tree).read_text("/etc/good.gz").text == "plain\n"
     host = Host(tree)
+    assert host.read_text("/etc/binary").text == "a\ufffd\ufffd\0b" and host.read_text("/etc/good.gz").text == "plain\n"
     assert host.read_text("/etc/good.gz", limit=5).status == UNPARSED
     assert host.read_text("/etc/secret", limit=12).ok
     assert host.read_text("/etc/secret", limit=11).status == UNPARSED
@@ -85,8 +78,8 @@ def test_nothing_is_seen_where_the_root_is_missing(tmp_path):
 
 
 def test_denied_is_not_absent():
-    folder = node_tree.open_folder()
-    node_tree.unpack({"etc/closed/file": "x", "etc/secret": node_tree.mode(0o000, "x")}, folder)
+    folder = open_folder()
+    unpack({"etc/closed/file": "x", "etc/secret": mode(0o000, "x")}, folder)
     os.chmod(folder + "/etc/closed", 0o000)
 
     def look():
@@ -97,11 +90,10 @@ def test_denied_is_not_absent():
 
 
 def test_programs_of_the_tree(tmp_path):
-    host = Host(node_tree.unpack({"usr/sbin/iptables": node_tree.link("/etc/alternatives/iptables"),
-                                  "etc/alternatives/iptables": node_tree.link("/usr/sbin/xtables-nft-multi"),
-                                  "usr/sbin/xtables-nft-multi": node_tree.executable(),
-                                  "usr/sbin/nft": "not executable", "usr/local/bin/ipset/x": "a folder",
-                                  "usr/bin/ipset": node_tree.executable()}, tmp_path))
+    host = Host(unpack({"usr/sbin/iptables": link("/etc/alternatives/iptables"),
+                        "etc/alternatives/iptables": link("/usr/sbin/xtables-nft-multi"),
+                        "usr/sbin/xtables-nft-multi": executable(), "usr/sbin/nft": "not executable",
+                        "usr/local/bin/ipset/x": "a folder", "usr/bin/ipset": executable()}, tmp_path))
     assert host.find_binary("iptables") == "/usr/sbin/iptables"
     assert host.tree_path("/usr/sbin/iptables") == "/usr/sbin/xtables-nft-multi"
     assert host.find_binary("nft") is None
@@ -110,7 +102,7 @@ def test_programs_of_the_tree(tmp_path):
 
 def test_nothing_of_a_tree_is_run(tmp_path):
     mark = tmp_path / "ran"
-    host = Host(node_tree.unpack({"usr/bin/tool": node_tree.executable("#!/bin/sh\ntouch %s\n" % mark)}, tmp_path))
+    host = Host(unpack({"usr/bin/tool": executable("#!/bin/sh\ntouch %s\n" % mark)}, tmp_path))
     assert host.run(["tool"]).status == DENIED
     assert host.run(["/bin/true"]).status == DENIED
     assert not mark.exists() and host.machine() is None
@@ -143,10 +135,9 @@ def test_a_command_that_closes_its_output_or_floods_is_ended():
     assert done.status == UNPARSED and len(done.out) < 200000
 
 
-@pytest.mark.parametrize("argv, status", [
-    (["no-such-program-anywhere"], ABSENT), (["/no/such/program"], ABSENT), (["/etc/passwd"], DENIED)])
-def test_a_command_that_cannot_be_started(argv, status):
-    assert LIVE.run(argv).status == status
+def test_a_command_that_cannot_be_started():
+    programs = ("no-such-program-anywhere", "/no/such/program", "/etc/passwd")
+    assert [LIVE.run([program]).status for program in programs] == [ABSENT, ABSENT, DENIED]
 
 
 @needs_root
@@ -156,10 +147,9 @@ def test_the_node_goes_first():
     assert done.out.split() == ["19", "1000", "0"]
 
 
-def streamed(argv, timeout=20.0, limit=OUTPUT_LIMIT, host=LIVE):
+def streamed(argv, timeout=20.0, limit=OUTPUT_LIMIT):
     chunks = []
-    done = host.stream(argv, chunks.append, timeout, limit)
-    return done, b"".join(chunks)
+    return LIVE.stream(argv, chunks.append, timeout, limit), b"".join(chunks)
 
 
 def test_a_stream_gives_all_of_the_output_and_tells_how_it_ended():
@@ -170,13 +160,11 @@ def test_a_stream_gives_all_of_the_output_and_tells_how_it_ended():
 
 def test_a_stream_is_consumed_while_the_program_runs(tmp_path):
     # The program waits for a file that the consumer of its output creates.
-    mark = str(tmp_path / "heard")
-    heard = []
+    mark, heard = tmp_path / "heard", []
 
     def consume(chunk):
         heard.append(chunk)
-        with open(mark, "w"):
-            pass
+        mark.touch()
     done = LIVE.stream(["sh", "-c", "echo first; until test -e %s; do sleep 0.05; done; echo last" % mark], consume,
                        20.0, 1000)
     assert done.ok and b"".join(heard) == b"first\nlast\n"
@@ -248,16 +236,16 @@ LONG = b"".join(b"line %d\n" % number for number in range(200000))
 @pytest.mark.parametrize("content", [b"", b"short", LONG, b"\0" * (2 * BLOCK)], ids=["empty", "short", "long", "zeros"])
 def test_a_file_and_its_gzip_give_the_same(tree, content):
     assert read_streamed(tree, content) == (OK, content)
-    assert read_streamed(tree, node_tree.compressed(content)) == (OK, content)
+    assert read_streamed(tree, compressed(content)) == (OK, content)
 
 
 def test_members_one_after_the_other_and_padding(tree):
-    packed = node_tree.compressed(LONG) + node_tree.compressed(b"more\n") + b"\0" * 1000
+    packed = compressed(LONG) + compressed(b"more\n") + b"\0" * 1000
     assert read_streamed(tree, packed) == (OK, LONG + b"more\n")
 
 
 def test_of_a_damaged_gzip_the_beginning_is_kept(tree):
-    packed = node_tree.compressed(LONG)
+    packed = compressed(LONG)
     status, data = read_streamed(tree, packed[:-20])
     assert status == UNPARSED and LONG.startswith(data) and len(data) > len(LONG) // 2
     assert read_streamed(tree, packed + b"rubbish") == (UNPARSED, LONG)
@@ -267,7 +255,7 @@ def test_of_a_damaged_gzip_the_beginning_is_kept(tree):
 
 
 def test_a_file_that_is_too_long_is_cut_plain_and_packed(tree):
-    for content in (LONG, node_tree.compressed(LONG), node_tree.compressed(b"a" * (1 << 28))):
+    for content in (LONG, compressed(LONG), compressed(b"a" * (1 << 28))):
         status, data = read_streamed(tree, content, limit=100000)
         assert status == UNPARSED and len(data) <= 100001
 

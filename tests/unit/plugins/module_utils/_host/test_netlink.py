@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Counters, sets and virtual servers over netlink: what the kernel answers, answers that are none, and who may ask. That
+"""Counters, sets and virtual servers over netlink: what the kernel answers, answers that are none, who may ask. That
 the counters are right is proved with a full table; real kernels have servers in `make kube-proxy`."""
 
 import ipaddress
@@ -63,7 +63,8 @@ def cpu(number, **values):
      ("ok", {"drop": 12, "early_drop": 1, "clashres": 2, "insert_failed": 3})), ([DENIED], ("denied", {})),
     ([HEADER.pack(4, COUNTERS, 0, 1, 0)], ("denied", {})), ([cpu(0, drop=1)], ("timeout", {})),
     ([message(COUNTERS, b"\0" * 4 + struct.pack("=HH", 2, 10)) + DONE], ("ok", {})),
-    ([message(COUNTERS, b"\0" * 4 + struct.pack("=HHH", 6, 10, 1)), DONE], ("ok", {})), ([b"\0" * 3, DONE], ("ok", {}))])
+    ([message(COUNTERS, b"\0" * 4 + struct.pack("=HHH", 6, 10, 1)), DONE], ("ok", {})),
+    ([b"\0" * 3, DONE], ("ok", {}))])
 def test_counters_of_all_processors_are_added_and_answers_that_are_none(blocks, answer, kernel):
     assert kernel(netlink.conntrack_counters, blocks) == (answer, [(COUNTERS, 0, b"")])
 

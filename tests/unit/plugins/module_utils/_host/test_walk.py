@@ -9,9 +9,8 @@ import socket
 import pytest
 
 from case_rows import cases
-import node_tree
+from node_tree import DIRECTORY, FIFO, compressed, link, mode, open_folder, sparse, unpack
 from node_processes import as_nobody
-from node_tree import DIRECTORY, FIFO, link, mode, sparse
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import walk as host_walk
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 
@@ -22,7 +21,7 @@ def all_of(_data):
 
 def walk(manifest, tmp_path, wanted=all_of, depth=0, folder="/top", **limits):
     """(walk, what `below` returns, what was noted)."""
-    host = Host(node_tree.unpack(manifest, tmp_path))
+    host = Host(unpack(manifest, tmp_path))
     looked = host_walk.Walk(host, **limits)
     with host.noting() as notes:
         found = looked.below(folder, wanted, depth)
@@ -79,7 +78,7 @@ def test_of_huge_files_only_scripts_are_missed_where_people_keep_anything(tmp_pa
 
 
 def test_fifos_and_sockets_are_not_opened(tmp_path):
-    node_tree.unpack({"top/fifo": FIFO, "top/a": "text", "top/linked": link("/top/fifo")}, tmp_path)
+    unpack({"top/fifo": FIFO, "top/a": "text", "top/linked": link("/top/fifo")}, tmp_path)
     server = socket.socket(socket.AF_UNIX)
     before = os.getcwd()
     os.chdir(str(tmp_path))
@@ -102,8 +101,7 @@ def test_links_lead_inside_of_the_tree_and_in_no_circle(tmp_path):
 
 
 def test_what_may_not_be_read_is_named():
-    tree = node_tree.unpack({"top/a": mode(0, "x"), "top/b": mode(0o644, "y"), "top/sub": DIRECTORY},
-                            node_tree.open_folder())
+    tree = unpack({"top/a": mode(0, "x"), "top/b": mode(0o644, "y"), "top/sub": DIRECTORY}, open_folder())
 
     def look():
         host = Host(tree)
@@ -128,7 +126,7 @@ def test_only_reading_is_counted(tmp_path, monkeypatch):
     def judged(_data):
         clock[0] += 100
         return True
-    root = node_tree.unpack({"top/%d" % number: "xxxx" for number in range(9)}, str(tmp_path))
+    root = unpack({"top/%d" % number: "xxxx" for number in range(9)}, str(tmp_path))
     looked = host_walk.Walk(Host(root))
     assert len(looked.below("/top", judged)[1]) == 9 and looked.done
 
@@ -141,7 +139,7 @@ def test_a_slow_disk_ends_it_by_its_folders_alone(tmp_path, monkeypatch):
         return scandir(path)
     monkeypatch.setattr(host_walk.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(host_walk.os, "scandir", slow)
-    root = node_tree.unpack({"top/a/a": "x", "top/b/b": "x", "top/c/c": "x"}, str(tmp_path))
+    root = unpack({"top/a/a": "x", "top/b/b": "x", "top/c/c": "x"}, str(tmp_path))
     assert host_walk.Walk(Host(root)).below("/top", all_of, 1)[0] == "timeout"
 
 
@@ -155,8 +153,7 @@ def test_names_that_are_no_text(tmp_path):
 
 
 def test_one_file(tmp_path):
-    looked = host_walk.Walk(Host(node_tree.unpack({"a": "text", "b": link("a"), "d/e": "",
-                                                   "z": node_tree.compressed("x")}, tmp_path)))
+    looked = host_walk.Walk(Host(unpack({"a": "text", "b": link("a"), "d/e": "", "z": compressed("x")}, tmp_path)))
     assert (looked.read("/b")[1].data == b"text" and looked.read("/d") == ("ok", None)
             and looked.read("/no") == ("absent", None))
     assert looked.read("/b", lambda data: False) == ("ok", None)

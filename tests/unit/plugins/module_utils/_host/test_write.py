@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-import node_tree
+from node_tree import FIFO, link, mode, open_folder, unpack
 from node_processes import as_nobody, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import apart as host_apart, write
@@ -32,7 +32,7 @@ def test_a_new_file_gets_its_mode_and_its_folders(tmp_path):
 
 
 def test_an_old_file_keeps_mode_owner_and_attributes(tmp_path):
-    node_tree.unpack({"etc/a.conf": node_tree.mode(0o604, "old\n")}, tmp_path)
+    unpack({"etc/a.conf": mode(0o604, "old\n")}, tmp_path)
     path = str(tmp_path / "etc/a.conf")
     if os.geteuid() == 0:
         os.chown(path, 12, 34)
@@ -52,28 +52,28 @@ def test_an_old_file_keeps_mode_owner_and_attributes(tmp_path):
 
 def test_every_byte_comes_back(tmp_path):
     data = bytes(range(256)) + b"\r\n\r \xc3"
-    node_tree.unpack({"etc/a.conf": data}, tmp_path)
+    unpack({"etc/a.conf": data}, tmp_path)
     host = Host(str(tmp_path))
     write.replace(host, "/etc/b.conf", write.read_exactly(host, "/etc/a.conf"))
     assert (tmp_path / "etc/b.conf").read_bytes() == data
 
 
 def test_an_absolute_link_stays_inside_the_tree(tmp_path):
-    node_tree.unpack({"etc/a": node_tree.link("/data/a"), "data/.keep": ""}, tmp_path)
+    unpack({"etc/a": link("/data/a"), "data/.keep": ""}, tmp_path)
     write.replace(Host(str(tmp_path)), "/etc/a", "text\n")
     assert (tmp_path / "data/a").read_text() == "text\n"
     assert os.path.islink(str(tmp_path / "etc/a"))
 
 
 def test_a_folder_in_the_place_of_the_file_is_told_before_anything_is_written(tmp_path):
-    node_tree.unpack({"etc/a.conf/inner": "x"}, tmp_path)
+    unpack({"etc/a.conf/inner": "x"}, tmp_path)
     assert "not a regular file" in write.may_write(Host(str(tmp_path)), "/etc/a.conf")
     assert write.may_write(Host(str(tmp_path)), "/etc/new/b.conf") is None
 
 
 @needs_root
 def test_another_user_is_told_so():
-    tree = node_tree.unpack({"etc/.keep": ""}, node_tree.open_folder())
+    tree = unpack({"etc/.keep": ""}, open_folder())
     assert "become root" in as_nobody(lambda: write.may_write(Host(tree), "/etc/a.conf"))
 
 
@@ -81,11 +81,10 @@ FILL = """
 import os, sys
 sys.path[:0] = %r
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host import apart as _host_apart
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host import write as _host_change
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import write
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 try:
-    _host_change.replace(Host(sys.argv[1]), "/full/a.conf", "x" * 200000)
+    write.replace(Host(sys.argv[1]), "/full/a.conf", "x" * 200000)
 except _errors.ChangeFailed as error:
     print(error, os.listdir(sys.argv[1] + "/full"), open(sys.argv[1] + "/full/a.conf").read())
 """
@@ -119,13 +118,13 @@ def test_a_kill_in_the_middle_leaves_the_old_or_the_new_file(tmp_path):
 
 
 def test_what_is_no_file_is_not_read(tmp_path):
-    node_tree.unpack({"etc/a.conf": node_tree.FIFO}, tmp_path)
+    unpack({"etc/a.conf": FIFO}, tmp_path)
     with pytest.raises(_errors.ChangeFailed, match="cannot be read"):
         write.read_exactly(Host(str(tmp_path)), "/etc/a.conf")
 
 
 def test_a_file_with_another_name_is_refused_before_and_while_it_is_written(tmp_path):
-    node_tree.unpack({"etc/a.conf": "old\n"}, tmp_path)
+    unpack({"etc/a.conf": "old\n"}, tmp_path)
     os.link(str(tmp_path / "etc/a.conf"), str(tmp_path / "etc/other"))
     host = Host(str(tmp_path))
     assert "it has a hard link, which would keep the old text" in write.may_write(host, "/etc/a.conf")
@@ -135,7 +134,7 @@ def test_a_file_with_another_name_is_refused_before_and_while_it_is_written(tmp_
 
 
 def test_what_is_being_written_lies_apart_and_gets_its_mode_last(tmp_path, monkeypatch):
-    node_tree.unpack({"etc/network/if-up.d/fw": node_tree.mode(0o4755, "old\n")}, tmp_path)
+    unpack({"etc/network/if-up.d/fw": mode(0o4755, "old\n")}, tmp_path)
     folder, seen = tmp_path / "etc/network/if-up.d", []
     real = {"write": os.write, "fchmod": os.fchmod, "rename": os.rename}
 
@@ -157,7 +156,7 @@ def test_what_is_being_written_lies_apart_and_gets_its_mode_last(tmp_path, monke
 
 
 def test_what_another_run_works_in_is_no_leftover(tmp_path):
-    node_tree.unpack({"etc/.kubenode-old": "from an earlier release", "etc/.kubenode-link": node_tree.link("/x"),
+    unpack({"etc/.kubenode-old": "from an earlier release", "etc/.kubenode-link": link("/x"),
                       "etc/.kubenode-killed/new": "half"}, tmp_path)
     host = Host(str(tmp_path))
     with host_apart.apart(str(tmp_path / "etc")) as mine:
@@ -190,7 +189,7 @@ def test_runs_that_tidy_do_not_disturb_those_that_write(tmp_path):
 
 
 def test_a_directory_that_cannot_be_synced_is_told_as_what_it_is(tmp_path, monkeypatch):
-    node_tree.unpack({"etc/a.conf": "old\n"}, tmp_path)
+    unpack({"etc/a.conf": "old\n"}, tmp_path)
 
     def failing(_folder):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -203,7 +202,7 @@ def test_a_directory_that_cannot_be_synced_is_told_as_what_it_is(tmp_path, monke
 
 
 def test_attributes_that_cannot_be_read_are_never_dropped(tmp_path, monkeypatch):
-    node_tree.unpack({"etc/a.conf": "old\n"}, tmp_path)
+    unpack({"etc/a.conf": "old\n"}, tmp_path)
 
     def failing(_path):
         raise OSError(errno.EIO, os.strerror(errno.EIO))

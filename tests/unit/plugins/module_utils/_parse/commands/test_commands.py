@@ -117,8 +117,8 @@ def test_parts_in_base64_and_in_other_parts():
                         2) == found.line == text.split("\n").index(base64.b64encode(found.text.encode()).decode()) + 1
 
 
-@pytest.mark.parametrize("encoding, packed", [("b64", False), ("base64", False), ("gz+b64", True), ("gzip+base64", True),
-                                              ("!!binary", False), ("gzip !!binary", True)])
+@pytest.mark.parametrize("encoding, packed", [("b64", False), ("base64", False), ("gz+b64", True),
+                                              ("gzip+base64", True), ("!!binary", False), ("gzip !!binary", True)])
 def test_encoded_files(encoding, packed):
     script = b"#!/bin/sh\niptables -F\n"
     text = "#cloud-config\nwrite_files:\n- encoding: %s\n  path: /x\n  content: %s|\n    %s\n" % (

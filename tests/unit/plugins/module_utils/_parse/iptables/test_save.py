@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reader of iptables-save dumps and of one rule, rules that are kept as bytes, and builds of iptables by their bytes."""
+"""Reader of iptables-save dumps and of one rule, rules kept as bytes, and builds of iptables by their bytes."""
 
 import random
 import string

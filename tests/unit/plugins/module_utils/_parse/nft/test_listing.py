@@ -141,7 +141,8 @@ def test_examples_are_few_and_short():
 
 @pytest.mark.parametrize("family, layout", CASES)
 def test_chunks_may_end_anywhere(family, layout):
-    source, text = random.Random(kube_audit.seed()), kube_nft.table(kube_cluster.every_kind(family), layout).text().encode()
+    source = random.Random(kube_audit.seed())
+    text = kube_nft.table(kube_cluster.every_kind(family), layout).text().encode()
     reader, at = ListingReader(), 0
     while at < len(text):
         step = source.choice((1, 2, 7, 100, 4096))
@@ -154,7 +155,8 @@ def test_chunks_may_end_anywhere(family, layout):
 @pytest.mark.parametrize("family, layout", CASES)
 def test_a_cut_listing_is_told_and_never_wrong(family, layout):
     """Wherever it ends: what was read is the beginning of the whole, and the table is not complete."""
-    source, text = random.Random(kube_audit.seed()), kube_nft.table(kube_cluster.every_kind(family), layout).text()
+    source = random.Random(kube_audit.seed())
+    text = kube_nft.table(kube_cluster.every_kind(family), layout).text()
     whole = parse_listing(text)[0].popitem()[1]
     for _time in range(20):
         at = source.randrange(len("table ip6 kube-proxy {\n"), len(text) - 2)
