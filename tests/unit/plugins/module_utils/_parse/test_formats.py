@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parsers of small files, of TOML and of the Prometheus text format, of what commands print; secrets in lines of files."""
+"""Parsers of small files, TOML, the Prometheus text format and of what commands print; secrets in lines of files."""
 
 import math
 import random

@@ -15,7 +15,7 @@ from case_rows import cases
 from parsed_texts import parse_listing, parse_save, shown
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.dump_forms import is_plain
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import listing
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import dump_fragments, listing
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.dump_forms import read_forms
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import json_listing
 
@@ -24,6 +24,10 @@ FORMS = pathlib.Path(__file__).resolve().parents[5] / "fixtures" / "forms"
 
 def sample(name):
     return gzip.decompress((FORMS / (name + ".gz")).read_bytes()).decode()
+
+
+def filter_table(text):
+    return read_forms(text, "x.txt").rule_sets[0].tables["filter"]
 
 
 SAVE = sample("save.txt")
@@ -49,9 +53,7 @@ def test_every_form_holds_the_same_rules(name, table, family, backend):
 @pytest.mark.parametrize("name", ["Lv.txt", "Lv-nat.txt", "L-nat.txt", "S-nat.txt", "S-filter.txt"])
 def test_listings_are_put_into_the_words_of_iptables_save(name):
     """Each rule, word for word; nft alone keeps no comments."""
-    from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import (
-        dump_fragments as iptables_printed, listing)
-    told = (iptables_printed if name.startswith("S") else listing).save_text_of(sample(name).rstrip("\n").split("\n"))
+    told = (dump_fragments if name.startswith("S") else listing).save_text_of(sample(name).rstrip("\n").split("\n"))
     printed = SAVE[SAVE.index("*" + told.table):].partition("COMMIT")[0]
     assert [line.replace('"', "") for line in printed.splitlines()
             if line.startswith("-A")] == [text.replace('"', "") for text in told.rules]
@@ -112,26 +114,24 @@ def test_chains_of_kube_proxy_that_most_nodes_have_no_rules_in(last, whole):
     """Beyond the last rule of KUBE-FORWARD; any other chain that rules lead to has rules."""
     text = ("-P INPUT ACCEPT\n-P FORWARD DROP\n-P OUTPUT ACCEPT\n-N KUBE-FORWARD\n-N KUBE-SERVICES\n%s"
             "-A FORWARD -j KUBE-FORWARD\n-A FORWARD -j KUBE-SERVICES\n%s-A KUBE-FORWARD " + last + "\n")
-    assert [read_forms(text % more, "x.txt").rule_sets[0].tables["filter"].complete for more in (
-        ("", ""), ("-N MINE\n", "-A FORWARD -j MINE\n"))] == [whole, False]
+    assert [filter_table(text % more).complete for more in (("", ""), ("-N MINE\n", "-A FORWARD -j MINE\n"))] == [
+        whole, False]
 
 
 def test_interfaces_that_are_not_printed_are_not_guessed():
     """iptables -L prints `-i lo -j ACCEPT` as a rule for all packets."""
-    text = ("Chain INPUT (policy DROP)\ntarget     prot opt source               destination\nACCEPT     all  --  "
-            "anywhere             anywhere\n\n")
-    table = read_forms(text + "Chain FORWARD (policy DROP)\n\nChain OUTPUT (policy ACCEPT)\n",
-                       "x.txt").rule_sets[0].tables["filter"]
+    table = filter_table("Chain INPUT (policy DROP)\ntarget     prot opt source               destination\nACCEPT     all"
+                         "  --  anywhere   anywhere\n\nChain FORWARD (policy DROP)\n\nChain OUTPUT (policy ACCEPT)\n")
     assert (table.rule_counts()["INPUT"], table.complete) == (0, False)
 
 
 def test_policy_counters():
     text = "".join("Chain %s (policy %s packets, 2 bytes)\n\n" % row
                    for row in (("INPUT", "ACCEPT 0"), ("FORWARD", "DROP 12K"), ("OUTPUT", "ACCEPT 1")))
-    assert read_forms(text, "x.txt").rule_sets[0].tables["filter"].chains["FORWARD"].packets == 12000
+    assert filter_table(text).chains["FORWARD"].packets == 12000
     assert parse_save("*filter\n:FORWARD DROP [57:3456]\nCOMMIT\n").tables["filter"].chains["FORWARD"].packets == 57
-    assert read_forms("-P INPUT ACCEPT -c 0 0\n-P FORWARD DROP -c 57 99\n-P OUTPUT ACCEPT -c 0 0\n",
-                      "x.txt").rule_sets[0].tables["filter"].chains["FORWARD"].packets == 57
+    text = "-P INPUT ACCEPT -c 0 0\n-P FORWARD DROP -c 57 99\n-P OUTPUT ACCEPT -c 0 0\n"
+    assert filter_table(text).chains["FORWARD"].packets == 57
 
 
 @cases
@@ -139,23 +139,19 @@ def test_what_holds_no_rules(text):
     assert read_forms(text, "x.txt").rule_sets == []
 
 
-def test_json_says_what_the_text_says():
+def test_json_says_what_the_text_says_and_leaves_its_tables_open_where_it_breaks_off():
     text, notices = parse_listing(sample("kube-proxy-1.36.3-nft.txt"))
     found, noted = parse_listing(json_listing.find_ruleset(sample("kube-proxy-1.36.3-nft.json")))
     assert (shown(found, False), noted, notices) == (shown(text, False), {}, {}) and len(text) == 2
     handles = read_forms(sample("kube-proxy-1.36.3-nft-a.txt"), "x.txt").nft
     assert shown(parse_listing(handles)[0]) == shown(text)
+    for at in range(100, len(sample("kube-proxy-1.36.3-nft.json")), 9973):
+        cut = json_listing.find_ruleset(sample("kube-proxy-1.36.3-nft.json")[:at])
+        assert not any(table.complete for table in parse_listing(cut)[0].values())
 
 
-@pytest.mark.parametrize("at", range(100, len(sample("kube-proxy-1.36.3-nft.json")), 9973))
-def test_json_that_breaks_off_leaves_its_tables_open(at):
-    text = json_listing.find_ruleset(sample("kube-proxy-1.36.3-nft.json")[:at])
-    assert not any(table.complete for table in parse_listing(text)[0].values())
-
-
-@pytest.mark.parametrize(
-    "text", [
-        '{"nftables": [{"table": {"family": "ip", "name": "x {"}}]}',
+@pytest.mark.parametrize("text", [
+    '{"nftables": [{"table": {"family": "ip", "name": "x {"}}]}',
         '{"nftables": [{"rule": {"family": "ip", "table": "t", "chain": "c", "expr": 7}}]}',
         '{"nftables": [{"chain": {"family": ["ip"], "table": "t", "name": "c"}}, 7, null, [], {"a": 1, "b": 2}]}',
         '{"nftables": [{"set": {"family": "ip", "table": "t", "name": "c", "elem": [{"a": {"b": 1}}]}}]}',
@@ -197,60 +193,53 @@ def test_what_a_filter_passed_on_is_no_whole_table(prompt, command, whole):
 
 
 HEAD = " pkts bytes target     prot opt in     out     source               destination"
-# (target, protocol and the phrases of a rule, the rule); what -L leaves out is left out of the rule, too.
-PRINTED = [("REJECT 6 ... tcp flags:0x17/0x02 #conn src/32 > 60 reject-with icmp-port-unreachable",
-            "-A FORWARD -p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK SYN -m connlimit --connlimit-above 60 "
-            "--connlimit-mask 32 --connlimit-saddr -j REJECT --reject-with icmp-port-unreachable"),
-           ("DROP 0 ... limit: above 5/sec burst 10 mode srcip",
-            "-A FORWARD -m hashlimit --hashlimit-above 5/sec --hashlimit-burst 10 --hashlimit-mode srcip -j DROP"),
-           ("DROP 0 ... source IP range 10.0.0.1-10.0.0.9",
-            "-A FORWARD -m iprange --src-range 10.0.0.1-10.0.0.9 -j DROP"),
-           ("DROP 0 ... destination IP range ! 10.0.0.1-10.0.0.9",
-            "-A FORWARD -m iprange ! --dst-range 10.0.0.1-10.0.0.9 -j DROP"),
-           ("DROP 0 ... connmark match 0x1/0xf", "-A FORWARD -m connmark --mark 0x1/0xf -j DROP"),
-           ('DROP 0 ... STRING match "foo" ALGO name bm', '-A FORWARD -m string --string "foo" --algo bm -j DROP'),
-           ("DROP 0 ... length 0:100", "-A FORWARD -m length --length 0:100 -j DROP"),
-           ("DROP 0 ... ctorigdst 10.96.0.1 ctorigdstport 443",
-            "-A FORWARD -m conntrack --ctorigdst 10.96.0.1 -m conntrack --ctorigdstport 443 -j DROP"),
-           ("DROP 0 ... MAC 00:11:22:33:44:55", "-A FORWARD -m mac --mac-source 00:11:22:33:44:55 -j DROP"),
-           ("DROP 0 ... TIME from 01:00:00 to 02:00:00 UTC",
-            "-A FORWARD -m time --timestart 01:00:00 --timestop 02:00:00 -j DROP"),
-           ("DROP 0 ... TTL match TTL < 2", "-A FORWARD -m ttl --ttl-lt 2 -j DROP"),
-           ('DROP 0 ... u32 "0x6&0xff=0x1"', '-A FORWARD -m u32 --u32 "0x6&0xff=0x1" -j DROP'),
-           ("DROP 0 ... quota: 1000 bytes", "-A FORWARD -m quota --quota 1000 -j DROP"),
-           ("DROP 0 ... DSCP match 0x0a", "-A FORWARD -m dscp --dscp 0x0a -j DROP"),
-           ('DROP 0 ... helper match "ftp"', "-A FORWARD -m helper --helper ftp -j DROP"),
-           ("DROP 0 ... PKTTYPE = broadcast", "-A FORWARD -m pkttype --pkt-type broadcast -j DROP"),
-           ("DROP 0 ... recent: SET name: DEFAULT side: source mask: 255.255.255.255",
-            "-A FORWARD -m recent --set --name DEFAULT --mask 255.255.255.255 --rsource -j DROP"),
-           ("NFQUEUE 0 ... NFQUEUE num 0", "-A FORWARD -j NFQUEUE --queue-num 0"),
-           ("NFQUEUE 0 ... NFQUEUE balance 0:3 bypass", "-A FORWARD -j NFQUEUE --queue-balance 0:3 --queue-bypass"),
-           ("NFLOG 0 ... nflog-prefix hello nflog-group 5", "-A FORWARD -j NFLOG --nflog-prefix hello --nflog-group 5"),
-           ('DROP 17 ... u32 "0x0=0x1"', '-A FORWARD -p udp -m u32 --u32 "0x0=0x1" -j DROP'),
-           ("DROP 0 ... statistic mode nth every 2", "-A FORWARD -m statistic --mode nth --every 2 -j DROP"),
-           ("DROP 0 ... connbytes 100 connbytes mode bytes connbytes direction both",
-            "-A FORWARD -m connbytes --connbytes 100 --connbytes-mode bytes --connbytes-dir both -j DROP"),
-           ("DROP 50 ... esp spi:5", "-A FORWARD -p esp -m esp --espspi 5 -j DROP"),
-           ("DROP 0 ... policy match dir in pol ipsec proto 50", "-A FORWARD -m policy --dir in --pol ipsec -j DROP"),
-           ("DROP 0 ... owner UID match 1000 owner GID match 5",
-            "-A OUTPUT -m owner --uid-owner 1000 -m owner --gid-owner 5 -j DROP"),
-           ("DROP 0 ... cgroup 5", "-A OUTPUT -m cgroup --cgroup 5 -j DROP"),
-           ("DROP 1 ... icmptype 8", "-A OUTPUT -p icmp -m icmp --icmp-type 8 -j DROP"),
-           ("DROP 6 ... tcp spt:!5", "-A OUTPUT -p tcp -m tcp ! --sport 5 -j DROP"),
-           ("TPROXY 6 ... TPROXY redirect 0.0.0.0:123 mark 0x1/0x1",
-            "-A PREROUTING -p tcp -j TPROXY --on-port 123 --on-ip 0.0.0.0 --tproxy-mark 0x1/0x1"),
-           ("TTL 0 ... TTL set to 64", "-A PREROUTING -j TTL --ttl-set 64"),
-           ("CONNMARK 0 ... CONNMARK save", "-A FORWARD -j CONNMARK --save-mark"),
-           ("CONNMARK 0 ... CONNMARK restore mask 0xff", "-A FORWARD -j CONNMARK --restore-mark --mask 0xff"),
-           ("CONNMARK 0 ... CONNMARK set 0x1", "-A FORWARD -j CONNMARK --set-xmark 0x1/0xffffffff"),
-           ("MARK 0 ... MARK and 0x0", "-A FORWARD -j MARK --set-xmark 0x0/0xffffffff"),
-           ("DSCP 0 ... DSCP set 0x0a", "-A POSTROUTING -j DSCP --set-dscp 0x0a"),
-           ("CLASSIFY 0 ... CLASSIFY set 1:10", "-A POSTROUTING -j CLASSIFY --set-class 1:10"),
-           ("CHECKSUM 17 ... CHECKSUM fill", "-A POSTROUTING -p udp -j CHECKSUM --checksum-fill"),
-           ("CT 6 ... CT helper ftp", "-A PREROUTING -p tcp -j CT --helper ftp"),
-           ("CT 6 ... CT notrack", "-A PREROUTING -p tcp -j CT --notrack"),
-           ("NETMAP 0 -- * * 10.0.0.0/8 0.0.0.0/0 to:10.9.0.0/16",
-            "-A POSTROUTING -s 10.0.0.0/8 -j NETMAP --to 10.9.0.0/16")]
+# (phrase of -L, match of a rule that drops) and (target, protocol and phrases, rule); what -L leaves out is left out of
+# the rule, too.
+MATCHES = [
+    ("TTL match TTL < 2", "-m ttl --ttl-lt 2"), ("statistic mode nth every 2", "-m statistic --mode nth --every 2"),
+    ("DSCP match 0x0a", "-m dscp --dscp 0x0a"), ("MAC 00:11:22:33:44:55", "-m mac --mac-source 00:11:22:33:44:55"),
+    ("length 0:100", "-m length --length 0:100"), ("PKTTYPE = broadcast", "-m pkttype --pkt-type broadcast"),
+    ("quota: 1000 bytes", "-m quota --quota 1000"), ("connmark match 0x1/0xf", "-m connmark --mark 0x1/0xf"),
+    ('helper match "ftp"', "-m helper --helper ftp"), ('u32 "0x6&0xff=0x1"', '-m u32 --u32 "0x6&0xff=0x1"'),
+    ('STRING match "foo" ALGO name bm', '-m string --string "foo" --algo bm'),
+    ("policy match dir in pol ipsec proto 50", "-m policy --dir in --pol ipsec"),
+    ("source IP range 10.0.0.1-10.0.0.9", "-m iprange --src-range 10.0.0.1-10.0.0.9"),
+    ("destination IP range ! 10.0.0.1-10.0.0.9", "-m iprange ! --dst-range 10.0.0.1-10.0.0.9"),
+    ("TIME from 01:00:00 to 02:00:00 UTC", "-m time --timestart 01:00:00 --timestop 02:00:00"),
+    ("ctorigdst 10.96.0.1 ctorigdstport 443", "-m conntrack --ctorigdst 10.96.0.1 -m conntrack --ctorigdstport 443"),
+    ("limit: above 5/sec burst 10 mode srcip",
+     "-m hashlimit --hashlimit-above 5/sec --hashlimit-burst 10 --hashlimit-mode srcip"),
+    ("recent: SET name: DEFAULT side: source mask: 255.255.255.255",
+     "-m recent --set --name DEFAULT --mask 255.255.255.255 --rsource"),
+    ("connbytes 100 connbytes mode bytes connbytes direction both",
+     "-m connbytes --connbytes 100 --connbytes-mode bytes --connbytes-dir both")]
+PRINTED = [("DROP 0 ... " + phrase, "-A FORWARD %s -j DROP" % match) for phrase, match in MATCHES] + [
+    ("CT 6 ... CT notrack", "-A PREROUTING -p tcp -j CT --notrack"),
+    ("TTL 0 ... TTL set to 64", "-A PREROUTING -j TTL --ttl-set 64"),
+    ("DROP 0 ... cgroup 5", "-A OUTPUT -m cgroup --cgroup 5 -j DROP"),
+    ("CT 6 ... CT helper ftp", "-A PREROUTING -p tcp -j CT --helper ftp"),
+    ("NFQUEUE 0 ... NFQUEUE num 0", "-A FORWARD -j NFQUEUE --queue-num 0"),
+    ("CONNMARK 0 ... CONNMARK save", "-A FORWARD -j CONNMARK --save-mark"),
+    ("DSCP 0 ... DSCP set 0x0a", "-A POSTROUTING -j DSCP --set-dscp 0x0a"),
+    ("DROP 50 ... esp spi:5", "-A FORWARD -p esp -m esp --espspi 5 -j DROP"),
+    ("DROP 6 ... tcp spt:!5", "-A OUTPUT -p tcp -m tcp ! --sport 5 -j DROP"),
+    ("DROP 1 ... icmptype 8", "-A OUTPUT -p icmp -m icmp --icmp-type 8 -j DROP"),
+    ("MARK 0 ... MARK and 0x0", "-A FORWARD -j MARK --set-xmark 0x0/0xffffffff"),
+    ('DROP 17 ... u32 "0x0=0x1"', '-A FORWARD -p udp -m u32 --u32 "0x0=0x1" -j DROP'),
+    ("CLASSIFY 0 ... CLASSIFY set 1:10", "-A POSTROUTING -j CLASSIFY --set-class 1:10"),
+    ("CHECKSUM 17 ... CHECKSUM fill", "-A POSTROUTING -p udp -j CHECKSUM --checksum-fill"),
+    ("CONNMARK 0 ... CONNMARK set 0x1", "-A FORWARD -j CONNMARK --set-xmark 0x1/0xffffffff"),
+    ("CONNMARK 0 ... CONNMARK restore mask 0xff", "-A FORWARD -j CONNMARK --restore-mark --mask 0xff"),
+    ("NFQUEUE 0 ... NFQUEUE balance 0:3 bypass", "-A FORWARD -j NFQUEUE --queue-balance 0:3 --queue-bypass"),
+    ("NFLOG 0 ... nflog-prefix hello nflog-group 5", "-A FORWARD -j NFLOG --nflog-prefix hello --nflog-group 5"),
+    ("NETMAP 0 -- * * 10.0.0.0/8 0.0.0.0/0 to:10.9.0.0/16", "-A POSTROUTING -s 10.0.0.0/8 -j NETMAP --to 10.9.0.0/16"),
+    ("REJECT 6 ... tcp flags:0x17/0x02 #conn src/32 > 60 reject-with icmp-port-unreachable",
+     "-A FORWARD -p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK SYN -m connlimit --connlimit-above 60 "
+     "--connlimit-mask 32 --connlimit-saddr -j REJECT --reject-with icmp-port-unreachable"),
+    ("DROP 0 ... owner UID match 1000 owner GID match 5",
+     "-A OUTPUT -m owner --uid-owner 1000 -m owner --gid-owner 5 -j DROP"),
+    ("TPROXY 6 ... TPROXY redirect 0.0.0.0:123 mark 0x1/0x1",
+     "-A PREROUTING -p tcp -j TPROXY --on-port 123 --on-ip 0.0.0.0 --tproxy-mark 0x1/0x1")]
 
 
 @pytest.mark.parametrize("printed, rule", PRINTED)
