@@ -10,7 +10,6 @@ import sys
 import zipfile
 
 import compile_counted
-import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _compile_once, _errors
 
@@ -19,11 +18,9 @@ FOLDER = PACKAGE.replace(".", "/") + "/"
 SOURCES = os.path.dirname(_errors.__file__)
 
 
-@pytest.fixture
-def archive(tmp_path):
-    path = str(tmp_path / "module.zip")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as written:
-        parts = PACKAGE.split(".")
+def test_each_module_of_an_archive_is_compiled_once_and_is_what_it_is_without_it(tmp_path):
+    archive, parts = str(tmp_path / "module.zip"), PACKAGE.split(".")
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as written:
         for number in range(1, len(parts) + 1):
             written.writestr("/".join(parts[:number] + ["__init__.py"]), "")
         for name in ("_compile_once.py", "_errors.py"):
@@ -32,17 +29,7 @@ def archive(tmp_path):
         written.writestr(FOLDER + "_inner/deep.py", "from ..near import VALUE\n")
         written.writestr(FOLDER + "near.py", "VALUE = 42\n")
         written.writestr(FOLDER + "_broken.py", "def f():\n    return 1 / 0\n\n\nf()\n")
-    return path
-
-
-@pytest.fixture
-def answer(archive):
-    process = subprocess.run([sys.executable, compile_counted.__file__, archive, PACKAGE], stdout=subprocess.PIPE,
-                             universal_newlines=True, check=True)
-    return json.loads(process.stdout)
-
-
-def test_each_module_is_compiled_once_and_is_what_it_is_without_it(answer, archive):
+    answer = json.loads(subprocess.check_output([sys.executable, compile_counted.__file__, archive, PACKAGE]))
     counted = {name: answer["counts"].get(name) for name in ("near.py", "deep.py", "_broken.py")}
     # deep.py once more, because it was loaded anew on purpose. Before 3.8 zipimport is written in C and calls no
     # compile() that could be counted.

@@ -43,11 +43,6 @@ def test_files_in_their_order_as_deep_as_asked(depth, expected, tmp_path):
     assert (looked.files, looked.bytes) == (len(expected) + 1, sum(len(each.data) for each in found))
 
 
-def test_no_such_directory(tmp_path):
-    looked, (status, found), notes = walk(TREE, tmp_path, folder="/nowhere")
-    assert (status, found, notes) == ("absent", [], {})
-
-
 def test_what_is_no_text_is_put_away(tmp_path):
     manifest = {"top/elf": b"\x7fELF\x02\x01", "top/zero": b"no script\n\0iptables -F\n",
                 "top/late": b"x" * 70000 + b"\0", "top/text": "iptables -F\n"}
@@ -158,7 +153,7 @@ def test_one_file(tmp_path):
             and looked.read("/no") == ("absent", None))
     assert looked.read("/b", lambda data: False) == ("ok", None)
     assert looked.read("/z") == ("ok", None) and looked.read("/z", packed=True)[1].data[:2] == b"\x1f\x8b"
-    assert looked.read("/no\0name") == ("absent", None)
+    assert looked.read("/no\0name") == ("absent", None) and looked.below("/nowhere", all_of) == ("absent", [])
 
 
 def test_file_systems_of_others_are_not_entered(tmp_path):

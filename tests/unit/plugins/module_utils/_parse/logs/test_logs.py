@@ -47,14 +47,11 @@ def test_values_without_indent_end_and_those_of_two_programs_stay_apart():
     assert [entry.text for entry in parse_entries(lines)] == ["\n".join(VALUE[:4])] * 2
 
 
-def test_a_heading_ends_an_entry_and_a_comment_of_a_program_does_not():
+def test_what_ends_an_entry_and_what_is_joined_to_it():
     assert [entry.text for entry in parse_entries([KLOG + "a", "", "# events of the node", "no space left"])] == [
         KLOG + "a", "# events of the node", "no space left"]
     assert [entry.text for entry in parse_entries([KLOG + "a", "# Warning: iptables-legacy tables present"])] == [
         KLOG + "a\n# Warning: iptables-legacy tables present"]
-
-
-def test_parts_of_a_long_line_are_joined_and_a_cut_value_ends():
     head = "2026-11-22T06:37:30.1Z stderr "
     assert [entry.text for entry in parse_entries([head + "P ab", head + "P cd", head + "F ef"])] == ["abcdef"]
     assert [entry.text for entry in parse_entries([head + "P ab"])] == ["ab"]

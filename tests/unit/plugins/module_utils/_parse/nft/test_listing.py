@@ -17,7 +17,7 @@ from parsed_texts import parse_listing, shown
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink import attributes_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import listing
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.elements import (
-    Element, ElementReader, parse_element, split_at_commas)
+    parse_element, split_at_commas)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.expressions import rule_text
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.listing import ListingReader
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.rules import (
@@ -185,48 +185,9 @@ def test_any_bytes_raise_nothing(data):
                    for line in data.decode("utf-8", "replace").split("\n"))
 
 
-# What nft takes in a comment: anything printable but a quotation mark.
-COMMENTS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2fff, blacklist_characters='"',
-                                 blacklist_categories=("Zl", "Zp", "Cc", "Zs")), min_size=1, max_size=40)
-WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789-/._:", min_size=1,
-                max_size=30).filter(lambda word: word not in (".", ":"))
-VERDICTS = st.one_of(st.sampled_from([("drop", None), ("accept", None), ("return", None), (None, None)]),
-                     st.builds(lambda word: ("goto", "service-" + word), WORDS),
-                     st.builds(lambda word: ("jump", word), WORDS))
-ELEMENTS = st.builds(lambda key, verdict, comment: Element(tuple(key), verdict[0], verdict[1], comment),
-                     st.lists(WORDS, min_size=1, max_size=4), VERDICTS, st.one_of(st.none(), COMMENTS))
-
-
-def printed(element):
-    text = " . ".join(element.key) + (' comment "%s"' % element.comment if element.comment else "")
-    return text + (" : " + " ".join(word for word in (element.verdict, element.target) if word)
-                   if element.verdict else "")
-
-
-def read(lines):
-    found, unread = [], []
-    reader = ElementReader(found.append)
-    for line in lines:
-        unread += reader.line(line)
-    return found, unread, reader.done
-
-
 @cases
 def test_forms(text, expected):
     assert parse_element(text) == expected
-
-
-def test_an_empty_set_and_one_that_goes_on():
-    assert read(["}"]) == ([], [], True)
-    assert read(["a, b,"])[1:] == ([], False)
-
-
-@given(st.lists(ELEMENTS, max_size=12), st.data())
-def test_whatever_is_printed_is_read(elements, data):
-    """Lines may break behind any comma."""
-    text = "".join(printed(element) + (data.draw(st.sampled_from([", ", ",\n"])) if index < len(elements) - 1 else " }")
-                   for index, element in enumerate(elements)) or "}"
-    assert read(text.split("\n")) == (elements, [], True)
 
 
 @given(st.text('ab,"} ', max_size=60))
@@ -259,8 +220,6 @@ def verdict(code, chain=b""):
     ])
 def test_words_of_a_rule(rule, text):
     assert rule_text(rule, attributes_of) == text
-
-
 
 
 @cases
