@@ -89,7 +89,7 @@ def test_denied_is_not_absent():
     assert as_nobody(look) == [DENIED, DENIED, DENIED, False]
 
 
-def test_programs_of_the_tree(tmp_path):
+def test_programs_of_a_tree_are_found_and_not_run(tmp_path):
     host = Host(unpack({"usr/sbin/iptables": link("/etc/alternatives/iptables"),
                         "etc/alternatives/iptables": link("/usr/sbin/xtables-nft-multi"),
                         "usr/sbin/xtables-nft-multi": executable(), "usr/sbin/nft": "not executable",
@@ -98,9 +98,6 @@ def test_programs_of_the_tree(tmp_path):
     assert host.tree_path("/usr/sbin/iptables") == "/usr/sbin/xtables-nft-multi"
     assert host.find_binary("nft") is None
     assert host.find_binary("ipset") == "/usr/bin/ipset"
-
-
-def test_nothing_of_a_tree_is_run(tmp_path):
     mark = tmp_path / "ran"
     host = Host(unpack({"usr/bin/tool": executable("#!/bin/sh\ntouch %s\n" % mark)}, tmp_path))
     assert host.run(["tool"]).status == DENIED
@@ -118,13 +115,10 @@ def test_a_command_that_ends_had_no_input_and_a_plain_environment():
     assert done.ok and "LC_ALL=C" in done.out and "HOME" not in done.out
 
 
-def test_a_command_that_hangs_dies_with_its_children():
+def test_a_command_that_hangs_dies_with_its_children_that_keep_the_output_open():
     begun = time.monotonic()
     done = LIVE.run(["sh", "-c", "sleep 300 & echo $!; sleep 300"], timeout=0.5)
     assert (done.status, done.rc) == (TIMEOUT, -9) and time.monotonic() - begun < 10 and is_gone(int(done.out))
-
-
-def test_a_child_that_keeps_the_output_open_is_not_waited_for():
     done = LIVE.run(["sh", "-c", "sleep 300 & echo $!"], timeout=0.5)
     assert done.status == TIMEOUT and is_gone(int(done.out))
 
@@ -158,7 +152,7 @@ def test_a_stream_gives_all_of_the_output_and_tells_how_it_ended():
     assert (done.status, done.rc, done.out, done.err, done.size) == (OK, 3, "", "oops\n", len(data) + 5)
 
 
-def test_a_stream_is_consumed_while_the_program_runs(tmp_path):
+def test_a_stream_is_consumed_and_the_caller_may_work_while_the_program_runs(tmp_path):
     # The program waits for a file that the consumer of its output creates.
     mark, heard = tmp_path / "heard", []
 
@@ -168,9 +162,6 @@ def test_a_stream_is_consumed_while_the_program_runs(tmp_path):
     done = LIVE.stream(["sh", "-c", "echo first; until test -e %s; do sleep 0.05; done; echo last" % mark], consume,
                        20.0, 1000)
     assert done.ok and b"".join(heard) == b"first\nlast\n"
-
-
-def test_while_a_program_works_the_caller_may_do_something_else(tmp_path):
     # The program ends only after the caller has created the file.
     mark = tmp_path / "done"
     done = LIVE.stream(["sh", "-c", "until test -e %s; do :; done; echo last" % mark], lambda chunk: None, 20.0, 1000,
@@ -239,12 +230,9 @@ def test_a_file_and_its_gzip_give_the_same(tree, content):
     assert read_streamed(tree, compressed(content)) == (OK, content)
 
 
-def test_members_one_after_the_other_and_padding(tree):
+def test_gzips_of_members_damaged_or_too_long(tree):
     packed = compressed(LONG) + compressed(b"more\n") + b"\0" * 1000
     assert read_streamed(tree, packed) == (OK, LONG + b"more\n")
-
-
-def test_of_a_damaged_gzip_the_beginning_is_kept(tree):
     packed = compressed(LONG)
     status, data = read_streamed(tree, packed[:-20])
     assert status == UNPARSED and LONG.startswith(data) and len(data) > len(LONG) // 2
@@ -252,9 +240,6 @@ def test_of_a_damaged_gzip_the_beginning_is_kept(tree):
     assert read_streamed(tree, packed[:5]) == (UNPARSED, b"")
     status, data = read_streamed(tree, packed[:len(packed) // 2] + b"\xff" * 50 + packed[len(packed) // 2:])
     assert status == UNPARSED and len(data) < len(LONG)
-
-
-def test_a_file_that_is_too_long_is_cut_plain_and_packed(tree):
     for content in (LONG, compressed(LONG), compressed(b"a" * (1 << 28))):
         status, data = read_streamed(tree, content, limit=100000)
         assert status == UNPARSED and len(data) <= 100001

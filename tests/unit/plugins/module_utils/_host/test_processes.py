@@ -24,7 +24,7 @@ def open_file(path):
     return stream
 
 
-def test_descriptors_by_the_name_of_their_file_until_the_process_vanishes(tmp_path):
+def test_descriptors_by_the_name_of_their_file_of_own_vanished_and_other_processes(tmp_path):
     with Sleeper(lambda: (open_file(tmp_path / "x.lock"), open_file(tmp_path / "y.lock"))) as process:
         descriptors = host_descriptors.Descriptors(Host("/"))
         found = list(descriptors.of(process.pid, "x.lock"))
@@ -35,9 +35,6 @@ def test_descriptors_by_the_name_of_their_file_until_the_process_vanishes(tmp_pa
         pid = process.pid
     descriptors = host_descriptors.Descriptors(Host("/"))
     assert list(descriptors.of(pid)) == [] and descriptors.status == OK
-
-
-def test_processes_of_others_are_denied():
     def look():
         descriptors = host_descriptors.Descriptors(Host("/"))
         return list(descriptors.of(1)), descriptors.status

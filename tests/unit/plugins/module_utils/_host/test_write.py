@@ -50,12 +50,14 @@ def test_an_old_file_keeps_mode_owner_and_attributes(tmp_path):
     assert not attributes or os.getxattr(path, "user.label") == b"kept"
 
 
-def test_every_byte_comes_back(tmp_path):
+def test_every_byte_comes_back_and_what_is_no_file_is_not_read(tmp_path):
     data = bytes(range(256)) + b"\r\n\r \xc3"
-    unpack({"etc/a.conf": data}, tmp_path)
+    unpack({"etc/a.conf": data, "etc/pipe": FIFO}, tmp_path)
     host = Host(str(tmp_path))
     write.replace(host, "/etc/b.conf", write.read_exactly(host, "/etc/a.conf"))
     assert (tmp_path / "etc/b.conf").read_bytes() == data
+    with pytest.raises(_errors.ChangeFailed, match="cannot be read"):
+        write.read_exactly(host, "/etc/pipe")
 
 
 def test_an_absolute_link_stays_inside_the_tree(tmp_path):
@@ -117,12 +119,6 @@ def test_a_kill_in_the_middle_leaves_the_old_or_the_new_file(tmp_path):
     assert not [name for name in names(tmp_path) if name != "a.conf" and name.endswith(".conf")]
 
 
-def test_what_is_no_file_is_not_read(tmp_path):
-    unpack({"etc/a.conf": FIFO}, tmp_path)
-    with pytest.raises(_errors.ChangeFailed, match="cannot be read"):
-        write.read_exactly(Host(str(tmp_path)), "/etc/a.conf")
-
-
 def test_a_file_with_another_name_is_refused_before_and_while_it_is_written(tmp_path):
     unpack({"etc/a.conf": "old\n"}, tmp_path)
     os.link(str(tmp_path / "etc/a.conf"), str(tmp_path / "etc/other"))
@@ -156,8 +152,8 @@ def test_what_is_being_written_lies_apart_and_gets_its_mode_last(tmp_path, monke
 
 
 def test_what_another_run_works_in_is_no_leftover(tmp_path):
-    unpack({"etc/.kubenode-old": "from an earlier release", "etc/.kubenode-link": link("/x"),
-                      "etc/.kubenode-killed/new": "half"}, tmp_path)
+    unpack({"etc/.kubenode-old": "from an earlier release",
+            "etc/.kubenode-link": link("/x"), "etc/.kubenode-killed/new": "half"}, tmp_path)
     host = Host(str(tmp_path))
     with host_apart.apart(str(tmp_path / "etc")) as mine:
         ours = os.path.basename(mine)
@@ -188,14 +184,15 @@ def test_runs_that_tidy_do_not_disturb_those_that_write(tmp_path):
     assert names(tmp_path / "etc") == ["0.conf", "2.conf", "4.conf"]
 
 
+def failing(_path):
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
 def test_a_directory_that_cannot_be_synced_is_told_as_what_it_is(tmp_path, monkeypatch):
     unpack({"etc/a.conf": "old\n"}, tmp_path)
-
-    def failing(_folder):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
     monkeypatch.setattr(write, "_sync_folder", failing)
-    with pytest.raises(_errors.ChangeFailed,
-                       match="/etc/a.conf was written, but a power failure may undo that") as caught:
+    message = "/etc/a.conf was written, but a power failure may undo that"
+    with pytest.raises(_errors.ChangeFailed, match=message) as caught:
         write.replace(Host(str(tmp_path)), "/etc/a.conf", "new\n")
     assert (caught.value.files == ["/etc/a.conf"] and caught.value.changed
             and (tmp_path / "etc/a.conf").read_text() == "new\n")
@@ -203,9 +200,6 @@ def test_a_directory_that_cannot_be_synced_is_told_as_what_it_is(tmp_path, monke
 
 def test_attributes_that_cannot_be_read_are_never_dropped(tmp_path, monkeypatch):
     unpack({"etc/a.conf": "old\n"}, tmp_path)
-
-    def failing(_path):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
     monkeypatch.setattr(os, "listxattr", failing)
     with pytest.raises(_errors.ChangeFailed, match="Input/output error"):
         write.replace(Host(str(tmp_path)), "/etc/a.conf", "new\n")

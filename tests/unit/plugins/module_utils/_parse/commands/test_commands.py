@@ -105,7 +105,7 @@ def test_multipart_data():
     assert [each.line for each in written_files(text)] == [start + 23]
 
 
-def test_parts_in_base64_and_in_other_parts():
+def test_parts_in_base64_in_other_parts_and_in_an_archive():
     inner, whole = MIMEMultipart(), MIMEMultipart()
     inner.attach(MIMEText("#!/bin/sh\niptables -F\n", "plain", "utf-8"))
     whole.attach(inner)
@@ -115,6 +115,11 @@ def test_parts_in_base64_and_in_other_parts():
     assert (found.when, found.text) == ("first_boot", "#!/bin/sh\niptables -F\n")
     assert line_in_file(found,
                         2) == found.line == text.split("\n").index(base64.b64encode(found.text.encode()).decode()) + 1
+    whole = MIMEMultipart()
+    whole.attach(MIMEText("#cloud-config-archive\n- !x a\n", "cloud-config-archive"))
+    text = whole.as_string()
+    line = text.split("\n").index("#cloud-config-archive") + 1
+    assert unread_config(text, marked=True) == "the part at line %d: line 2: a tag is not known" % line
 
 
 @pytest.mark.parametrize("encoding, packed", [("b64", False), ("base64", False), ("gz+b64", True),
@@ -138,14 +143,6 @@ def test_a_damaged_encoding_is_no_text():
 @cases
 def test_what_could_not_be_read(text, problem):
     assert unread_config(text, marked=True) == problem
-
-
-def test_what_could_not_be_read_of_an_archive_in_another_part():
-    whole = MIMEMultipart()
-    whole.attach(MIMEText("#cloud-config-archive\n- !x a\n", "cloud-config-archive"))
-    text = whole.as_string()
-    line = text.split("\n").index("#cloud-config-archive") + 1
-    assert unread_config(text, marked=True) == "the part at line %d: line 2: a tag is not known" % line
 
 
 @given(st.one_of(st.binary(), st.text(), st.text(alphabet="#cloud-config\nruncmd: -'\"[]|>")), st.booleans())

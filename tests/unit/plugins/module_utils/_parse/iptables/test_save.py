@@ -74,6 +74,9 @@ def test_dumps_in_one_text_stay_apart():
         "COMMIT\n")[0] + "COMMIT\n"
     assert [(rules.family, sorted(rules.tables))
             for rules in read(mangle.encode())[0]] == [("ipv4", ["mangle"]), ("ipv6", ["nat"])]
+    headless = (SAMPLE.split("\n", 1)[1].split("# Completed")[0] + SAMPLE6).replace("*nat", "*mangle", 1)
+    assert [(rules.family, sorted(rules.tables))
+            for rules in read(headless.encode())[0]] == [("ipv4", ["mangle"]), ("ipv6", ["filter", "nat"])]
 
 
 def test_warnings_of_iptables_and_tables_that_nft_alone_can_list():

@@ -31,12 +31,6 @@ def test_what_pasting_does_changes_no_rule(change):
     assert told([rules]) == told([wanted])
 
 
-def test_a_first_header_lost_before_another_family():
-    text = SAMPLE.split("\n", 1)[1].split("# Completed")[0] + SAMPLE6
-    assert [(rules.family, sorted(rules.tables)) for rules in read(text.replace("*nat", "*mangle", 1).encode())[0]] == [
-        ("ipv4", ["mangle"]), ("ipv6", ["filter", "nat"])]
-
-
 @cases
 def test_what_is_noticed(old, new, notices, tables):
     """Tables are {name: (whether it is complete, number of its rules)}."""

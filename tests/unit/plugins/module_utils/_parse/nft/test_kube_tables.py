@@ -39,14 +39,11 @@ def not_deep(table):
     return NOT_DEEP % (len(table.chains), sum(name.startswith(BALANCING) for name in table.chains))
 
 
-def test_a_node_without_such_tables_costs_one_command():
+def test_only_tables_that_are_there_are_asked_for():
     found, commands = asked(lambda arguments: "table ip filter {\n\tchain INPUT {\n\t\ttype filter hook input priority "
                                               "filter; policy accept;\n\t}\n}\n")
     assert commands == [FIRST]
     assert (found.status, found.looked, found.tables, found.others) == ("absent", True, {}, {("ip", "filter")})
-
-
-def test_only_tables_that_are_there_are_asked_for():
     found, commands = asked(kube_nft.answers(small()))
     assert commands == [FIRST] + SET_COMMANDS + [["list", "chain", "ip", "kube-proxy", name]
                                                  for name in ("nat-prerouting", "services")]

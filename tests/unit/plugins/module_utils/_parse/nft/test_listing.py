@@ -111,7 +111,7 @@ def test_what_is_not_understood_is_told(text, notices):
     assert parse_listing(text)[1] == notices
 
 
-def test_a_line_without_end_needs_no_memory(monkeypatch):
+def test_neither_a_line_nor_a_brace_without_end_takes_the_rest(monkeypatch):
     monkeypatch.setattr(listing, "LINE_LIMIT", 1000)
     reader = ListingReader()
     reader.feed(b"table ip x {\n\tchain a {\n\t\t")
@@ -122,9 +122,6 @@ def test_a_line_without_end_needs_no_memory(monkeypatch):
     tables = reader.close()
     assert list(tables["ip", "x"].chains["a"].targets) == ["b"]
     assert reader.notices == {"oversized_line": 1}
-
-
-def test_a_brace_that_is_never_closed_ends_some_time(monkeypatch):
     monkeypatch.setattr(listing, "WRAPS_LIMIT", 10)
     tables, notices = parse_listing("table ip x {\n\tchain a {\n\t\tip saddr {\n" + "\t\tjump y\n" * 25 + "\t}\n}\n")
     table = tables["ip", "x"]
