@@ -50,6 +50,7 @@ ASKED = {"max": 524288, "buckets": 524288, "resize": "always", "timeouts": {"udp
 HOOKS = merged(hook_changes.AZURE, {
     "var/lib": node_tree.DIRECTORY,
     "etc/network/if-up.d/firewall": node_tree.mode(0o4755, "#!/bin/sh\niptables -F\nlogger up\n")})
+each_state = pytest.mark.parametrize("state", ["present", "absent"])
 
 
 def modules(tree, state):
@@ -77,7 +78,6 @@ SUBJECTS = {"kernel_modules": (MODULES, modules), "conntrack": (TRACKING, conntr
             "iptables_backend, red hat": (red_hat("legacy", "manual"), backend("nft")),
             "iptables_backend, links": (plain(), backend("legacy"))}
 each_subject = pytest.mark.parametrize("name", sorted(SUBJECTS))
-each_state = pytest.mark.parametrize("state", ["present", "absent"])
 
 
 class Subject:

@@ -30,6 +30,16 @@ PROGRAMS = {"usr/sbin/iptables": link("/etc/alternatives/iptables"),
             "opt/loop": link("loop"), "opt/pipe": FIFO, "opt/huge": sparse(10 * 1024 ** 3),
             "opt/full": sparse(LIMIT), "opt/too-full": sparse(LIMIT + 1), "opt/empty": "", "opt/folder/x": ""}
 PATHS = {"run/xtables.lock": "", "var/run": link("/run"), "etc/out": link("/etc/passwd"), "etc/pipe": FIFO, "etc/x": ""}
+NOTHING = {"device": 0, "inode": 0, "modified": 0}
+# Each kind of look at a path below `top`, and its result where nothing answers: that of `status`.
+LOOKS = {
+    "texts": (lambda pid, start, top: container.look_into(pid, start, [top + "/config"], ("conntrack",)),
+              lambda top, status: {"status": status, "texts": {top + "/config": [status, ""]},
+                                   "programs": {"conntrack": "unknown"}}),
+    "the first": (lambda pid, start, top: container.read_first(pid, start, [top + "/config", "/opt/conntrack"], LIMIT),
+                  lambda _top, status: (dict(NOTHING, status=status, path=None), b"")),
+    "stat": (lambda pid, start, top: container.stat_in(pid, start, [top + "/config"]),
+             lambda top, status: {top + "/config": [status, None, None, None]})}
 
 
 @pytest.fixture
@@ -80,18 +90,6 @@ def test_proc_of_the_container_leads_back_into_it(root):
         for path in ("/proc/self/root/etc/passwd", "/proc/%d/root/etc/passwd" % process.pid,
                      "/proc/%d/root/etc/passwd" % os.getpid()):
             assert text(process.pid, process.start_time, path)[1] == ""
-
-
-NOTHING = {"device": 0, "inode": 0, "modified": 0}
-# Each kind of look at a path below `top`, and its result where nothing answers: that of `status`.
-LOOKS = {"texts": (lambda pid, start, top: container.look_into(pid, start, [top + "/config"], ("conntrack",)),
-                   lambda top, status: {"status": status, "texts": {top + "/config": [status, ""]},
-                                        "programs": {"conntrack": "unknown"}}),
-         "the first": (lambda pid, start, top: container.read_first(pid,
-                                                                    start, [top + "/config", "/opt/conntrack"], LIMIT),
-                       lambda _top, status: (dict(NOTHING, status=status, path=None), b"")),
-         "stat": (lambda pid, start, top: container.stat_in(pid, start, [top + "/config"]),
-                  lambda top, status: {top + "/config": [status, None, None, None]})}
 
 
 @needs_fuse

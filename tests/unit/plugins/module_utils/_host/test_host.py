@@ -14,6 +14,10 @@ from node_processes import as_nobody, is_gone, needs_root
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import (
     ABSENT, BLOCK, DENIED, OK, OUTPUT_LIMIT, TEXT_LIMIT, TIMEOUT, UNPARSED, Host)
 
+LIVE = Host("/")
+# More than one block, with content that differs from block to block.
+LONG = b"".join(b"line %d\n" % number for number in range(200000))
+
 
 @pytest.fixture
 def tree(tmp_path):
@@ -103,9 +107,6 @@ def test_programs_of_a_tree_are_found_and_not_run(tmp_path):
     assert host.run(["tool"]).status == DENIED
     assert host.run(["/bin/true"]).status == DENIED
     assert not mark.exists() and host.machine() is None
-
-
-LIVE = Host("/")
 
 
 def test_a_command_that_ends_had_no_input_and_a_plain_environment():
@@ -218,10 +219,6 @@ def read_streamed(tree, content, limit=1 << 22):
     status = Host(tree).stream_file("/etc/dump", chunks.append, limit)
     assert all(len(chunk) <= BLOCK for chunk in chunks)
     return status, b"".join(chunks)
-
-
-# More than one block, with content that differs from block to block.
-LONG = b"".join(b"line %d\n" % number for number in range(200000))
 
 
 @pytest.mark.parametrize("content", [b"", b"short", LONG, b"\0" * (2 * BLOCK)], ids=["empty", "short", "long", "zeros"])

@@ -17,6 +17,9 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink_i
 
 HEADER = struct.Struct("=IHHII")
 FAMILY, CONTROLLER, GET_FAMILY, GET_SERVICE, GET_DEST, COUNTERS = 33, 16, 3, 4, 8, (1 << 8) | 4
+SERVERS = [Server(socket.AF_INET, "tcp", "10.96.0.1", 443, None, "rr", 1),
+           Server(socket.AF_INET6, "udp", "fd00::a", 53, None, "wlc", 4),
+           Server(socket.AF_INET, None, None, None, 7, "sh", 0)]
 
 
 def message(kind, payload):
@@ -127,9 +130,6 @@ UDP = server(short(1, socket.AF_INET6), short(2, 17), address(3, "fd00::a"), sho
              attribute(7, struct.pack("=II", 4, 0xffffffff)))
 MARK = server(short(1, socket.AF_INET), short(5, 7, "=I"), attribute(6, b"sh\0"),
               attribute(7, struct.pack("=II", 0, 0xffffffff)))
-SERVERS = [Server(socket.AF_INET, "tcp", "10.96.0.1", 443, None, "rr", 1),
-           Server(socket.AF_INET6, "udp", "fd00::a", 53, None, "wlc", 4),
-           Server(socket.AF_INET, None, None, None, 7, "sh", 0)]
 
 
 def test_servers_of_both_families_and_of_a_mark(kernel):

@@ -17,6 +17,29 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host import de
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import DENIED, Host, OK, TIMEOUT
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.signals import Overdue, within
 
+REUSE = """\
+import os, re, signal
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.signals import terminate
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+def forked():
+    child = os.fork()
+    if not child:
+        signal.pause()
+    return child
+first, others = forked(), []
+def reuse():
+    os.kill(first, signal.SIGKILL)
+    os.waitpid(first, 0)
+    with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+        last.write(str(first - 1))
+    others.append(forked())
+    return True
+answer = terminate(first, reuse)
+waiting = re.search("ShdPnd:.([0-9a-f]+)", open("/proc/%d/status" % others[0]).read()).group(1)
+print(others[0] == first, answer, int(waiting, 16))
+os.kill(others[0], signal.SIGKILL)
+"""
+
 
 def open_file(path):
     stream = open(str(path), "w")
@@ -35,6 +58,7 @@ def test_descriptors_by_the_name_of_their_file_of_own_vanished_and_other_process
         pid = process.pid
     descriptors = host_descriptors.Descriptors(Host("/"))
     assert list(descriptors.of(pid)) == [] and descriptors.status == OK
+
     def look():
         descriptors = host_descriptors.Descriptors(Host("/"))
         return list(descriptors.of(1)), descriptors.status
@@ -67,35 +91,6 @@ def test_what_is_in_time_leaves_no_alarm(seconds):
     with within(seconds):
         assert bool(signal.alarm(seconds)) == bool(seconds)
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL and signal.alarm(0) == 0
-
-
-REUSE = """\
-import os, re, signal
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.signals import terminate
-
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-
-def forked():
-    child = os.fork()
-    if not child:
-        signal.pause()
-    return child
-
-first, others = forked(), []
-
-def reuse():
-    os.kill(first, signal.SIGKILL)
-    os.waitpid(first, 0)
-    with open("/proc/sys/kernel/ns_last_pid", "w") as last:
-        last.write(str(first - 1))
-    others.append(forked())
-    return True
-
-answer = terminate(first, reuse)
-waiting = re.search("ShdPnd:.([0-9a-f]+)", open("/proc/%d/status" % others[0]).read()).group(1)
-print(others[0] == first, answer, int(waiting, 16))
-os.kill(others[0], signal.SIGKILL)
-"""
 
 
 @needs_mounts

@@ -14,6 +14,8 @@ from node_processes import as_nobody
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import walk as host_walk
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 
+TREE = {"top/b": "two", "top/a": mode(0o750, "one"), "top/sub/c": "three", "top/sub/deep/d": "four", "top/empty": ""}
+
 
 def all_of(_data):
     return True
@@ -30,9 +32,6 @@ def walk(manifest, tmp_path, wanted=all_of, depth=0, folder="/top", **limits):
 
 def paths(found):
     return [each.path for each in found]
-
-
-TREE = {"top/b": "two", "top/a": mode(0o750, "one"), "top/sub/c": "three", "top/sub/deep/d": "four", "top/empty": ""}
 
 
 @cases

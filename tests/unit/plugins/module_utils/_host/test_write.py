@@ -18,6 +18,18 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host import apart as host_apart, write
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 
+FILL = """
+import os, sys
+sys.path[:0] = %r
+from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import write
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+try:
+    write.replace(Host(sys.argv[1]), "/full/a.conf", "x" * 200000)
+except _errors.ChangeFailed as error:
+    print(error, os.listdir(sys.argv[1] + "/full"), open(sys.argv[1] + "/full/a.conf").read())
+"""
+
 
 def names(folder):
     return sorted(os.listdir(str(folder)))
@@ -77,19 +89,6 @@ def test_a_folder_in_the_place_of_the_file_is_told_before_anything_is_written(tm
 def test_another_user_is_told_so():
     tree = unpack({"etc/.keep": ""}, open_folder())
     assert "become root" in as_nobody(lambda: write.may_write(Host(tree), "/etc/a.conf"))
-
-
-FILL = """
-import os, sys
-sys.path[:0] = %r
-from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host import write
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-try:
-    write.replace(Host(sys.argv[1]), "/full/a.conf", "x" * 200000)
-except _errors.ChangeFailed as error:
-    print(error, os.listdir(sys.argv[1] + "/full"), open(sys.argv[1] + "/full/a.conf").read())
-"""
 
 
 @needs_root

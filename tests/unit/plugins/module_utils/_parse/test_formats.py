@@ -28,6 +28,26 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.toml_key
 PARSERS = {"alternatives": parse_alternatives, "choices": parse_choices, "assignments": parse_assignments,
            "ipset": parse_ipset_list, "os-release": parse_os_release, "sysctl.d": parse_sysctl_conf,
            "tuned": parse_tuned_profile}
+SECRET = "hunter2-XyZZy"
+PIECES = ["iptables -F", ";", "|", "'", '"', "(", "$(", "sh -c", "-p", " ", "\\", "x=", ":", "https://", "@", "KEY",
+          "token", "=", "--"]
+CNI = ("plugins", "io.containerd.grpc.v1.cri", "cni")
+_NAMES = ("a", "b-1", "'c#d'", '"e]"', '"f\\u0067"', "a.b", '"h.i" . j', "2")
+_VALUES = ('"""\na = "in a text"\n[a]\n\\""" """',
+           "\'\'\'\n[a]\na = 1\n\'\'\'\'", '[\n"x"\n, """\n\n"""]', '"x"', "'y\\'", '"a # b"', '"]"',
+           '"\\t\\"[\\\\"', '""', "7", "0", "-1", "1_0", "0x1f", "1.5", "true", "1979-05-27", "{a = [1], 'b]' = \"}\"}",
+           "[]", "[1, 2]", "[[], ['x']]", '["x", # ]\n\n \'#\',\n]', "[ # [\n'a]', \"b#\" ] # ['c']", "[{a = 1}]")
+_ENDS = ("", " ", " # c", " # \"c ' [", "\r")
+PLAIN = """\
+# HELP a_total What it counts
+# TYPE a_total counter
+a_total{code="200",host="127.0.0.1:16443"} 7
+a_total{code="<error>",text="a \\"quoted\\" \\\\ }{ part",} 22 1795329629561
+a_total 1.7953295839898546e+09
+b_seconds_bucket{le="+Inf"} 3
+not_asked 5
+"""
+BUCKETS = {0.001: 0, 8.192: 90, 16.384: 98, math.inf: 100}
 
 
 @cases
@@ -80,9 +100,6 @@ def test_modifiers(value, before, left):
     assert assigned(value, before) == left
 
 
-SECRET = "hunter2-XyZZy"
-
-
 @cases
 def test_what_is_no_secret_is_shown(line):
     assert masked_line(line) == line
@@ -91,10 +108,6 @@ def test_what_is_no_secret_is_shown(line):
 @cases
 def test_secrets_are_masked_and_the_rest_of_the_line_stays(line, shown):
     assert masked_line(line % SECRET) == shown
-
-
-PIECES = ["iptables -F", ";", "|", "'", '"', "(", "$(", "sh -c", "-p", " ", "\\", "x=", ":", "https://", "@", "KEY",
-          "token", "=", "--"]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join),
@@ -107,20 +120,9 @@ def test_a_long_line_is_cut():
     assert len(masked_line("a.token-" * 10 ** 6)) == LIMIT and len(masked_line("mysql -" * 10 ** 6)) == LIMIT
 
 
-CNI = ("plugins", "io.containerd.grpc.v1.cri", "cni")
-
-
 @cases
 def test_values(text, found):
     assert parse_toml_keys(text) == dict(found)
-
-
-_NAMES = ("a", "b-1", "'c#d'", '"e]"', '"f\\u0067"', "a.b", '"h.i" . j', "2")
-_VALUES = ('"""\na = "in a text"\n[a]\n\\""" """',
-           "\'\'\'\n[a]\na = 1\n\'\'\'\'", '[\n"x"\n, """\n\n"""]', '"x"', "'y\\'", '"a # b"', '"]"',
-           '"\\t\\"[\\\\"', '""', "7", "0", "-1", "1_0", "0x1f", "1.5", "true", "1979-05-27", "{a = [1], 'b]' = \"}\"}",
-           "[]", "[1, 2]", "[[], ['x']]", '["x", # ]\n\n \'#\',\n]', "[ # [\n'a]', \"b#\" ] # ['c']", "[{a = 1}]")
-_ENDS = ("", " ", " # c", " # \"c ' [", "\r")
 
 
 def _document(source):
@@ -161,17 +163,6 @@ def test_the_library_reads_the_same():
     assert valid > 400
 
 
-PLAIN = """\
-# HELP a_total What it counts
-# TYPE a_total counter
-a_total{code="200",host="127.0.0.1:16443"} 7
-a_total{code="<error>",text="a \\"quoted\\" \\\\ }{ part",} 22 1795329629561
-a_total 1.7953295839898546e+09
-b_seconds_bucket{le="+Inf"} 3
-not_asked 5
-"""
-
-
 def test_plain_samples_infinity_and_a_flood():
     assert parse_metrics(PLAIN, {"a_total", "b_seconds_bucket"}) == {
         "a_total": [({"code": "200", "host": "127.0.0.1:16443"}, 7.0),
@@ -194,9 +185,6 @@ def test_hostile_texts_raise_nothing():
         text = "".join(source.choice('a{}=",\\ \t\n01.e+NI#\u00e9\x00') for _each in range(source.randrange(200)))
         for _labels, number in parse_metrics(text, {"a", "aa"}).get("a", ()):
             assert not math.isnan(number)
-
-
-BUCKETS = {0.001: 0, 8.192: 90, 16.384: 98, math.inf: 100}
 
 
 def test_no_quantile_is_beyond_the_largest_bucket_or_the_number_of_all():

@@ -31,6 +31,7 @@ PARSERS = {"apt": (parse_apt_conf, 'DPkg:-IvoetsP{};"/*#\n \\'), "cron of a user
            "anacron": (parse_anacron_table, None), "dnf": (parse_dnf_actions, None),
            "dpkg": (parse_dpkg_cfg, None), "interfaces": (parse_interfaces, "auto ifcep-n\\\n#\r"),
            "logrotate": (parse_logrotate_conf, None), "udev": (parse_udev_rules, 'RUNPOGAM+=":{}\\\'\n #e$%/a b')}
+CONFIG, WANTED = (tables_of(__file__)["what_is_read"][0][name] for name in ("text", "commands"))
 
 
 @cases
@@ -67,9 +68,6 @@ def lines(found):
     """{line of the file: text there}, for each command."""
     return [(each.when, {line_in_file(each, number): text for number, text in enumerate(each.text.split("\n"), 1)
                          if text}) for each in found]
-
-
-CONFIG, WANTED = (tables_of(__file__)["what_is_read"][0][name] for name in ("text", "commands"))
 
 
 @cases

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One rule set in every form in which people save it: what real iptables 1.8.9 and nft 1.0.6 printed of the rules of a
-real kube-proxy 1.36."""
+"""One rule set in every form: what real iptables 1.8.9 and nft 1.0.6 printed of the rules of a real kube-proxy 1.36."""
 
 import gzip
 import pathlib
@@ -20,6 +19,58 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import json_listing
 
 FORMS = pathlib.Path(__file__).resolve().parents[5] / "fixtures" / "forms"
+HEAD = " pkts bytes target     prot opt in     out     source               destination"
+# (phrase of -L, match of a rule that drops) and (target, protocol and phrases, rule); what -L leaves out is left out of
+# the rule, too.
+MATCHES = [
+    ("TTL match TTL < 2", "-m ttl --ttl-lt 2"), ("statistic mode nth every 2", "-m statistic --mode nth --every 2"),
+    ("DSCP match 0x0a", "-m dscp --dscp 0x0a"), ("MAC 00:11:22:33:44:55", "-m mac --mac-source 00:11:22:33:44:55"),
+    ("length 0:100", "-m length --length 0:100"), ("PKTTYPE = broadcast", "-m pkttype --pkt-type broadcast"),
+    ("quota: 1000 bytes", "-m quota --quota 1000"), ("connmark match 0x1/0xf", "-m connmark --mark 0x1/0xf"),
+    ('helper match "ftp"', "-m helper --helper ftp"), ('u32 "0x6&0xff=0x1"', '-m u32 --u32 "0x6&0xff=0x1"'),
+    ('STRING match "foo" ALGO name bm', '-m string --string "foo" --algo bm'),
+    ("policy match dir in pol ipsec proto 50", "-m policy --dir in --pol ipsec"),
+    ("source IP range 10.0.0.1-10.0.0.9", "-m iprange --src-range 10.0.0.1-10.0.0.9"),
+    ("destination IP range ! 10.0.0.1-10.0.0.9", "-m iprange ! --dst-range 10.0.0.1-10.0.0.9"),
+    ("TIME from 01:00:00 to 02:00:00 UTC", "-m time --timestart 01:00:00 --timestop 02:00:00"),
+    ("ctorigdst 10.96.0.1 ctorigdstport 443", "-m conntrack --ctorigdst 10.96.0.1 -m conntrack --ctorigdstport 443"),
+    ("limit: above 5/sec burst 10 mode srcip",
+     "-m hashlimit --hashlimit-above 5/sec --hashlimit-burst 10 --hashlimit-mode srcip"),
+    ("recent: SET name: DEFAULT side: source mask: 255.255.255.255",
+     "-m recent --set --name DEFAULT --mask 255.255.255.255 --rsource"),
+    ("connbytes 100 connbytes mode bytes connbytes direction both",
+     "-m connbytes --connbytes 100 --connbytes-mode bytes --connbytes-dir both")]
+PRINTED = [("DROP 0 ... " + phrase, "-A FORWARD %s -j DROP" % match) for phrase, match in MATCHES] + [
+    ("CT 6 ... CT notrack", "-A PREROUTING -p tcp -j CT --notrack"),
+    ("TTL 0 ... TTL set to 64", "-A PREROUTING -j TTL --ttl-set 64"),
+    ("DROP 0 ... cgroup 5", "-A OUTPUT -m cgroup --cgroup 5 -j DROP"),
+    ("CT 6 ... CT helper ftp", "-A PREROUTING -p tcp -j CT --helper ftp"),
+    ("NFQUEUE 0 ... NFQUEUE num 0", "-A FORWARD -j NFQUEUE --queue-num 0"),
+    ("CONNMARK 0 ... CONNMARK save", "-A FORWARD -j CONNMARK --save-mark"),
+    ("DSCP 0 ... DSCP set 0x0a", "-A POSTROUTING -j DSCP --set-dscp 0x0a"),
+    ("DROP 50 ... esp spi:5", "-A FORWARD -p esp -m esp --espspi 5 -j DROP"),
+    ("DROP 6 ... tcp spt:!5", "-A OUTPUT -p tcp -m tcp ! --sport 5 -j DROP"),
+    ("DROP 1 ... icmptype 8", "-A OUTPUT -p icmp -m icmp --icmp-type 8 -j DROP"),
+    ("MARK 0 ... MARK and 0x0", "-A FORWARD -j MARK --set-xmark 0x0/0xffffffff"),
+    ('DROP 17 ... u32 "0x0=0x1"', '-A FORWARD -p udp -m u32 --u32 "0x0=0x1" -j DROP'),
+    ("CLASSIFY 0 ... CLASSIFY set 1:10", "-A POSTROUTING -j CLASSIFY --set-class 1:10"),
+    ("CHECKSUM 17 ... CHECKSUM fill", "-A POSTROUTING -p udp -j CHECKSUM --checksum-fill"),
+    ("CONNMARK 0 ... CONNMARK set 0x1", "-A FORWARD -j CONNMARK --set-xmark 0x1/0xffffffff"),
+    ("CONNMARK 0 ... CONNMARK restore mask 0xff", "-A FORWARD -j CONNMARK --restore-mark --mask 0xff"),
+    ("NFQUEUE 0 ... NFQUEUE balance 0:3 bypass", "-A FORWARD -j NFQUEUE --queue-balance 0:3 --queue-bypass"),
+    ("NFLOG 0 ... nflog-prefix hello nflog-group 5", "-A FORWARD -j NFLOG --nflog-prefix hello --nflog-group 5"),
+    ("NETMAP 0 -- * * 10.0.0.0/8 0.0.0.0/0 to:10.9.0.0/16", "-A POSTROUTING -s 10.0.0.0/8 -j NETMAP --to 10.9.0.0/16"),
+    ("REJECT 6 ... tcp flags:0x17/0x02 #conn src/32 > 60 reject-with icmp-port-unreachable",
+     "-A FORWARD -p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK SYN -m connlimit --connlimit-above 60 "
+     "--connlimit-mask 32 --connlimit-saddr -j REJECT --reject-with icmp-port-unreachable"),
+    ("DROP 0 ... owner UID match 1000 owner GID match 5",
+     "-A OUTPUT -m owner --uid-owner 1000 -m owner --gid-owner 5 -j DROP"),
+    ("TPROXY 6 ... TPROXY redirect 0.0.0.0:123 mark 0x1/0x1",
+     "-A PREROUTING -p tcp -j TPROXY --on-port 123 --on-ip 0.0.0.0 --tproxy-mark 0x1/0x1")]
+SERVICES = ["Chain KUBE-SERVICES (2 references)", "target     prot opt source               destination",
+            "KUBE-SVC-A  tcp  --  anywhere  10.96.0.1  /* default/kubernetes:https cluster IP */%s",
+            "KUBE-NODEPORTS  all  --  anywhere  anywhere  /* kubernetes service nodeports; NOTE: this must be the last "
+            "rule in this chain */%s"]
 
 
 def sample(name):
@@ -192,56 +243,6 @@ def test_what_a_filter_passed_on_is_no_whole_table(prompt, command, whole):
     assert read[0].tables["filter"].complete == whole
 
 
-HEAD = " pkts bytes target     prot opt in     out     source               destination"
-# (phrase of -L, match of a rule that drops) and (target, protocol and phrases, rule); what -L leaves out is left out of
-# the rule, too.
-MATCHES = [
-    ("TTL match TTL < 2", "-m ttl --ttl-lt 2"), ("statistic mode nth every 2", "-m statistic --mode nth --every 2"),
-    ("DSCP match 0x0a", "-m dscp --dscp 0x0a"), ("MAC 00:11:22:33:44:55", "-m mac --mac-source 00:11:22:33:44:55"),
-    ("length 0:100", "-m length --length 0:100"), ("PKTTYPE = broadcast", "-m pkttype --pkt-type broadcast"),
-    ("quota: 1000 bytes", "-m quota --quota 1000"), ("connmark match 0x1/0xf", "-m connmark --mark 0x1/0xf"),
-    ('helper match "ftp"', "-m helper --helper ftp"), ('u32 "0x6&0xff=0x1"', '-m u32 --u32 "0x6&0xff=0x1"'),
-    ('STRING match "foo" ALGO name bm', '-m string --string "foo" --algo bm'),
-    ("policy match dir in pol ipsec proto 50", "-m policy --dir in --pol ipsec"),
-    ("source IP range 10.0.0.1-10.0.0.9", "-m iprange --src-range 10.0.0.1-10.0.0.9"),
-    ("destination IP range ! 10.0.0.1-10.0.0.9", "-m iprange ! --dst-range 10.0.0.1-10.0.0.9"),
-    ("TIME from 01:00:00 to 02:00:00 UTC", "-m time --timestart 01:00:00 --timestop 02:00:00"),
-    ("ctorigdst 10.96.0.1 ctorigdstport 443", "-m conntrack --ctorigdst 10.96.0.1 -m conntrack --ctorigdstport 443"),
-    ("limit: above 5/sec burst 10 mode srcip",
-     "-m hashlimit --hashlimit-above 5/sec --hashlimit-burst 10 --hashlimit-mode srcip"),
-    ("recent: SET name: DEFAULT side: source mask: 255.255.255.255",
-     "-m recent --set --name DEFAULT --mask 255.255.255.255 --rsource"),
-    ("connbytes 100 connbytes mode bytes connbytes direction both",
-     "-m connbytes --connbytes 100 --connbytes-mode bytes --connbytes-dir both")]
-PRINTED = [("DROP 0 ... " + phrase, "-A FORWARD %s -j DROP" % match) for phrase, match in MATCHES] + [
-    ("CT 6 ... CT notrack", "-A PREROUTING -p tcp -j CT --notrack"),
-    ("TTL 0 ... TTL set to 64", "-A PREROUTING -j TTL --ttl-set 64"),
-    ("DROP 0 ... cgroup 5", "-A OUTPUT -m cgroup --cgroup 5 -j DROP"),
-    ("CT 6 ... CT helper ftp", "-A PREROUTING -p tcp -j CT --helper ftp"),
-    ("NFQUEUE 0 ... NFQUEUE num 0", "-A FORWARD -j NFQUEUE --queue-num 0"),
-    ("CONNMARK 0 ... CONNMARK save", "-A FORWARD -j CONNMARK --save-mark"),
-    ("DSCP 0 ... DSCP set 0x0a", "-A POSTROUTING -j DSCP --set-dscp 0x0a"),
-    ("DROP 50 ... esp spi:5", "-A FORWARD -p esp -m esp --espspi 5 -j DROP"),
-    ("DROP 6 ... tcp spt:!5", "-A OUTPUT -p tcp -m tcp ! --sport 5 -j DROP"),
-    ("DROP 1 ... icmptype 8", "-A OUTPUT -p icmp -m icmp --icmp-type 8 -j DROP"),
-    ("MARK 0 ... MARK and 0x0", "-A FORWARD -j MARK --set-xmark 0x0/0xffffffff"),
-    ('DROP 17 ... u32 "0x0=0x1"', '-A FORWARD -p udp -m u32 --u32 "0x0=0x1" -j DROP'),
-    ("CLASSIFY 0 ... CLASSIFY set 1:10", "-A POSTROUTING -j CLASSIFY --set-class 1:10"),
-    ("CHECKSUM 17 ... CHECKSUM fill", "-A POSTROUTING -p udp -j CHECKSUM --checksum-fill"),
-    ("CONNMARK 0 ... CONNMARK set 0x1", "-A FORWARD -j CONNMARK --set-xmark 0x1/0xffffffff"),
-    ("CONNMARK 0 ... CONNMARK restore mask 0xff", "-A FORWARD -j CONNMARK --restore-mark --mask 0xff"),
-    ("NFQUEUE 0 ... NFQUEUE balance 0:3 bypass", "-A FORWARD -j NFQUEUE --queue-balance 0:3 --queue-bypass"),
-    ("NFLOG 0 ... nflog-prefix hello nflog-group 5", "-A FORWARD -j NFLOG --nflog-prefix hello --nflog-group 5"),
-    ("NETMAP 0 -- * * 10.0.0.0/8 0.0.0.0/0 to:10.9.0.0/16", "-A POSTROUTING -s 10.0.0.0/8 -j NETMAP --to 10.9.0.0/16"),
-    ("REJECT 6 ... tcp flags:0x17/0x02 #conn src/32 > 60 reject-with icmp-port-unreachable",
-     "-A FORWARD -p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK SYN -m connlimit --connlimit-above 60 "
-     "--connlimit-mask 32 --connlimit-saddr -j REJECT --reject-with icmp-port-unreachable"),
-    ("DROP 0 ... owner UID match 1000 owner GID match 5",
-     "-A OUTPUT -m owner --uid-owner 1000 -m owner --gid-owner 5 -j DROP"),
-    ("TPROXY 6 ... TPROXY redirect 0.0.0.0:123 mark 0x1/0x1",
-     "-A PREROUTING -p tcp -j TPROXY --on-port 123 --on-ip 0.0.0.0 --tproxy-mark 0x1/0x1")]
-
-
 @pytest.mark.parametrize("printed, rule", PRINTED)
 def test_phrases(printed, rule):
     line = "    0     0 " + printed.replace(" ... ", " --  *      *       0.0.0.0/0            0.0.0.0/0            ")
@@ -258,12 +259,6 @@ def test_phrases_that_are_not_known_or_have_lost_their_ends_are_not_read():
     assert len(whole.rules) == 2 and not whole.unread
     cut = listing.save_text_of([SERVICES[0], SERVICES[1], SERVICES[2] % "", SERVICES[3] % ""])
     assert not cut.rules and len(cut.unread) == 2
-
-
-SERVICES = ["Chain KUBE-SERVICES (2 references)", "target     prot opt source               destination",
-            "KUBE-SVC-A  tcp  --  anywhere  10.96.0.1  /* default/kubernetes:https cluster IP */%s",
-            "KUBE-NODEPORTS  all  --  anywhere  anywhere  /* kubernetes service nodeports; NOTE: this must be the last "
-            "rule in this chain */%s"]
 
 
 @pytest.mark.parametrize("columns, whole", [([HEAD, ""], True), ([], False)], ids=["listed", "picked out by grep"])

@@ -21,6 +21,14 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save_rule import is_open, read_rule
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.program_files import parse_iptables_program
 
+FIELDS = ("chain", "text", "target", "goto", "has_match", "has_arguments", "folded_before", "options", "matches",
+          "arguments", "comment")
+RULES = ("-A FORWARD -j DROP", "-A FORWARD -g USER",
+         "-A FORWARD -p tcp", "-A FORWARD -m comment --comment \"a -j b\" -j USER",
+         "-A FORWARD -j \"odd name\"", "-A FORWARD -m comment --comment \"\u00e4\U0001f600\" -j \u00dcBER",
+         "-A FORWARD -j LOG --log-prefix \"-j DROP \"",
+         "-A FORWARD -s 192.0.2.1/32 -j DROP", "-A FORWARD -m comment --comment \"two\nlines\" -j DROP")
+
 
 def test_a_whole_dump():
     rules = parse_save(SAMPLE, "live")
@@ -163,15 +171,6 @@ def test_the_build_of_this_machine_tells_what_it_prints(backend, path):
 def test_any_bytes(data):
     backend, version = parse_iptables_program(data)
     assert backend in ("nft", "legacy", "wrapper", None) and (version is None or version.encode("ascii") in data)
-
-
-FIELDS = ("chain", "text", "target", "goto", "has_match", "has_arguments", "folded_before", "options", "matches",
-          "arguments", "comment")
-RULES = ("-A FORWARD -j DROP", "-A FORWARD -g USER",
-         "-A FORWARD -p tcp", "-A FORWARD -m comment --comment \"a -j b\" -j USER",
-         "-A FORWARD -j \"odd name\"", "-A FORWARD -m comment --comment \"\u00e4\U0001f600\" -j \u00dcBER",
-         "-A FORWARD -j LOG --log-prefix \"-j DROP \"",
-         "-A FORWARD -s 192.0.2.1/32 -j DROP", "-A FORWARD -m comment --comment \"two\nlines\" -j DROP")
 
 
 def forward(rules):

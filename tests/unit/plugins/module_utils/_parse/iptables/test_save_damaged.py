@@ -17,6 +17,15 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
 from parsed_texts import parse_save
 
+# What people send: whole dumps with something broken into them.
+PIECES = st.sampled_from(SAMPLE.splitlines(True) + SAMPLE6.splitlines(True)
+                         + ["\r", "\n", "\r\n", "  ", "\t", '"', "\\", "'", "\0",
+                            "\x1b[0m", "garbage", "*nat\n", "COMMIT", "-A X ", '-A X -m comment --comment "', "[1:2] ",
+                            "! ", "\u20ac", "\x85", "\u2028", "# Table `nat' is incompatible, use 'nft' tool.\n",
+                            "-A KUBE-SEP-AAAAAAAAAAAAAAAA -s 10.244.0.5/32 -j KUBE-MARK-MASQ\n"])
+TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=5)),
+                 max_size=60).map("".join).map(lambda text: text.encode("utf-8", "surrogatepass"))
+
 
 @pytest.mark.parametrize("change", [lambda text: text.replace("\n", "\r\n"),
                                     lambda text: text.replace("\n", "\r"), lambda text: "\ufeff" + text,
@@ -181,16 +190,6 @@ def test_everything_counts_that_is_kept_of_a_dump(name, line, least):
 def test_duplicates():
     text = SAMPLE.replace("-A INPUT -i lo\n", "-A INPUT -i lo\n-A INPUT -i lo\n[9:9] -A INPUT -i lo \n")
     assert parse_save(text).tables["filter"].duplicates() == [("INPUT", "-A INPUT -i lo", 3)]
-
-
-# What people send: whole dumps with something broken into them.
-PIECES = st.sampled_from(SAMPLE.splitlines(True) + SAMPLE6.splitlines(True)
-                         + ["\r", "\n", "\r\n", "  ", "\t", '"', "\\", "'", "\0",
-                            "\x1b[0m", "garbage", "*nat\n", "COMMIT", "-A X ", '-A X -m comment --comment "', "[1:2] ",
-                            "! ", "\u20ac", "\x85", "\u2028", "# Table `nat' is incompatible, use 'nft' tool.\n",
-                            "-A KUBE-SEP-AAAAAAAAAAAAAAAA -s 10.244.0.5/32 -j KUBE-MARK-MASQ\n"])
-TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=5)),
-                 max_size=60).map("".join).map(lambda text: text.encode("utf-8", "surrogatepass"))
 
 
 @given(st.one_of(TEXTS, st.binary()), st.lists(st.integers(0, 4000), max_size=8))

@@ -14,6 +14,9 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.m
     dependencies_of, find_alias, parse_modprobe_conf, parse_modules_builtin, parse_modules_builtin_modinfo,
     parse_modules_dep, parse_modules_load, soft_dependencies)
 
+GRUB_PIECES = st.sampled_from(["menuentry 'a' {", "submenu 'b' {", "}",
+                               "{", "linux /vmlinuz-1", "linux", "set default=", "menuentry {", "if x; then", "blscfg"])
+
 
 def dependencies(text):
     modules, unread = parse_modules_dep(text)
@@ -90,6 +93,7 @@ def test_a_sound_line_reads_the_same_among_unsound_ones(text):
 
 @given(st.text(), st.booleans())
 @example("\0", False)
+@example("xt_comment", False)
 @example("a" * 65, True)
 def test_no_line_is_lost_modules_load(text, first_word_only):
     names, unread = parse_modules_load(text, first_word_only)
@@ -103,10 +107,6 @@ def test_no_line_is_lost_modules_load(text, first_word_only):
 def test_an_entry_by_number_title_and_id(text, wanted, release):
     entry = find_entry(parse_grub_cfg(text), wanted)
     assert (entry and entry["release"]) == release
-
-
-GRUB_PIECES = st.sampled_from(["menuentry 'a' {", "submenu 'b' {", "}",
-                               "{", "linux /vmlinuz-1", "linux", "set default=", "menuentry {", "if x; then", "blscfg"])
 
 
 @given(st.text() | st.lists(GRUB_PIECES).map("\n".join), st.text())

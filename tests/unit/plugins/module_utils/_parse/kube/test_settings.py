@@ -22,6 +22,13 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kub
 
 HEAD = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
 KIND = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+CONTAINERD = '{"Version":"v1","Pid":%s,"CreatedAt":5,"StartedAt":1764110000000000000,"FinishedAt":%s,"ExitCode":%s,' \
+             '"Reason":"%s","Message":"%s"}'
+CRIO = '{"ociVersion":"1.0","status":"stopped","created":"2025-11-25T22:33:19Z","started":"2025-11-25T22:33:20Z",' \
+       '"finished":"%s","exitCode":%s}'
+DOCKER = '{"ID":"5e","Config":{"Env":["TOKEN=x"]},"State":{"Running":%s,"OOMKilled":%s,"ExitCode":137,"Error":"",' \
+         '"StartedAt":"2025-11-25T22:33:20.5Z","FinishedAt":"2025-11-25T23:33:21+01:00"}}'
+STARTED = 1764110000
 
 
 @cases
@@ -118,15 +125,6 @@ def test_whole_seconds(text, seconds):
                                   "9" * 200000, u"\u0661s"])
 def test_what_is_no_duration(text):
     assert parse_go_duration(text) is None
-
-
-CONTAINERD = '{"Version":"v1","Pid":%s,"CreatedAt":5,"StartedAt":1764110000000000000,"FinishedAt":%s,"ExitCode":%s,' \
-             '"Reason":"%s","Message":"%s"}'
-CRIO = '{"ociVersion":"1.0","status":"stopped","created":"2025-11-25T22:33:19Z","started":"2025-11-25T22:33:20Z",' \
-       '"finished":"%s","exitCode":%s}'
-DOCKER = '{"ID":"5e","Config":{"Env":["TOKEN=x"]},"State":{"Running":%s,"OOMKilled":%s,"ExitCode":137,"Error":"",' \
-         '"StartedAt":"2025-11-25T22:33:20.5Z","FinishedAt":"2025-11-25T23:33:21+01:00"}}'
-STARTED = 1764110000
 
 
 @pytest.mark.parametrize("text, state", [

@@ -19,6 +19,26 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kub
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kubelet_logs import (
     parse_container_link, parse_kubelet_log, parse_pod_folder, PATTERN)
 
+JSON = st.recursive(st.none() | st.booleans() | st.floats() | st.text(),
+                    lambda inner: st.lists(inner) | st.dictionaries(
+                        st.sampled_from(["plugins", "type", "x"]), inner), max_leaves=12)
+JSON_HOST_LOCAL = st.recursive(
+    st.none() | st.integers() | st.text(max_size=4) | st.sampled_from(["10.0.0.0/24", "usePodCidr"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["ranges", "subnet", "rangeStart", "gateway"]), inner), max_leaves=8)
+SAID = [row[what] % "IPv4" for row in tables_of(__file__)["every_form"] for what in ("failed", "done")]
+UID, ID = "a5c1f8d5-1919-434d-add7-4afaafdaef89", "5e" * 32
+# What 1.20 had, in its words: no number of rules, no label for families.
+OF_1_20 = """\
+kubeproxy_sync_proxy_rules_duration_seconds_bucket{le="0.001"} 0
+kubeproxy_sync_proxy_rules_duration_seconds_bucket{le="16.384"} 3
+kubeproxy_sync_proxy_rules_duration_seconds_bucket{le="+Inf"} 4
+kubeproxy_sync_proxy_rules_iptables_restore_failures_total 2
+kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds 1.7953295839898546e+09
+kubeproxy_sync_proxy_rules_last_timestamp_seconds 0
+kubernetes_build_info{git_version="v1.20.2-eks-1a2b",major="1"} 1
+"""
+
 
 @cases
 def test_what_libcni_refuses(text, is_list, problem):
@@ -29,11 +49,6 @@ def test_a_list_of_plugins_beside_the_type_of_a_single_one_is_ignored():
     config = parse_cni_config('{"name": "n", "type": "bridge", "plugins": [{"type": "portmap"}]}', False)
     assert (config.plugins, config.problem) == (["bridge"], None)
     assert parse_cni_config('{"plugins":' + "[" * 100000, True).problem == "is nested too deeply"
-
-
-JSON = st.recursive(st.none() | st.booleans() | st.floats() | st.text(),
-                    lambda inner: st.lists(inner) | st.dictionaries(
-                        st.sampled_from(["plugins", "type", "x"]), inner), max_leaves=12)
 
 
 @given(JSON.map(json.dumps) | st.text())
@@ -62,12 +77,6 @@ def test_addresses_of_a_range_set(ipam, found):
 @cases
 def test_ranges_that_host_local_refuses(row):
     assert sets_of({"ranges": [[row]]}) == ["host-local refuses the range of %s" % row["subnet"]]
-
-
-JSON_HOST_LOCAL = st.recursive(
-    st.none() | st.integers() | st.text(max_size=4) | st.sampled_from(["10.0.0.0/24", "usePodCidr"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(["ranges", "subnet", "rangeStart", "gateway"]), inner), max_leaves=8)
 
 
 @given(st.dictionaries(st.sampled_from(["ranges", "subnet", "rangeEnd"]), JSON_HOST_LOCAL))
@@ -121,9 +130,6 @@ def test_times_that_are_none(time):
     assert parse_healthz(body)["now"] is None
 
 
-SAID = [row[what] % "IPv4" for row in tables_of(__file__)["every_form"] for what in ("failed", "done")]
-
-
 @cases
 def test_every_form(version, failed, done):
     found = parse_kubelet_log(failed % "IPv4" + "\n" + done % "IPv6" + "\n")
@@ -152,9 +158,6 @@ def test_any_log_and_any_name(text):
     assert parse_container_link(text) is None or text.endswith(".log")
 
 
-UID, ID = "a5c1f8d5-1919-434d-add7-4afaafdaef89", "5e" * 32
-
-
 def test_folders_of_pods_and_links_of_containers():
     assert parse_pod_folder("kube-system_kube-proxy-hx7cw_" + UID) == (UID, "kube-system", "kube-proxy-hx7cw")
     assert parse_pod_folder("kube-system_kube-apiserver-node.example_" + "c9" * 16) == ("c9" * 16, "kube-system",
@@ -166,18 +169,6 @@ def test_folders_of_pods_and_links_of_containers():
 @cases
 def test_other_names(name):
     assert parse_pod_folder(name) is None and parse_container_link(name) is None
-
-
-# What 1.20 had, in its words: no number of rules, no label for families.
-OF_1_20 = """\
-kubeproxy_sync_proxy_rules_duration_seconds_bucket{le="0.001"} 0
-kubeproxy_sync_proxy_rules_duration_seconds_bucket{le="16.384"} 3
-kubeproxy_sync_proxy_rules_duration_seconds_bucket{le="+Inf"} 4
-kubeproxy_sync_proxy_rules_iptables_restore_failures_total 2
-kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds 1.7953295839898546e+09
-kubeproxy_sync_proxy_rules_last_timestamp_seconds 0
-kubernetes_build_info{git_version="v1.20.2-eks-1a2b",major="1"} 1
-"""
 
 
 def parsed(directory, snapshot=""):

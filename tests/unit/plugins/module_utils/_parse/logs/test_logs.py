@@ -16,6 +16,12 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.lin
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.newest import FromEnd, Newest
 
 KLOG = "E1122 06:37:30.714024   19736 proxier.go:1406] "
+VALUE = [KLOG + '"Failed" err=<', "\texit status 4: busy", "\tline 63", ' > ipFamily="IPv4"', KLOG + "next"]
+FAILED = ('E1122 06:38:01.720735 1 proxier.go:1] "Failed to execute iptables-restore" err=<\n'
+         "\tAnother app is currently holding the xtables lock.\n\t\n >\n")
+PIECES = ("fine\n", FAILED, "it failed\n", "\n", "x" * 50 + " failed\n", "failed 1\nfailed 2\n", "\tmissing\n",
+          " > an error\n")
+LETTERS = "abcdefghijklmnopqrstuvwxyzCEIKMNT0123456789 '\"-_=:./\u00e9"
 
 
 @cases
@@ -27,9 +33,6 @@ def test_forms(line, time, text, count):
 def test_a_line_of_many_carriers_ends(layer):
     entry, = parse_entries([layer * 1000])
     assert entry.text
-
-
-VALUE = [KLOG + '"Failed" err=<', "\texit status 4: busy", "\tline 63", ' > ipFamily="IPv4"', KLOG + "next"]
 
 
 @cases
@@ -121,13 +124,6 @@ def test_a_line_without_end_costs_no_memory_and_hides_nothing(size):
     data = b"failed " + b"x" * 3000000 + b"\nfailed too\n" + b"\0\xff" * 200000
     found = newest(data, 200, size)
     assert found[0] == "failed too" and all(len(text) <= LONGEST for text in found) and len(found) == 2
-
-
-FAILED = ('E1122 06:38:01.720735 1 proxier.go:1] "Failed to execute iptables-restore" err=<\n'
-         "\tAnother app is currently holding the xtables lock.\n\t\n >\n")
-PIECES = ("fine\n", FAILED, "it failed\n", "\n", "x" * 50 + " failed\n", "failed 1\nfailed 2\n", "\tmissing\n",
-          " > an error\n")
-LETTERS = "abcdefghijklmnopqrstuvwxyzCEIKMNT0123456789 '\"-_=:./\u00e9"
 
 
 def from_end(data, size, most):

@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which nft commands are run, and what their output gives; against the real nft too."""
 
-import os
 import re
 
 import pytest
 
 import kube_cluster
 import kube_nft
+from node_processes import needs_root
 from parsed_texts import shown
 from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import kube_tables
@@ -18,7 +18,6 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube
 
 CASES = [(family, layout) for family in ("ipv4", "ipv6") for layout in kube_nft.LAYOUTS]
 SET_COMMANDS = [["list", kind, "ip", "kube-proxy", name] for kind, name in SETS]
-NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
 
 
 def small(family="ipv4", layout="1.36", **options):
@@ -173,7 +172,7 @@ def test_what_leads_nowhere():
     assert leads_nowhere(asked(kube_nft.answers(table))[0].tables["ipv4"]) == {gone: "service-ips"}
 
 
-@NEEDS_ROOT
+@needs_root
 @pytest.mark.parametrize("family, layout", CASES)
 @pytest.mark.parametrize("all_addresses", [False, True])
 def test_the_real_nft_prints_what_the_fixture_says(family, layout, all_addresses):
@@ -190,7 +189,7 @@ def test_the_real_nft_prints_what_the_fixture_says(family, layout, all_addresses
     assert sorted(re.split(r"[\s,{}]+", printed)) == sorted(re.split(r"[\s,{}]+", table.text()))
 
 
-@NEEDS_ROOT
+@needs_root
 @pytest.mark.parametrize("layout", ["1.30", "1.36"])
 def test_5000_services_of_the_real_nft(layout):
     made = kube_nft.table(kube_cluster.plain_cluster("ipv4", 5000, 2), layout)

@@ -75,6 +75,9 @@ table ip kube-proxy {
 # What a rule is made of, one after the other.
 PIECES = ["jump ", "goto ", "dnat ", "to ", "numgen random mod 2 map { ", "0 : 10.0.0.1 . 80", ", ", " }", "\"", "[",
           "]:", "80", "a/b", " "]
+# Rules of iptables as nft 1.0.6 lists them, and as iptables-nft-save 1.8.9 prints them.
+LISTED = ("table ip filter {\n\tchain FORWARD {\n"
+          "\t\ttype filter hook forward priority filter; policy accept;\n\t\t%s\n\t}\n}")
 
 
 def test_every_block():
@@ -232,11 +235,6 @@ def test_where_rules_lead(line, targets, endpoints):
 def test_a_map_that_balances_in_one_line():
     assert share_of("numgen random mod 3 vmap { 0 : goto a, 1 : goto b }") == (3, 2)
     assert share_of("ip daddr 10.96.0.1 vmap { 0 : goto a }") is None
-
-
-# Rules of iptables as nft 1.0.6 lists them, and as iptables-nft-save 1.8.9 prints them.
-LISTED = ("table ip filter {\n\tchain FORWARD {\n"
-          "\t\ttype filter hook forward priority filter; policy accept;\n\t\t%s\n\t}\n}")
 
 
 @cases

@@ -30,6 +30,19 @@ UID = "a5c1f8d5-1919-434d-add7-4afaafdaef89"
 BARS, STATIC = UID.replace("-", "_"), "c9b2a5f0d31e4b7a8f60e1d2c3b4a596"
 ID = "5eed917563583925ffdbd40a64efb2aaffe58638e57add8becaf460fe74f5b1c"
 OTHER = "9" * 64
+# A bridge of pods, pods of another node behind a gateway, a route that refuses, and a single neighbour without a
+# network.
+SCRIPT = """\
+set -e
+ip link set lo up; ip link add eth0 type veth peer name p0; ip link set eth0 up; ip link set p0 up; ip link add cni0 type bridge; ip link set cni0 up
+ip addr add 192.168.2.15/23 dev eth0; ip addr add 10.244.1.1/24 dev cni0; ip route add default via 192.168.2.1
+ip route add 10.244.2.0/24 via 192.168.2.16; ip route add blackhole 10.9.0.0/16; ip route add 10.128.0.1/32 dev eth0
+ip -6 addr add fd00:1::15/64 dev eth0 nodad; ip -6 addr add fd00:10:244:1::1/64 dev cni0 nodad; ip -6 route add default via fd00:1::1
+ip -6 route add fd00:10:244:2::/64 via fd00:1::16; ip -6 route add unreachable fd77::/16
+cat /proc/net/route /proc/net/ipv6_route
+"""
+EVERYWHERE = ("fe80::/64", "ff00::/8")
+OF_IPV6 = "%s %s %s 00 %s 00000400 00000001 00000000 %s     eth0\n"
 
 
 def fib_trie(text):
@@ -70,23 +83,6 @@ def test_addresses_and_routes_of_the_kernel():
                                                Route("10.128.0.1/32", "eth0"), Route("10.244.1.0/24", "cni0")}
     assert {route for route in parse_proc_net_ipv6_route(text) if route.network not in EVERYWHERE} == {
         Route(None, "eth0"), Route("fd00:1::/64", "eth0"), Route("fd00:10:244:1::/64", "cni0")}
-
-
-# A bridge of pods, pods of another node behind a gateway, a route that refuses, and a single neighbour without a
-# network.
-SCRIPT = """\
-set -e
-ip link set lo up; ip link add eth0 type veth peer name p0; ip link set eth0 up; ip link set p0 up; ip link add cni0 type bridge; ip link set cni0 up
-ip addr add 192.168.2.15/23 dev eth0; ip addr add 10.244.1.1/24 dev cni0; ip route add default via 192.168.2.1
-ip route add 10.244.2.0/24 via 192.168.2.16; ip route add blackhole 10.9.0.0/16; ip route add 10.128.0.1/32 dev eth0
-ip -6 addr add fd00:1::15/64 dev eth0 nodad; ip -6 addr add fd00:10:244:1::1/64 dev cni0 nodad; ip -6 route add default via fd00:1::1
-ip -6 route add fd00:10:244:2::/64 via fd00:1::16; ip -6 route add unreachable fd77::/16
-cat /proc/net/route /proc/net/ipv6_route
-"""
-EVERYWHERE = ("fe80::/64", "ff00::/8")
-
-
-OF_IPV6 = "%s %s %s 00 %s 00000400 00000001 00000000 %s     eth0\n"
 
 
 @given(st.text())

@@ -22,6 +22,16 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.co
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.grammar import parse_shell
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.tree import Simple, Substitution, Variable
 
+PIECES = ["(", ")", "$(", "`", "\"", "'", "$'", "<<EOF\n", "<<-'E'", "EOF\n", "((", "))",
+          "$((", "${", "}", "{ ", "; }", "if ", "then ", "else ", "fi\n", "case x in ", "a) ", ";;", "esac ", "while ",
+          "do ", "done\n", "for i in ", "f() ", "function ", "[[ ", " ]]", "@(", "\\", "\\\n", "|", "||", "&&", "&",
+          ";", "\n", "\r\n", " ", "\t", "#", "a", "x=", "x=(", "$x", "$1", "\"$@\"", "{a,b}", "<(", ">(", ">x ", "<x ",
+          "2>&1 ", "iptables -F ", "eval ", "sh -c ", "trap ", "\0", "\ufffd", "\udc80", "é", "!", "time ", "echo "]
+SECRET = "hunter2"
+HIDDEN = "hunter2-XyZZy"
+NEIGHBOURS = ["iptables -F", ";", "|", "&&", "'", '"', "(", ")", "{ ", " }", "$(", "`", "sh -c", "login", "-p", "sudo",
+              " ", "\n", "x=", "<<<"]
+
 
 def shown(node):
     """A node in one line; words are only their texts."""
@@ -84,13 +94,6 @@ def test_everything_keeps_its_place():
         visit(node)
     assert found == ["f() { a | b 'x' >y; }", "{ a | b 'x' >y; }", "a | b 'x' >y", "a", "b 'x' >y",
                      "if c; then d && e; fi", "d && e", "d", "e"]
-
-
-PIECES = ["(", ")", "$(", "`", "\"", "'", "$'", "<<EOF\n", "<<-'E'", "EOF\n", "((", "))",
-          "$((", "${", "}", "{ ", "; }", "if ", "then ", "else ", "fi\n", "case x in ", "a) ", ";;", "esac ", "while ",
-          "do ", "done\n", "for i in ", "f() ", "function ", "[[ ", " ]]", "@(", "\\", "\\\n", "|", "||", "&&", "&",
-          ";", "\n", "\r\n", " ", "\t", "#", "a", "x=", "x=(", "$x", "$1", "\"$@\"", "{a,b}", "<(", ">(", ">x ", "<x ",
-          "2>&1 ", "iptables -F ", "eval ", "sh -c ", "trap ", "\0", "\ufffd", "\udc80", "é", "!", "time ", "echo "]
 
 
 def test_any_text_is_read_to_its_end():
@@ -176,9 +179,6 @@ def test_places(text):
     assert [in_a_row(word.parts) for word in alone] == [in_a_row(word.parts) for word in node.words]
 
 
-SECRET = "hunter2"
-
-
 @cases
 def test_what_is_no_secret_is_shown(arguments, shown):
     assert masked_command(arguments) == (" ".join(arguments) if shown is None else shown)
@@ -210,9 +210,6 @@ def test_no_neighbour_brings_a_secret_to_light(before, option, joined):
                                         1000)
 
 
-HIDDEN = "hunter2-XyZZy"
-
-
 @cases
 def test_what_holds_no_secret_stays(command):
     assert masked_text(command) == command
@@ -221,10 +218,6 @@ def test_what_holds_no_secret_stays(command):
 @cases
 def test_secrets(command, shown):
     assert masked_text(command % HIDDEN) == shown
-
-
-NEIGHBOURS = ["iptables -F", ";", "|", "&&", "'", '"', "(", ")", "{ ", " }", "$(", "`", "sh -c", "login", "-p", "sudo",
-              " ", "\n", "x=", "<<<"]
 
 
 @hypothesis.given(st.lists(st.sampled_from(NEIGHBOURS), max_size=14).map(" ".join))

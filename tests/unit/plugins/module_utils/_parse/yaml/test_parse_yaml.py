@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""YAML as people write configuration in it. What PyYAML makes of the same is compared in
-test_yaml_against_pyyaml.py."""
+"""YAML as people write configuration in it; test_yaml_against_pyyaml.py compares it with PyYAML."""
 
 import json
 
@@ -11,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml.parse_yaml import (LIST, MAP, NOTHING,
-                                                                                                item, parse_yaml,
-                                                                                                plain_value)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.yaml.parse_yaml import (
+    LIST, MAP, NOTHING, item, parse_yaml, plain_value)
 
 
 def root(text):
