@@ -52,21 +52,23 @@ def programs(tmp_path):
     return unpack(PROGRAMS, tmp_path)
 
 
+def inside(root, look, *arguments):
+    with Sleeper(lambda: enter(root)) as process:
+        return look(process.pid, process.start_time, *arguments)
+
+
 def text(pid, start_time, path):
     return container.look_into(pid, start_time, [path], ())["texts"][path]
 
 
 @needs_root
 def test_what_is_there(root):
-    with Sleeper(lambda: enter(root)) as process:
-        begun = time.monotonic()
-        found = container.look_into(process.pid, process.start_time, ["/etc/config", "/etc/linked"], FINDS)
-    assert found == {
+    begun = time.monotonic()
+    assert inside(root, container.look_into, ["/etc/config", "/etc/linked"], FINDS) == {
         "status": "ok", "texts": {"/etc/config": ["ok", "mode: ipvs\n"], "/etc/linked": ["ok", "mode: ipvs\n"]},
         # A FIFO and a directory of that name: how kube-proxy treats them is not known.
         "programs": {"conntrack": "present", "ipset": "unknown", "iptables": "unknown", "nft": "absent",
-                     "none": "absent"},
-    }
+                     "none": "absent"}}
     assert time.monotonic() - begun < container.SECONDS
     assert not os.path.exists(root + "/ran")
 
@@ -74,8 +76,7 @@ def test_what_is_there(root):
 @needs_root
 @cases
 def test_hostile_files(root, path, status):
-    with Sleeper(lambda: enter(root)) as process:
-        assert text(process.pid, process.start_time, path) == [status, ""]
+    assert inside(root, text, path) == [status, ""]
 
 
 @needs_mounts
@@ -121,8 +122,7 @@ def test_a_root_that_went_away(root):
 
 
 def first(root, *paths):
-    with Sleeper(lambda: enter(root)) as process:
-        return container.read_first(process.pid, process.start_time, paths, LIMIT)
+    return inside(root, container.read_first, paths, LIMIT)
 
 
 @needs_root
@@ -155,9 +155,8 @@ def test_what_is_no_file_of_that_size_is_not_passed_over(programs, path):
 def test_kinds_and_numbers(tmp_path):
     root = unpack(PATHS, tmp_path)
     lock = os.stat(root + "/run/xtables.lock")
-    with Sleeper(lambda: enter(root)) as process:
-        found = container.stat_in(process.pid, process.start_time, [
-            "/run/xtables.lock", "/var/run/xtables.lock", "/run", "/etc/pipe", "/etc/out", "/none", "/etc/x/y"])
+    found = inside(root, container.stat_in, ["/run/xtables.lock", "/var/run/xtables.lock", "/run", "/etc/pipe",
+                                             "/etc/out", "/none", "/etc/x/y"])
     own = ["ok", "file", lock.st_dev, lock.st_ino]
     assert found["/run/xtables.lock"] == found["/var/run/xtables.lock"] == own
     assert found["/run"][:2] == ["ok", "directory"] and found["/etc/pipe"][:2] == ["ok", "other"]
