@@ -110,9 +110,6 @@ class Subject:
         except _errors.ChangeFailed as error:
             return dict(error.result(), failed=True)
 
-    def whole(self):
-        return {held for _mode, _owner, _group, held in list(self.before.values()) + list(self.done.values())}
-
     def goes_on(self, tree, state, what):
         """The next run completes, reports no failure, and leaves the same files as a run without faults."""
         told = self.result(tree, state)
@@ -120,13 +117,11 @@ class Subject:
         found, wanted = snapshot(tree), self.done if state == "present" else self.before
         if "flush_hooks" in self._name and state == "present":
             # An earlier run has disarmed the flush of this script in its unit, so the script stays as it is.
-            found, wanted = self._disarmed(found, wanted)
+            same = [path for path in found
+                    if not path.startswith(STATE) and (path != hook_changes.SCRIPT or found[path] != self.before[path])]
+            found = {path: found[path] for path in same}
+            wanted = {path: held for path, held in wanted.items() if path in same}
         assert comparable(found) == comparable(wanted), what
-
-    def _disarmed(self, found, wanted):
-        same = [path for path in found
-                if not path.startswith(STATE) and (path != hook_changes.SCRIPT or found[path] != self.before[path])]
-        return {path: found[path] for path in same}, {path: held for path, held in wanted.items() if path in same}
 
 
 def comparable(found):
@@ -185,13 +180,14 @@ def test_a_fault_at_any_call_is_told_and_undone(tmp_path, record_property, name,
     tree = subject.tree(state)
     calls, _told = struck(0, ONCE, None, lambda: subject.result(tree, state))
     faults = faults_of(name, state, calls)
+    whole = {held for _mode, _owner, _group, held in list(subject.before.values()) + list(subject.done.values())}
     for count, (how, error, number) in enumerate(faults):
         what = (how, error and os.strerror(error), number)
         tree = subject.tree(state)
         came, told = struck(number, how, error, lambda tree=tree: subject.result(tree, state))
         assert came, what
         after = snapshot(tree)
-        assert unsafe_leftovers(after, subject.whole()) == [], what
+        assert unsafe_leftovers(after, whole) == [], what
         if how != KILL:
             check_truth(subject, state, told, after, what)
         # The next run is `present` and `absent` in turn.

@@ -21,12 +21,12 @@ def all_of(_data):
     return True
 
 
-def walk(manifest, tmp_path, wanted=all_of, depth=0, folder="/top", **limits):
+def walk(manifest, tmp_path, wanted=all_of, depth=0, **limits):
     """(walk, what `below` returns, what was noted)."""
     host = Host(unpack(manifest, tmp_path))
     looked = host_walk.Walk(host, **limits)
     with host.noting() as notes:
-        found = looked.below(folder, wanted, depth)
+        found = looked.below("/top", wanted, depth)
     return looked, found, dict(notes)
 
 
@@ -112,28 +112,22 @@ def test_a_limit_ends_it_and_is_told(limits, tmp_path):
     assert set(notes.values()) == {host_walk.LATE}
 
 
-def test_only_reading_is_counted(tmp_path, monkeypatch):
-    """On a slow machine the work between two files takes long: it hides none of them."""
-    clock = [0.0]
-    monkeypatch.setattr(host_walk.time, "monotonic", lambda: clock[0])
+def test_only_reading_is_counted_and_that_of_folders_alone_may_end_it(tmp_path, monkeypatch):
+    """On a slow machine the work between two files takes long: it hides none of them. A slow disk ends the look."""
+    clock, scandir = [0.0], host_walk.os.scandir
 
     def judged(_data):
         clock[0] += 100
         return True
-    root = unpack({"top/%d" % number: "xxxx" for number in range(9)}, str(tmp_path))
-    looked = host_walk.Walk(Host(root))
-    assert len(looked.below("/top", judged)[1]) == 9 and looked.done
-
-
-def test_a_slow_disk_ends_it_by_its_folders_alone(tmp_path, monkeypatch):
-    clock, scandir = [0.0], host_walk.os.scandir
 
     def slow(path):
         clock[0] += 15
         return scandir(path)
     monkeypatch.setattr(host_walk.time, "monotonic", lambda: clock[0])
+    looked = host_walk.Walk(Host(unpack({"top/%d" % number: "xxxx" for number in range(9)}, str(tmp_path / "files"))))
+    assert len(looked.below("/top", judged)[1]) == 9 and looked.done
     monkeypatch.setattr(host_walk.os, "scandir", slow)
-    root = unpack({"top/a/a": "x", "top/b/b": "x", "top/c/c": "x"}, str(tmp_path))
+    root = unpack({"top/a/a": "x", "top/b/b": "x", "top/c/c": "x"}, str(tmp_path / "folders"))
     assert host_walk.Walk(Host(root)).below("/top", all_of, 1)[0] == "timeout"
 
 
