@@ -23,7 +23,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.promethe
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.secrets import LIMIT, masked_line
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.sysctl_conf import (
     assigned, fits, is_pattern, parse_sysctl_conf, parse_tuned_profile, path_of)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.toml_keys import parse_toml_keys, UNREAD
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.toml_keys import (
+    parse_toml_keys, UNREAD as UNREAD)
 
 PARSERS = {"alternatives": parse_alternatives, "choices": parse_choices, "assignments": parse_assignments,
            "ipset": parse_ipset_list, "os-release": parse_os_release, "sysctl.d": parse_sysctl_conf,
@@ -32,12 +33,6 @@ SECRET = "hunter2-XyZZy"
 PIECES = ["iptables -F", ";", "|", "'", '"', "(", "$(", "sh -c", "-p", " ", "\\", "x=", ":", "https://", "@", "KEY",
           "token", "=", "--"]
 CNI = ("plugins", "io.containerd.grpc.v1.cri", "cni")
-_NAMES = ("a", "b-1", "'c#d'", '"e]"', '"f\\u0067"', "a.b", '"h.i" . j', "2")
-_VALUES = ('"""\na = "in a text"\n[a]\n\\""" """',
-           "\'\'\'\n[a]\na = 1\n\'\'\'\'", '[\n"x"\n, """\n\n"""]', '"x"', "'y\\'", '"a # b"', '"]"',
-           '"\\t\\"[\\\\"', '""', "7", "0", "-1", "1_0", "0x1f", "1.5", "true", "1979-05-27", "{a = [1], 'b]' = \"}\"}",
-           "[]", "[1, 2]", "[[], ['x']]", '["x", # ]\n\n \'#\',\n]', "[ # [\n'a]', \"b#\" ] # ['c']", "[{a = 1}]")
-_ENDS = ("", " ", " # c", " # \"c ' [", "\r")
 PLAIN = """\
 # HELP a_total What it counts
 # TYPE a_total counter
@@ -123,44 +118,6 @@ def test_a_long_line_is_cut():
 @cases
 def test_values(text, found):
     assert parse_toml_keys(text) == dict(found)
-
-
-def _document(source):
-    """Lines of which most documents are valid TOML."""
-    pick = source.choice
-    lines = ["%s%s = %s" % (pick(("", "  ")), pick(_NAMES), pick(_VALUES)) for _line in range(source.randint(1, 6))]
-    for _heading in range(source.randint(0, 3)):
-        lines.insert(source.randint(0, len(lines)), pick(("[%s]", "[ %s ]", "[[%s]]", "# %s = 1", "")).replace(
-            "%s", pick(_NAMES)))
-    return "".join(line + pick(_ENDS) + "\n" for line in lines)
-
-
-def _flat(value, path=()):
-    """The values outside of arrays of tables, with the paths of their keys."""
-    if not isinstance(value, dict):
-        return {path: value}
-    return {key: found for name, part in value.items() for key, found in _flat(part, path + (name,)).items()}
-
-
-def test_the_library_reads_the_same():
-    tomllib = pytest.importorskip("tomllib")
-    source, valid = random.Random(kube_audit.seed()), 0
-    for _document_number in range(4000):
-        text = _document(source)
-        try:
-            expected = _flat(tomllib.loads(text))
-        except tomllib.TOMLDecodeError:
-            continue
-        valid += 1
-        found = parse_toml_keys(text)
-        read = {key: value for key, value in found.items() if value is not UNREAD}
-        assert {key: expected.get(key) for key in read} == read, text
-        for key, value in expected.items():
-            texts = value if isinstance(value, list) else [value]
-            inline = any(key[:length] in found for length in range(1, len(key)))  # A part of an inline table.
-            if not inline and all(isinstance(each, str) for each in texts):
-                assert found[key] == (UNREAD if "\n" in "".join(texts) else value), text
-    assert valid > 400
 
 
 def test_plain_samples_infinity_and_a_flood():

@@ -7,10 +7,9 @@ import gzip
 import pathlib
 import re
 
-import hypothesis
-import hypothesis.strategies as st
 import pytest
 from case_rows import cases
+from hypothesis import given, settings, strategies as st
 from parsed_texts import parse_listing, parse_save, shown
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.dump_forms import is_plain
@@ -219,8 +218,8 @@ def test_hostile_lines_come_to_an_end(text):
                for table in rules.tables.values()) == 0
 
 
-@hypothesis.given(st.data())
-@hypothesis.settings(max_examples=60, deadline=None, print_blob=True)
+@given(st.data())
+@settings(max_examples=60)
 def test_damaged_text_never_raises(data):
     text = sample(data.draw(st.sampled_from(["save.txt", "Lv-nat.txt", "S-nat.txt", "nft.txt",
                                              "kube-proxy-1.36.3-nft.txt", "nft.json"])))

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 
-import hypothesis
 import kube_audit
 import pytest
 import work
@@ -220,7 +219,7 @@ def test_secrets(command, shown):
     assert masked_text(command % HIDDEN) == shown
 
 
-@hypothesis.given(st.lists(st.sampled_from(NEIGHBOURS), max_size=14).map(" ".join))
+@given(st.lists(st.sampled_from(NEIGHBOURS), max_size=14).map(" ".join))
 def test_a_word_beside_a_tool_is_never_shown(text):
     assert HIDDEN not in masked_text("login %s %s; iptables -F"
                                      % (HIDDEN, text)) and HIDDEN not in masked_text("%s ; login %s" % (text, HIDDEN))
