@@ -170,8 +170,8 @@ def test_chains_of_kube_proxy_that_most_nodes_have_no_rules_in(last, whole):
 
 def test_interfaces_that_are_not_printed_are_not_guessed():
     """iptables -L prints `-i lo -j ACCEPT` as a rule for all packets."""
-    table = filter_table("Chain INPUT (policy DROP)\ntarget     prot opt source               destination\nACCEPT     all"
-                         "  --  anywhere   anywhere\n\nChain FORWARD (policy DROP)\n\nChain OUTPUT (policy ACCEPT)\n")
+    table = filter_table("Chain INPUT (policy DROP)\ntarget     prot opt source               destination\nACCEPT     "
+                         "all  --  anywhere   anywhere\n\nChain FORWARD (policy DROP)\n\nChain OUTPUT (policy ACCEPT)\n")
     assert (table.rule_counts()["INPUT"], table.complete) == (0, False)
 
 
