@@ -18,8 +18,6 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import 
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 FILES = sorted(path.name for path in EXAMPLES.iterdir() if path.name != "README.md")
-# Where a pipeline installs the collection, the test has it already.
-NOTHING = "#!/bin/sh\nexit 0\n"
 
 
 def text_of(name):
@@ -37,13 +35,11 @@ def variables_of(name):
     return found
 
 
-def gitlab():
-    job = yaml.safe_load(text_of("gitlab-ci.yml"))["preflight"]
-    return job["before_script"] + job["script"]
-
-
-def github():
-    steps = yaml.safe_load(text_of("github-actions.yml"))["jobs"]["preflight"]["steps"]
+def script_of(name):
+    if name == "gitlab-ci.yml":
+        job = yaml.safe_load(text_of(name))["preflight"]
+        return job["before_script"] + job["script"]
+    steps = yaml.safe_load(text_of(name))["jobs"]["preflight"]["steps"]
     return [step["run"] for step in steps if "run" in step and "if" not in step]
 
 
@@ -53,38 +49,29 @@ def test_an_example_sets_variables_that_exist_to_values_that_are_taken(name):
     assert variables and set(variables) <= set(policies.known_names())
     policies.check_role_variables(variables)
     policies.policy_of({key: value for key, value in variables.items() if key.startswith(policies.PREFIX)})
-    if name.endswith(".yml"):
-        assert yaml.safe_load(text_of(name))
+    assert not name.endswith(".yml") or yaml.safe_load(text_of(name))
+    assert "[%s](%s)" % (name, name) in text_of("README.md"), "the list of examples is whole"
+    # By name the collection can be installed only after a release was published.
+    source, = re.findall(r"(?:collection install |- name: (?=\S+\n +type: git\n))(\S+)", text_of(name))
+    assert source in (EXAMPLES.parent / "releasing.md").read_text(encoding="utf-8") and "github.com" in source
 
 
-def test_an_example_installs_from_where_the_collection_is():
-    """By name it can be installed only after a release was published."""
-    releases = (EXAMPLES.parent / "releasing.md").read_text(encoding="utf-8")
-    for name in FILES:
-        source, = (re.findall(r"collection install (\S+)", text_of(name))
-                   or re.findall(r"- name: (\S+)\n +type: git\n", text_of(name)))
-        assert source in releases and "github.com" in source, name
-
-
-def test_the_list_of_examples_is_whole():
-    assert all("[%s](%s)" % (name, name) in text_of("README.md") for name in FILES)
-
-
-@pytest.mark.parametrize("script, files", [
-    (gitlab, ["junit.xml", "report.html"]), (github, ["summary.md", "results.sarif", "report.html"])])
-def test_a_script_runs_and_fails_with_a_node_that_does_not_pass(tmp_path, script, files):
+@pytest.mark.parametrize("example, files", [("gitlab-ci.yml", ["junit.xml", "report.html"]),
+                                            ("github-actions.yml", ["summary.md", "results.sarif", "report.html"])])
+def test_a_script_runs_and_fails_with_a_node_that_does_not_pass(tmp_path, example, files):
     fleets.Fleet(tmp_path, "good1", "bad1")
     (tmp_path / "inventory").mkdir()
     # JSON is YAML.
     (tmp_path / "hosts.json").rename(tmp_path / "inventory" / "hosts.yml")
     programs = tmp_path / "bin"
     programs.mkdir()
+    # Where a pipeline installs the collection, the test has it already.
     for name in ("pip", "ansible-galaxy"):
-        (programs / name).write_text(NOTHING, encoding="utf-8")
+        (programs / name).write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
         (programs / name).chmod(0o755)
     path = os.pathsep.join([str(programs), str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
-        ["bash", "-e", "-c", "\n".join(script())], cwd=str(tmp_path), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        ["bash", "-e", "-c", "\n".join(script_of(example))], cwd=str(tmp_path), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, universal_newlines=True, check=False,
         env=dict(os.environ, PATH=path, ANSIBLE_COLLECTIONS_PATH=str(fleets.TOP / ".build"), ANSIBLE_NOCOLOR="1"))
     assert done.returncode == 2 and '"checks": ["HOOK001"]' in done.stdout, done.stdout

