@@ -58,12 +58,18 @@ def kinds(lines):
     return sorted({line.split()[0] for line in lines})
 
 
+def rounds(count=ROUNDS):
+    """A generator of (name of the round, its source of random numbers)."""
+    seed = kube_audit.seed()
+    for number in range(count):
+        yield "seed %s, round %s" % (seed, number), random.Random("%s %s" % (seed, number))
+
+
 @pytest.mark.parametrize("damage, expected", kube_damage.EXPECTED,
                          ids=[damage.__name__ for damage, _kinds in kube_damage.EXPECTED])
 def test_exactly_the_damage_is_told(damage, expected, dumps):
-    seed, done = kube_audit.seed(), 0
-    for number in range(ROUNDS):
-        source = random.Random("%s %s" % (seed, number))
+    done = 0
+    for name, source in rounds():
         version, backend, family, text = source.choice(dumps)
         try:
             damaged, what = damage(dump_lines.Dump(text), source)
@@ -72,24 +78,16 @@ def test_exactly_the_damage_is_told(damage, expected, dumps):
         done += 1
         # The exit code already shows that a live save is cut short.
         lines = told(damaged, version, backend, family, source="live" if expected else "bundle")
-        assert kinds(lines) == expected, "seed %s, round %s, %s %s %s: %s: %s" % (seed, number, version, backend,
-                                                                                  family, what, lines)
+        assert kinds(lines) == expected, "%s, %s %s %s: %s: %s" % (name, version, backend, family, what, lines)
     assert done > ROUNDS // 4
 
 
-def touched(what):
-    """The chains that the description of a damage names."""
-    return set(re.findall(r"[A-Z]{2,}[A-Z0-9-]{3,}", what))
-
-
 def test_two_damages_are_both_told(dumps):
-    seed = kube_audit.seed()
     # A node without portals has no Services, so the audit cannot report that a drop affects a Service.
     single = [(damage, expected) for damage, expected in kube_damage.EXPECTED
               if damage.__name__ not in ("cut_end", "shuffle_rules", "delete_anchor", "shadow_anchors",
                                          "empty_service_chain", "empty_portal")]
-    for number in range(ROUNDS):
-        source = random.Random("%s %s" % (seed, number))
+    for name, source in rounds():
         version, backend, family, text = source.choice(dumps)
         both = source.sample(single, 2)
         done = []
@@ -99,11 +97,13 @@ def test_two_damages_are_both_told(dumps):
                 done.append(what)
         except LookupError:
             continue
-        if touched(done[0]) & touched(done[1]):
+        # The chains that the descriptions name.
+        touched = [set(re.findall(r"[A-Z]{2,}[A-Z0-9-]{3,}", what)) for what in done]
+        if touched[0] & touched[1]:
             continue  # The second undid or hid the first.
         found = kinds(told(text, version, backend, family))
         wanted = {kind for _damage, expected in both for kind in expected}
-        assert wanted <= set(found), "seed %s, round %s, %s: %s: %s" % (seed, number, version, done, found)
+        assert wanted <= set(found), "%s, %s: %s: %s" % (name, version, done, found)
 
 
 def as_listed(text):
@@ -175,24 +175,20 @@ def test_what_is_odd_about_a_text_is_a_notice(how, dumps):
 
 def test_a_cut_inside_a_table_is_a_notice(dumps):
     """The tables before the cut are complete and judged, so no notice is about them."""
-    seed = kube_audit.seed()
-    for number in range(ROUNDS):
-        source = random.Random("%s %s" % (seed, number))
-        version, backend, family, text = source.choice(dumps)
+    for name, source in rounds():
+        _version, backend, family, text = source.choice(dumps)
         place = source.randrange(len(text))
         begun = text[:place].count("\n*") > text[:place].count("\nCOMMIT")
         notices = kube_audit.read(text[:place], family, backend, "bundle").notices
-        assert bool(set(notices) & {"cut_off", "no_commit"}) == begun, "seed %s, round %s" % (seed, number)
+        assert bool(set(notices) & {"cut_off", "no_commit"}) == begun, name
 
 
 def flushed(backend, tables, delete, restored):
     """The dump of a node whose tables were flushed and to which kube-proxy then wrote `restored`."""
-    cluster = kube_cluster.every_kind("ipv4")
-    steps = kube_dumps.restore_steps(backend, "ipv4",
-                                     kube_rules.restore_input((1, 30), "iptables", "ipv4", cluster).text())
-    for table in tables:
-        for action in ("-F", "-X") if delete else ("-F",):
-            steps.append([[kube_dumps.tool(backend, "ipv4", "").rstrip("-"), "-w", "-t", table, action], ""])
+    kube = kube_rules.restore_input((1, 30), "iptables", "ipv4", kube_cluster.every_kind("ipv4")).text()
+    program = kube_dumps.tool(backend, "ipv4", "").rstrip("-")
+    steps = kube_dumps.restore_steps(backend, "ipv4", kube)
+    steps += [[[program, "-w", "-t", table, action], ""] for table in tables for action in ("-F", "-X")[:1 + delete]]
     steps += kube_dumps.restore_steps(backend, "ipv4", restored)
     return kube_dumps.run_apart(steps + kube_dumps.save_steps(backend, "ipv4"))[-1]
 
@@ -200,17 +196,16 @@ def flushed(backend, tables, delete, restored):
 def partial_sync(changed_services):
     """The input of a partial sync: all shared chains and the chains of changed Services, but no jump from a built-in
     chain."""
-    everything = kube_rules.restore_input((1, 30), "iptables", "ipv4", kube_cluster.every_kind("ipv4"),
-                                          with_kubelet=False)
-    kept = {name for name in everything.chains["nat"]
-            if not re.match("KUBE-(SVC|SVL|SEP|EXT|FW|XLB)-", name)} | changed_services
-    everything.chains["nat"] = [name for name in everything.chains["nat"] if name in kept and "CANARY" not in name]
-    everything.chains["filter"] = [name for name in everything.chains["filter"] if "CANARY" not in name]
-    everything.chains.pop("mangle")
-    everything.lines["nat"] = [line for line in everything.lines["nat"]
-                               if line.startswith("-A ") and line.split()[1] in kept]
-    everything.lines["filter"] = [line for line in everything.lines["filter"] if line.startswith("-A ")]
-    return everything.text()
+    given = kube_rules.restore_input((1, 30), "iptables", "ipv4", kube_cluster.every_kind("ipv4"), with_kubelet=False)
+    kept = changed_services.union(name for name in given.chains["nat"]
+                                  if not re.match("KUBE-(SVC|SVL|SEP|EXT|FW|XLB)-", name))
+    given.chains.pop("mangle")
+    for table in ("nat", "filter"):
+        given.chains[table] = [name for name in given.chains[table]
+                               if "CANARY" not in name and (table == "filter" or name in kept)]
+        given.lines[table] = [line for line in given.lines[table] if line.startswith("-A ")
+                              and (table == "filter" or line.split()[1] in kept)]
+    return given.text()
 
 
 @pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
@@ -264,17 +259,15 @@ def test_rules_of_others_as_real_programs_write_and_print_them(table, rule, kind
     assert kinds(told(text, (1, 33), backend, family)) == [kind]
 
 
+SVC, SEP = "KUBE-SVC-XPGD46QRK7WJZT7O", "KUBE-SEP-SXIVWICOYRO3J4NJ"
 OTHER_MODE = {
-    "iptables": "*nat\n:KUBE-NODE-PORT - [0:0]\n:KUBE-LOAD-BALANCER - [0:0]\n-A KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ\n"
-                "COMMIT\n"
-    "*filter\n:KUBE-IPVS-FILTER - [0:0]\n-A INPUT -m comment --comment \"kubernetes ipvs access filter\" -j "
-    "KUBE-IPVS-FILTER\nCOMMIT\n",
-    "ipvs": "*nat\n:KUBE-SVC-XPGD46QRK7WJZT7O - [0:0]\n:KUBE-SEP-SXIVWICOYRO3J4NJ - [0:0]\n"
-    "-A KUBE-SVC-XPGD46QRK7WJZT7O -j KUBE-SEP-SXIVWICOYRO3J4NJ\n-A KUBE-SEP-SXIVWICOYRO3J4NJ -s 10.244.0.9/32 -j "
-    "KUBE-MARK-MASQ\n"
-    "-A KUBE-SEP-SXIVWICOYRO3J4NJ -p tcp -m tcp -j DNAT --to-destination 10.244.0.9:80\n"
-    "-A KUBE-SERVICES -d 10.96.0.9/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-XPGD46QRK7WJZT7O\nCOMMIT\n",
-}
+    "iptables": ["*nat", ":KUBE-NODE-PORT - [0:0]", ":KUBE-LOAD-BALANCER - [0:0]",
+                 "-A KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ", "COMMIT", "*filter", ":KUBE-IPVS-FILTER - [0:0]",
+                 '-A INPUT -m comment --comment "kubernetes ipvs access filter" -j KUBE-IPVS-FILTER', "COMMIT"],
+    "ipvs": ["*nat", ":%s - [0:0]" % SVC, ":%s - [0:0]" % SEP, "-A %s -j %s" % (SVC, SEP),
+             "-A %s -s 10.244.0.9/32 -j KUBE-MARK-MASQ" % SEP,
+             "-A %s -p tcp -m tcp -j DNAT --to-destination 10.244.0.9:80" % SEP,
+             "-A KUBE-SERVICES -d 10.96.0.9/32 -p tcp -m tcp --dport 80 -j %s" % SVC, "COMMIT"]}
 
 
 @pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
@@ -282,7 +275,8 @@ OTHER_MODE = {
 def test_leftovers_of_the_other_mode(mode, backend):
     cluster = kube_cluster.every_kind("ipv4")
     kube = kube_rules.restore_input((1, 30), mode, "ipv4", cluster).text()
-    text = kube_dumps.dump(backend, "ipv4", kube, OTHER_MODE[mode], sets=kube_ipvs.ipset_input(cluster))
+    text = kube_dumps.dump(backend, "ipv4", kube, "\n".join(OTHER_MODE[mode]) + "\n",
+                           sets=kube_ipvs.ipset_input(cluster))
     assert kinds(told(text, (1, 30), backend, mode=mode)) == ["other_mode"]
 
 
@@ -303,13 +297,10 @@ def test_leftovers_in_the_other_backend(backend):
 def test_damage_in_ipvs_mode(version, backend):
     text = healthy(version, backend, node="calico", mode="ipvs")
     assert told(text, version, backend, mode="ipvs") == []
-    seed = kube_audit.seed()
-    for number in range(ROUNDS // 4):
-        source = random.Random("%s %s" % (seed, number))
-        damaged, what = kube_damage.delete_anchor(dump_lines.Dump(text), source)
-        assert kinds(told(damaged, version, backend, mode="ipvs")) == ["anchor_missing"], "seed %s: %s" % (seed, what)
-        damaged, what = kube_damage.strip_mark(dump_lines.Dump(text), source)
-        assert kinds(told(damaged, version, backend, mode="ipvs")) == ["lost_match"], "seed %s: %s" % (seed, what)
+    for name, source in rounds(ROUNDS // 4):
+        for damage, kind in ((kube_damage.delete_anchor, "anchor_missing"), (kube_damage.strip_mark, "lost_match")):
+            damaged, what = damage(dump_lines.Dump(text), source)
+            assert kinds(told(damaged, version, backend, mode="ipvs")) == [kind], "%s: %s" % (name, what)
 
 
 # This many live scenarios take a minute.

@@ -71,8 +71,8 @@ def test_a_script_runs_and_fails_with_a_node_that_does_not_pass(tmp_path, exampl
         (programs / name).chmod(0o755)
     path = os.pathsep.join([str(programs), str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
-        ["bash", "-e", "-c", "\n".join(script_of(example))], cwd=str(tmp_path), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, universal_newlines=True, check=False,
+        ["bash", "-e", "-c", "\n".join(script_of(example))], cwd=str(tmp_path), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False,
         env=dict(os.environ, PATH=path, ANSIBLE_COLLECTIONS_PATH=str(fleets.TOP / ".build"), ANSIBLE_NOCOLOR="1"))
     assert done.returncode == 2 and '"checks": ["HOOK001"]' in done.stdout, done.stdout
     assert all((tmp_path / "kubenode-netfilter-report" / name).is_file() for name in files)

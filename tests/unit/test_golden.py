@@ -39,14 +39,6 @@ def test_tables_keep_the_width_and_are_ascii_but_for_texts_of_a_node(texts, name
     assert ours.isascii() and "\033" not in ours
 
 
-def test_the_same_lines_in_colours(texts):
-    plain = texts["terminal-80-color.txt"]
-    for code in ("0", "1", "2", "31;1", "32", "33;1", "35"):
-        assert "^[[%sm" % code in plain
-        plain = plain.replace("^[[%sm" % code, "")
-    assert plain == texts["terminal-80.txt"]
-
-
 @pytest.mark.parametrize("name", ["summary.md", "changes.md", "junit.xml", "report.html", "terminal-80.txt",
                                   "terminal-160.txt", "changes-160.txt"])
 def test_no_machine_value_is_where_a_person_reads(texts, name):

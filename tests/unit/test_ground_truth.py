@@ -43,10 +43,10 @@ def cluster_for(version, family, seed=0):
 
 
 def healthy(version, mode, backend, family, cluster=None, **ways):
+    """(the dump of a node, what was restored)."""
     if ways.get("node_port_addresses"):
         ways["node_port_addresses"] = (kube_cluster.NODE_IP[family],)
-    text, restore = kube_dumps.node_dump(version, mode, backend, cluster or cluster_for(version, family), **ways)
-    return text, restore
+    return kube_dumps.node_dump(version, mode, backend, cluster or cluster_for(version, family), **ways)
 
 
 def assert_nothing_to_say(rule_sets, mode, version, kubelet=True):
@@ -101,9 +101,9 @@ def test_every_way_to_start_kube_proxy(mode, version, way, backend, family):
 
 
 @pytest.mark.parametrize("backend", kube_dumps.BACKENDS)
-@pytest.mark.parametrize("node, family",
-                         [(node, family) for node in sorted(kube_neighbours.NODES) for family in kube_dumps.FAMILIES
-                          if family == "ipv4" or node in kube_neighbours.BOTH_FAMILIES])
+@pytest.mark.parametrize("node, family", [
+    (node, family) for node in sorted(kube_neighbours.NODES) for family in kube_dumps.FAMILIES
+    if family == "ipv4" or node in kube_neighbours.BOTH_FAMILIES])
 @pytest.mark.parametrize("mode, version", [("iptables", (1, 24)), ("iptables", (1, 33)), ("ipvs", (1, 30))], ids=str)
 def test_every_neighbour(mode, version, node, family, backend):
     cluster = cluster_for(version, family)
@@ -226,10 +226,10 @@ def changed(cluster, source):
         return cluster._replace(services=tuple(services))
 
     new = kube_cluster.Endpoint("10.244.255.254", 8080, False)
-    yield "a Service more", cluster._replace(services=cluster.services
-                                             + (service._replace(name="new", address="10.96.200.1"),)), "services"
-    yield ("a Service less", cluster._replace(services=cluster.services[:index] + cluster.services[index + 1:]),
-           "services")
+    more = (service._replace(name="new", address="10.96.200.1"),)
+    yield "a Service more", cluster._replace(services=cluster.services + more), "services"
+    less = cluster.services[:index] + cluster.services[index + 1:]
+    yield "a Service less", cluster._replace(services=less), "services"
     yield "another address", put(address="10.96.200.2"), "services"
     yield "another port", put(port=service.port + 1), "services"
     yield "no endpoint left", put(endpoints=()), "services"

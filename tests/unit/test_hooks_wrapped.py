@@ -28,33 +28,69 @@ HARMLESS, PREFIXES, SUFFIXES, ENDS = (PIECES[name] for name in ("harmless", "pre
 class Text:
     """Lines under construction, and the line numbers at which the hooks begin."""
 
-    def __init__(self):
-        self.lines = []
-        self.wanted = []
-        self.numbers = 0
+    def __init__(self, elements, first=""):
+        self.lines, self.wanted, self.numbers = [first] if first else [], [], 0
+        self.write(elements)
 
     def add(self, text):
         self.lines.extend(text.split("\n"))
-
-    def hook(self, before, command, after, sort, tables):
-        """`before` ends where the command begins."""
-        whole = before + command + after
-        self.wanted.append((len(self.lines) + 1 + before.count("\n"), sort, tables))
-        self.add(whole)
 
     def number(self):
         self.numbers += 1
         return self.numbers
 
+    def write(self, elements):
+        for kind, *parts in elements:
+            getattr(self, "add" if kind == "harmless" else kind)(*parts)
 
+    def place(self, before, command, after, sort, tables):
+        """Add a hook; `before` ends where its command begins."""
+        self.wanted.append((len(self.lines) + 1 + before.count("\n"), sort, tables))
+        self.add(before + command + after)
+
+    def here(self, suffix, prefix):
+        """A hook that is a here-document."""
+        self.place("", "%siptables-restore <<RULES" % prefix,
+                   "%s\n*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\nRULES" % suffix, "restore", ("nat",))
+
+    def block(self, kind, inner):
+        number = str(self.number())
+        opening, closing = (part.replace("%d", number) for part in PIECES["blocks"][kind])
+        self.add(opening)
+        if kind == "heredoc":
+            self.add("LOG=/dev/null")
+        self.write(inner)
+        self.add(":" if kind != "heredoc" else "true")
+        self.add(closing)
+
+    def hook(self, hook, prefix, form, suffix, by_variable):
+        command, sort, tables = hook
+        first, _blank, rest = command.partition(" ")
+        if by_variable:
+            name = "TOOL_%d" % self.number()
+            self.add("%s=%s" % (name, first))
+            command = "$%s %s" % (name, rest)
+            # Another shell does not know the variable, and quotes prevent its expansion.
+            if form(command).startswith(("sh ", "su ", "'$", "\\", "eval '", "$T''", "nsenter")):
+                form = FORMS[0]
+        if prefix not in OF_THE_SHELL and form(command).startswith("eval"):
+            form = FORMS[0]  # A builtin of the shell, which no other program can start.
+        end = ENDS.get(prefix, "")
+        suffix = "" if end and suffix in (" # tail", ";", " &") else suffix
+        self.place(prefix, form(command), suffix + end, sort, tables)
+
+
+# After these stands a command of the shell that runs the script.
+OF_THE_SHELL = ("", "! ", "true && ", "false || ", "if ", "while ! ", "x=1; ", "( ", "{ ", "out=$( ", "if true; then ",
+                "for _ in 1 2; do ", "echo y | ", "[ -n \"$x\" ] && ", "time ", "exec 3>&1; ")
 # Other spellings of the same command.
 FORMS = [
     lambda command: command, lambda command: command, lambda command: command,
     lambda command: command.replace(" ", " \\\n    "), lambda command: command.replace(" ", "  \t"),
     lambda command: "sh -c '%s'" % command, lambda command: "bash -ec \"%s\"" % command,
     lambda command: "eval '%s'" % command, lambda command: "eval %s" % command,
-    lambda command: "'%s' %s" % tuple(command.split(" ", 1)), lambda command: "\"%s\" \"%s\"%s"
-    % (command.split(" ")[0], command.split(" ")[1], "".join(" " + word for word in command.split(" ")[2:])),
+    lambda command: "'%s' %s" % tuple(command.split(" ", 1)),
+    lambda command: " ".join(['"%s"' % word for word in command.split(" ")[:2]] + command.split(" ")[2:]),
     lambda command: "\\" + command, lambda command: command[:2] + "''" + command[2:],
     lambda command: "su - root -c '%s'" % command, lambda command: "nsenter -t 1 -m -n -- " + command,
 ]
@@ -70,79 +106,12 @@ TREES = st.recursive(LEAVES, lambda inner: st.tuples(st.just("block"), st.sample
                                                      st.lists(inner, min_size=1, max_size=3)), max_leaves=8)
 
 
-def write_hook(text, hook, prefix, form, suffix, by_variable):
-    command, sort, tables = hook
-    first, _blank, rest = command.partition(" ")
-    if by_variable:
-        name = "TOOL_%d" % text.number()
-        text.add("%s=%s" % (name, first))
-        command = "$%s %s" % (name, rest)
-        # Another shell does not know the variable, and quotes prevent its expansion.
-        form = FORMS[0] if form(command).startswith(("sh ", "su ", "'$", "\\", "eval '", "$T''", "nsenter")) else form
-    if prefix not in ("", "! ", "true && ", "false || ", "if ", "while ! ", "x=1; ", "( ", "{ ", "out=$( ",
-                      "if true; then ", "for _ in 1 2; do ", "echo y | ", "[ -n \"$x\" ] && ", "time ",
-                      "exec 3>&1; ") and form(command).startswith("eval"):
-        form = FORMS[0]  # A builtin of the shell, which no other program can start.
-    end = ENDS.get(prefix, "")
-    if end and suffix in (" # tail", ";", " &"):
-        suffix = ""
-    text.hook(prefix, form(command), suffix + end, sort, tables)
-
-
-def write_block(text, kind, inner):
-    number = text.number()
-    opening, closing = (part.replace("%d", str(number)) for part in PIECES["blocks"][kind])
-    text.add(opening)
-    if kind == "heredoc":
-        text.add("LOG=/dev/null")
-    write(text, inner)
-    text.add(":" if kind != "heredoc" else "true")
-    text.add(closing)
-
-
-def write_here(text, suffix, prefix):
-    """A hook that is a here-document."""
-    text.hook("", "%siptables-restore <<RULES" % prefix, "%s\n*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\nRULES" % suffix,
-              "restore", ("nat",))
-
-
-def write(text, elements):
-    for element in elements:
-        if element[0] == "hook":
-            write_hook(text, *element[1:])
-        elif element[0] == "here":
-            write_here(text, *element[1:])
-        elif element[0] == "harmless":
-            text.add(element[1])
-        else:
-            write_block(text, element[1], element[2])
-
-
-def found_in(script):
-    reading = read_script(script)
-    return sorted((effect.line, effect.sort, effect.tables) for effect in reading.effects)
-
-
 def compare(script, wanted):
-    found = found_in(script)
-    assert [each[:2] for each in found] == [each[:2]
-                                            for each in sorted(wanted, key=lambda each: each[:2])], "\n%s" % script
-    for (_line, _sort, tables), (line, _wanted_sort,
-                                 wanted_tables) in zip(found, sorted(wanted, key=lambda each: each[:2])):
+    found = sorted((effect.line, effect.sort, effect.tables) for effect in read_script(script).effects)
+    wanted = sorted(wanted, key=lambda each: each[:2])
+    assert [each[:2] for each in found] == [each[:2] for each in wanted], "\n%s" % script
+    for (_line, _sort, tables), (line, _wanted_sort, wanted_tables) in zip(found, wanted):
         assert wanted_tables is None or tables == wanted_tables, "line %d of\n%s" % (line, script)
-
-
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-          print_blob=True)
-@given(st.lists(TREES, min_size=1, max_size=6), st.sampled_from(["#!/bin/bash", "#!/bin/sh -e", "#!/usr/bin/env bash"]))
-def test_exactly_the_hooks_are_found(elements, first):
-    text = Text()
-    text.add(first)
-    write(text, elements)
-    script = "\n".join(text.lines) + "\n"
-    good, message = parses(script)
-    assert good, "no script at all: %s\n%s" % (message, script)
-    compare(script, text.wanted)
 
 
 def parses(script):
@@ -150,6 +119,20 @@ def parses(script):
     done = subprocess.run(["bash", "-n"], input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           check=False)
     return done.returncode == 0, done.stdout.decode()
+
+
+SLOW = {"deadline": None, "print_blob": True,
+        "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much]}
+
+
+@settings(max_examples=600, **SLOW)
+@given(st.lists(TREES, min_size=1, max_size=6), st.sampled_from(["#!/bin/bash", "#!/bin/sh -e", "#!/usr/bin/env bash"]))
+def test_exactly_the_hooks_are_found(elements, first):
+    text = Text(elements, first)
+    script = "\n".join(text.lines) + "\n"
+    good, message = parses(script)
+    assert good, "no script at all: %s\n%s" % (message, script)
+    compare(script, text.wanted)
 
 
 def without_effects(script):
@@ -162,14 +145,10 @@ def without_effects(script):
     return script
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-          print_blob=True)
+@settings(max_examples=300, **SLOW)
 @given(st.lists(TREES, min_size=1, max_size=6))
 def test_a_colon_in_place_of_a_command_leaves_a_script(elements):
-    text = Text()
-    text.add("#!/bin/bash")
-    write(text, elements)
-    script = "\n".join(text.lines) + "\n"
+    script = "\n".join(Text(elements, "#!/bin/bash").lines) + "\n"
     left = without_effects(script)
     good, message = parses(left)
     assert good, "%s\n%s\nbecame\n%s" % (message, script, left)
@@ -177,17 +156,13 @@ def test_a_colon_in_place_of_a_command_leaves_a_script(elements):
 
 
 @settings(max_examples=200, deadline=None, print_blob=True)
-@given(
-    st.lists(
-        st.one_of(
-            st.tuples(st.just("hook"), st.sampled_from(HOOKS), st.sampled_from(["", "sudo ", "true && ", "LC_ALL=C "]),
-                      st.sampled_from(FORMS[:3]), st.sampled_from(["", " || true", "; true", " # tail"]),
-                      st.booleans()),
-            st.tuples(st.just("harmless"), st.sampled_from([each for each in HARMLESS if "\n" not in each]))),
-        min_size=1, max_size=8))
+@given(st.lists(st.one_of(
+    st.tuples(st.just("hook"), st.sampled_from(HOOKS), st.sampled_from(["", "sudo ", "true && ", "LC_ALL=C "]),
+              st.sampled_from(FORMS[:3]), st.sampled_from(["", " || true", "; true", " # tail"]), st.booleans()),
+    st.tuples(st.just("harmless"), st.sampled_from([each for each in HARMLESS if "\n" not in each]))),
+    min_size=1, max_size=8))
 def test_lines_that_end_as_on_dos(elements):
-    text = Text()
-    write(text, elements)
+    text = Text(elements)
     compare("\r\n".join(text.lines) + "\r\n", text.wanted)
 
 
@@ -195,9 +170,7 @@ def test_lines_that_end_as_on_dos(elements):
 @settings(max_examples=DAMAGED, deadline=None, print_blob=True)
 @given(st.lists(TREES, min_size=1, max_size=5), st.data())
 def test_a_damaged_script_is_read_without_an_exception(elements, data):
-    text = Text()
-    write(text, elements)
-    script = "\n".join(text.lines)
+    script = "\n".join(Text(elements).lines)
     start = data.draw(st.integers(0, len(script)))
     end = data.draw(st.integers(start, min(len(script), start + 20)))
     damaged = script[:start] + data.draw(st.sampled_from(["", "'", '"', "`", "$(", "${", "<<", "((", "\\", ")", "fi",

@@ -71,11 +71,8 @@ def test_no_task_hands_an_answer_of_the_node_to_ansible():
                                        if used[0] != "ansible.builtin" or used[1] not in MAY_USE])
 
 
-def test_no_init_files():
+def test_no_init_files_links_or_odd_names():
     assert [name for name in TRACKED if name.endswith("__init__.py")] == []
-
-
-def test_no_links_and_no_odd_names():
     assert [name for name in TRACKED if (TOP / name).is_symlink()] == []
     assert [name for name in TRACKED if not re.fullmatch(r"[A-Za-z0-9_./-]+", name)] == []
 
@@ -148,11 +145,8 @@ def test_no_code_knows_a_check_by_its_id():
     nothing_found(PLUGINS, lambda name: ids_in(read(name)))
 
 
-def test_ids_of_checks_are_found_in_code_and_not_in_documentation():
+def test_riddles_are_found_in_names_and_ids_of_checks_in_code():
     assert ids_in("DOCUMENTATION = 'KMOD001'\nX = ('KMOD002',)\n# KMOD003\n") == ["line 2: KMOD002"]
-
-
-def test_riddles_are_found_in_names_and_not_in_texts():
     assert sorted(riddles("def _told(said):\n    'Nobody says'\n    return unsaid(said.fate, told='told')\n")) == [
         "line 1: _told", "line 1: said", "line 3: fate", "line 3: said", "line 3: told"]
 
@@ -161,48 +155,27 @@ def catalogue():
     return [check for _subject, checks in checks_page.subjects() for check in checks]
 
 
-def test_check_ids_are_well_formed_and_unique():
+def test_every_check_has_its_own_id_a_table_of_cases_short_expressions_a_fix_and_sources():
     ids = [check["id"] for check in catalogue()]
-    assert ids
-    assert [name for name in ids if not CHECK_ID.fullmatch(name)] == []
-    assert len(ids) == len(set(ids))
-
-
-def test_an_expression_is_read_in_one_breath():
-    assert [(check["id"], name, len(check[name])) for check in catalogue()
-            for name in ("select", "unknown", "left_out", "applies_when") if len(check.get(name) or "") > EXPRESSION
-            ] == []
-
-
-def test_every_check_says_how_to_fix_it_and_where_that_is_written():
+    tables = {pathlib.PurePath(name).stem for name in TRACKED if re.fullmatch(r"tests/checks/\w+\.yml", name)}
+    assert len(ids) == len(set(ids)) and set(ids) == tables
     for check in catalogue():
         role = check["fix"]["role"]
-        assert check["fix"]["manual"] or role, check["id"]
+        assert CHECK_ID.fullmatch(check["id"]) and check["sources"] and (check["fix"]["manual"] or role), check["id"]
         assert role in (None, "repair") or (TOP / "roles" / role).is_dir(), check["id"]
-        assert check["sources"], check["id"]
+        assert max(len(check.get(name) or "") for name in ("select", "unknown", "left_out", "applies_when")
+                   ) <= EXPRESSION, check["id"]
 
 
-def test_every_check_has_its_table_of_cases_and_no_table_is_orphaned():
-    tables = {pathlib.PurePath(name).stem for name in TRACKED if re.fullmatch(r"tests/checks/\w+\.yml", name)}
-    assert tables == {check["id"] for check in catalogue()}
-
-
-def test_the_page_of_the_checks_is_fresh():
+def test_the_pages_of_checks_and_causes_are_fresh():
     assert read("docs/checks.md") == checks_page.render_page(), "run `make docs`"
-
-
-def test_the_page_of_the_causes_is_fresh():
     assert read("docs/causes.md") == causes_page.render_page(), "run `make docs`"
 
 
-def test_version_is_the_newest_of_the_changelog():
-    version = str(yaml.safe_load(read("galaxy.yml"))["version"])
-    newest = re.search(r"^v(\d+\.\d+\.\d+)\n=+$", read("CHANGELOG.rst"), re.MULTILINE).group(1)
-    assert version == newest
-
-
-def test_the_changelog_names_every_module_and_role():
+def test_the_changelog_begins_with_the_version_and_names_every_module_and_role():
     changelog = read("CHANGELOG.rst")
+    newest = re.search(r"^v(\d+\.\d+\.\d+)\n=+$", changelog, re.MULTILINE).group(1)
+    assert str(yaml.safe_load(read("galaxy.yml"))["version"]) == newest
     names = [pathlib.PurePath(name).stem for name in TRACKED if re.fullmatch(r"plugins/modules/\w+\.py", name)]
     names += sorted({name.split("/")[1] for name in TRACKED if name.startswith("roles/")})
     assert [name for name in names if "- kubenode.netfilter.%s - " % name not in changelog] == []

@@ -94,13 +94,6 @@ def test_all_parts_run_and_are_summed_up(clone):
     assert (clone / "molecule.sh.given").read_text() == "6.12\n"
 
 
-
-def test_a_limit_ends_the_run_and_counts_as_failure(clone):
-    process = run(clone, **{test_all.LIMIT: "0"})
-    output = process.communicate()[0]
-    assert process.returncode == 1 and "lint was not started within 0 minutes" in output, output
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_everything(clone, number):
     script(clone, "docs", HANGS)
@@ -115,12 +108,10 @@ def test_a_signal_ends_everything(clone, number):
     assert (clone / "docs.sh.ended").exists() and (clone / "molecule.sh.ended").exists(), output
 
 
-
 def test_the_choices_are_those_of_the_testbed():
     assert sorted(choice.KERNELS) == sorted(node["kernel"] for node in images.NODES.values())
     assert {"node" + kernel.replace(".", "") for kernel in choice.KERNELS} == set(images.NODES)
     assert {*choice.SCENARIOS, "everything"} == {path.parent.name for path in TOP.glob("molecule/*/molecule.yml")}
-
 
 
 def test_an_interrupted_entry_of_the_cache_is_made_again(monkeypatch, tmp_path):
@@ -137,8 +128,6 @@ def test_an_interrupted_entry_of_the_cache_is_made_again(monkeypatch, tmp_path):
         old.mkdir()
         os.utime(str(old), (0, 0))
     assert cache.made(folder, None) == folder and not [old for old in olds if old.exists()]
-
-
 
 
 @cases
@@ -166,15 +155,6 @@ def test_a_wrong_word_is_refused_in_one_sentence(monkeypatch, tool, variable, wo
     except SystemExit as refused:
         said = refused.code
     assert said.startswith(sentence) and "\n" not in said
-
-
-def test_the_cases_of_a_check_are_shown_as_in_a_report(monkeypatch, capsys):
-    monkeypatch.setattr(unit_some, "run", lambda tests, *options: 7)
-    monkeypatch.setenv("ID", "CTRACK015")
-    assert check.main() == 7
-    shown = [part for part in capsys.readouterr().out.split("\n\n") if part]
-    expected = ["%s (expect: %s)" % (row["name"], row["expect"]) for row in check.cases.table("CTRACK015")]
-    assert len(shown) == len(expected) and all(map(str.startswith, shown, expected))
 
 
 @cases
@@ -240,7 +220,8 @@ def test_a_machine_takes_the_same_source_from_what_it_compiled_and_compiles_anot
         archive.extractall(str(tmp_path))
     place, sent = tmp_path / sources.PLACE, "word = 'as sent'\n"
     texts = {path.read_bytes() for path in (place / "sources").rglob("*.py")}
-    assert {(TOP / "plugins" / name).read_bytes() for name in ("modules/node_facts.py", "module_utils/_names.py")} < texts
+    assert (TOP / "plugins/modules/node_facts.py").read_bytes() in texts
+    assert (TOP / "plugins/module_utils/_names.py").read_bytes() in texts
     assert any(b"class AnsibleModule" in text for text in texts)
     shutil.rmtree(str(place / "sources"))
     (place / "sources").mkdir()

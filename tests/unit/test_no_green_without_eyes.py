@@ -43,14 +43,13 @@ SOURCES = {
 }
 TEXTS = pathlib.Path(__file__).resolve().parents[1]
 BUNDLE = merged(whole_nodes.HEALTHY, {
-    "rules-4-save.txt": whole_nodes.printed(whole_nodes.IPV4), "rules-6-save.txt": whole_nodes.printed(
-        whole_nodes.IPV6, "ip6tables"), "etc/modprobe.d/k8s.conf": "options nf_conntrack hashsize=65536\n",
+    "rules-4-save.txt": whole_nodes.printed(whole_nodes.IPV4),
+    "rules-6-save.txt": whole_nodes.printed(whole_nodes.IPV6, "ip6tables"),
+    "etc/modprobe.d/k8s.conf": "options nf_conntrack hashsize=65536\n",
     "usr/lib/sysctl.d/50-default.conf": "net.ipv4.conf.default.rp_filter = 2\n",
     "metrics.txt": (TEXTS / "strangers/metrics-whole/evidence/metrics.txt").read_text("utf-8"),
     "healthz.json": (TEXTS / "strangers/healthz-healthy/evidence/healthz.json").read_text("utf-8"),
     "kube-proxy.log": (TEXTS / "fixtures/logs/healthy-1.36.txt").read_text("utf-8")})
-
-
 # {source: the network plugin that node_policy names}: only pods on a bridge need the switches of br_netfilter.
 NETWORKS = {"network plugin": "auto", "running sysctls": "flannel"}
 

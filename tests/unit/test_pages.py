@@ -4,15 +4,24 @@
 """The pages: links between them resolve, the README is short, each module, role, filter and playbook that people use
 has its place, and pages name no other. What `make docs` writes is fresh."""
 
+import dataclasses
+import itertools
 import pathlib
 import re
+import textwrap
 
 import guides
-import pytest
 import screens
 import variables
 import yaml
 from each_file import nothing_found
+
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases import table
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.catalogue import Cause, causes_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.kinds import KINDS
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._joins.table import JOINS
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 README = TOP / "README.md"
@@ -66,11 +75,8 @@ def test_broken_links_are_found(monkeypatch, tmp_path):
     assert list(broken_links("a.md")) == ["c.md", "b.md#no", "d.md", "../h.md"]
 
 
-def test_the_readme_is_read_in_two_minutes():
+def test_the_readme_is_read_in_two_minutes_and_has_the_parts_that_people_look_for():
     assert len(read(README).split()) <= WORDS
-
-
-def test_the_readme_has_the_parts_that_people_look_for():
     headings = re.findall(r"^## (.+)$", read(README), re.MULTILINE)
     assert [part for part in ("Installation", "Use cases", "Compatibility", "Testing", "Support", "Release notes",
                               "Communication") if part not in headings] == []
@@ -84,21 +90,12 @@ MODULES, FILTERS, PLAYBOOKS = names("plugins/modules/*.py"), names("plugins/filt
 ROLES = {path.name for path in TOP.glob("roles/*") if path.is_dir()}
 
 
-def rows(page, heading=""):
-    """The names in the first column of the tables of a page, below a heading."""
-    return set(re.findall(r"^\| `(?:kubenode\.netfilter\.)?(\w+)`", read(TOP / page).partition(heading)[2],
-                          re.MULTILINE))
-
-
-def test_every_public_module_and_filter_has_a_row():
+def test_every_public_module_and_filter_has_a_row_and_every_filter_an_example():
     groups = yaml.safe_load(read(TOP / "meta/runtime.yml"))["action_groups"]
-    assert rows("docs/modules.md", "## Modules that look") == {*groups["all"], *FILTERS}
-    assert {*groups["all"], *groups["internal"]} == MODULES
-
-
-@pytest.mark.parametrize("filter_name", sorted(FILTERS))
-def test_every_filter_has_an_example(filter_name):
-    assert r"\| kubenode.netfilter.%s" % filter_name in read(TOP / "docs/modules.md")
+    page = read(TOP / "docs/modules.md").partition("## Modules that look")
+    named = re.findall(r"^\| `(?:kubenode\.netfilter\.)?(\w+)`", page[2], re.MULTILINE)
+    assert set(named) == {*groups["all"], *FILTERS}
+    assert [name for name in sorted(FILTERS) if r"\| kubenode.netfilter." + name not in "".join(page)] == []
 
 
 def test_what_is_written_by_make_docs_is_fresh():
@@ -132,3 +129,30 @@ def test_every_page_is_found_from_the_index():
     index = read(TOP / "docs/README.md")
     assert [path.name for path in sorted(TOP.glob("docs/*.md"))
             if path.name != "README.md" and "](%s" % path.name not in index] == []
+
+
+ADDING = read(TOP / "docs/adding-a-check.md")
+
+
+def test_the_samples_of_a_check_and_of_a_cause_have_every_key():
+    lines = ADDING.splitlines()
+    begins = [number for number, line in enumerate(lines) if line.lstrip().startswith("- id: ")]
+    [[check], [cause]] = [yaml.safe_load(textwrap.dedent("\n".join(itertools.takewhile(str.strip, lines[begin:]))))
+                          for begin in begins]
+    assert set(check) == {field.name for field in dataclasses.fields(catalogue.Check)} - {"file"}
+    assert [each.id for each in causes_of([("sample", cause)])] == [cause["id"]]
+    assert set(cause) == {field.name for field in dataclasses.fields(Cause)}
+
+
+def test_the_index_of_adding_a_check_names_every_kind_join_source_and_word_of_a_case():
+    def cells_below(heading):
+        """[[the names in a cell]] of the rows of the table below a heading."""
+        text = ADDING.partition("### %s\n" % heading)[2].partition("\n#")[0]
+        return [[re.findall(r"`([\w.]+)`", cell) for cell in line.strip("|").split("|")]
+                for line in text.splitlines() if line.startswith("| `")]
+
+    assert sorted(cells[0][0] for cells in cells_below("Kinds")) == sorted(KINDS)
+    assert [cells[0][0] for cells in cells_below("Joins")] == sorted(JOINS)
+    assert {cells[0][0]: cells[1] for cells in cells_below("Sources")} == {
+        name: sorted(shape.contains["collected"].sampled) for name, shape in schema.sections().items()}
+    assert sorted(word for cells in cells_below("Words of a case") for word in cells[0]) == sorted(table.WORDS)

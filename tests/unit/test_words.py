@@ -19,19 +19,21 @@ from banned_words import BANNED
 from each_file import nothing_found
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-PAGES = sorted([TOP / "README.md", TOP / "SECURITY.md", TOP / "CONTRIBUTING.md", TOP / "CHANGELOG.rst",
-                *TOP.glob("roles/*/README.md"), *TOP.glob("docs/*.md")])
-PLUGINS = sorted(path for folder in ("modules", "filter", "doc_fragments")
-                 for path in TOP.glob("plugins/%s/*.py" % folder))
-SPECS = sorted(TOP.glob("roles/*/meta/argument_specs.yml"))
-DEFAULTS = sorted([*TOP.glob("roles/*/defaults/**/*.yml"), *TOP.glob("roles/node_policy/files/profiles/*.yml")])
-LOG_CAUSES = sorted(TOP.glob("roles/node_policy/files/log_*/*.yml"))
-CAUSES = sorted(TOP.glob("roles/node_policy/files/causes/*.yml"))
-TASKS = sorted(path for pattern in ("roles/*/tasks/**/*.yml", "playbooks/**/*.yml", "molecule/*/*.yml",
-                                    "molecule/*/tasks/*.yml") for path in TOP.glob(pattern))
+
+
+def files(*patterns):
+    return sorted(path for pattern in patterns for path in TOP.glob(pattern))
+
+
+PAGES = files("README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.rst", "roles/*/README.md", "docs/*.md")
+PLUGINS = files("plugins/modules/*.py", "plugins/filter/*.py", "plugins/doc_fragments/*.py")
+SPECS = files("roles/*/meta/argument_specs.yml")
+DEFAULTS = files("roles/*/defaults/**/*.yml", "roles/node_policy/files/profiles/*.yml")
+LOG_CAUSES, CAUSES = files("roles/node_policy/files/log_*/*.yml"), files("roles/node_policy/files/causes/*.yml")
+TASKS = files("roles/*/tasks/**/*.yml", "playbooks/**/*.yml", "molecule/*/*.yml", "molecule/*/tasks/*.yml")
+FRAGMENTS = files("changelogs/fragments/*.yml")
 # Keywords of the shell, the documentation that modules share, and a mark that earlier versions have written into files.
 NO_MESSAGES = {"shell/command_text.py", "shell/grammar.py", "doc_fragments/common.py", "conntrack/files.py"}
-FRAGMENTS = sorted(TOP.glob("changelogs/fragments/*.yml"))
 # Values and names of code, which are no words of ours: O(), V(), RV(), M(), C() and E().
 MARKUP = re.compile(r"\b(?:[OVMCE]|RV)\([^)]*\)")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -79,18 +81,14 @@ def task_names(tasks):
                 yield from task_names(task.get(key))
 
 
-def banned_in(read):
-    """A function from a file, relative to TOP, to the banned words in the texts that `read` finds in it, with the line
-    where the word stands as it is."""
+def no_banned_word(paths, read):
+    """No text that `read` finds in a file has a banned word; the failure names its line where the word stands as it
+    is."""
     def look(name):
         lines = (TOP / name).read_text(encoding="utf-8").splitlines()
         for word in banned(read(TOP / name)):
             yield "line %s: %s" % (next((number for number, line in enumerate(lines, 1) if word in line), "?"), word)
-    return look
-
-
-def names_of(paths):
-    return [path.relative_to(TOP).as_posix() for path in paths]
+    nothing_found([path.relative_to(TOP).as_posix() for path in paths], look)
 
 
 def banned(texts):
@@ -120,13 +118,13 @@ def texts(path):
     return list(described(data))
 
 
-@pytest.mark.parametrize("paths", [PAGES, SPECS, DEFAULTS, LOG_CAUSES, CAUSES, TASKS, FRAGMENTS, PLUGINS],
-                         ids=["pages", "specifications", "defaults", "causes of log lines", "causes", "tasks",
-                              "fragments", "plugins"])
-def test_no_text_has_a_banned_word(paths):
+def test_no_text_has_a_banned_word():
+    kinds = (PAGES, SPECS, DEFAULTS, LOG_CAUSES, CAUSES, TASKS, FRAGMENTS, PLUGINS)
+    assert all(kinds)
+    paths = [path for paths in kinds for path in paths]
     # Scenarios have files of plain data, which name no task.
     assert [path for path in paths if not texts(path) and path.parent.parent.name != "molecule"] == []
-    nothing_found(names_of(paths), banned_in(texts))
+    no_banned_word(paths, texts)
 
 
 def test_words_are_found_in_texts_and_not_in_code():
@@ -136,10 +134,6 @@ def test_words_are_found_in_texts_and_not_in_code():
               "always": [{"meta": "else"}]}]
     assert banned(task_names(tasks)) == ["told", "Nobody"]
     assert banned(described({"a": {"description": ["Nobody has O(yields).", "b"], "sample": "else"}})) == ["Nobody"]
-
-
-def messages(path):
-    return messages_of(path.read_text(encoding="utf-8"))
 
 
 def messages_of(text):
@@ -155,17 +149,8 @@ def messages_of(text):
 
 
 def test_no_message_has_a_banned_word():
-    nothing_found(names_of(path for path in sorted(TOP.glob("plugins/**/*.py"))
-                           if "/".join(path.parts[-2:]) not in NO_MESSAGES), banned_in(messages))
-
-
-def test_messages_are_found_and_documentation_is_not():
-    assert messages_of("'''Nobody says.'''\nRETURN = 'it is told'\nX = 'somebody did it'\nY = 'word'\n") == [
-        "somebody did it"]
-
-
-def comments(path):
-    return comments_of(path.read_text(encoding="utf-8"))
+    no_banned_word([path for path in files("plugins/**/*.py") if "/".join(path.parts[-2:]) not in NO_MESSAGES],
+                   lambda path: messages_of(path.read_text(encoding="utf-8")))
 
 
 def comments_of(text):
@@ -187,10 +172,11 @@ def comments_of(text):
 
 @pytest.mark.parametrize("folder", ["plugins", "tests"])
 def test_no_comment_has_a_banned_word(folder):
-    nothing_found(names_of(sorted(TOP.glob(folder + "/**/*.py"))), banned_in(comments))
+    no_banned_word(files(folder + "/**/*.py"), lambda path: comments_of(path.read_text(encoding="utf-8")))
 
 
-def test_comments_and_docstrings_are_found_and_texts_are_not():
+def test_comments_and_docstrings_are_told_from_messages():
     text = """'Nobody knows.'\nX = 'it is told'  # What\n\n# what\n# is left\ndef f():\n    'Else.'\n"""
+    assert messages_of(text) == ["it is told"]
     assert comments_of(text) == ["What", "what is left", "Nobody knows.", "Else."]
     assert banned(comments_of(text)) == ["what is", "Nobody", "Else"]

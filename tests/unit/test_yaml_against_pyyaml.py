@@ -30,14 +30,21 @@ KEYS = st.sampled_from(["runcmd", "path", "a b", "x:y", "'q'", "-k", "1"])
 TREES = st.recursive(SCALARS, lambda inner: st.lists(inner, min_size=1, max_size=4)
                      | st.dictionaries(KEYS, inner, min_size=1, max_size=4), max_leaves=12)
 # Unprintable and other line breaks are not what people write.
-STYLES = st.fixed_dictionaries(
-    {
-        "default_style": st.sampled_from([None, "'", '"', "|", ">"]), "default_flow_style": st.sampled_from(
-            [None, True, False]), "width": st.sampled_from([20, 80, 1000]), "indent": st.sampled_from([2, 4, 8]),
-        "allow_unicode": st.booleans(), "explicit_start": st.booleans(), "line_break": st.sampled_from(["\n", "\r\n"])})
-
+STYLES = st.fixed_dictionaries({
+    "default_style": st.sampled_from([None, "'", '"', "|", ">"]), "line_break": st.sampled_from(["\n", "\r\n"]),
+    "default_flow_style": st.sampled_from([None, True, False]), "width": st.sampled_from([20, 80, 1000]),
+    "indent": st.sampled_from([2, 4, 8]), "allow_unicode": st.booleans(), "explicit_start": st.booleans()})
 PLAIN = {"default_style": None, "default_flow_style": None, "width": 80, "indent": 2, "allow_unicode": True,
          "explicit_start": False, "line_break": "\n"}
+
+
+def documents_of(what, choices, begin=(), indents=(0, 0, 0, 2, 4), most=7):
+    """A generator of (name of the round, a document of random lines)."""
+    seed = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9))
+    for number in range(LINES_TRIED):
+        source = random.Random("%s %s %d" % (seed, what, number))
+        lines = [" " * source.choice(indents) + source.choice(choices) for _line in range(source.randint(1, most))]
+        yield "seed %s, round %d" % (seed, number), "\n".join([*begin, *lines]) + "\n"
 
 
 class Texts(yaml.SafeLoader):
@@ -74,29 +81,23 @@ def test_what_a_program_writes(tree, style):
 @pytest.mark.robust(documents=LINES_TRIED)
 def test_what_people_write():
     """Random lines: wherever PyYAML takes them, the values are the same."""
-    seed, taken = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9)), 0
-    for number in range(LINES_TRIED):
-        source = random.Random("%s %d" % (seed, number))
-        text = "\n".join(" " * source.choice([0, 0, 0, 2, 4]) + source.choice(LINES)
-                         for _line in range(source.randint(1, 7))) + "\n"
+    taken = 0
+    for name, text in documents_of("", LINES):
         try:
             wanted = yaml.load(text, Loader=Texts)
         except yaml.YAMLError:
             parse_yaml(text)
             continue
         taken += 1
-        assert plain(first(text).root) == (wanted or ""), "seed %s, round %d:\n%s" % (seed, number, text)
-    assert taken > 500, "seed %s" % seed
+        assert plain(first(text).root) == (wanted or ""), "%s:\n%s" % (name, text)
+    assert taken > 500, name
 
 
 @pytest.mark.robust(documents=LINES_TRIED)
 def test_what_is_not_known_is_not_taken_for_something():
     """Random lines with all that YAML has: what PyYAML takes is read with the same values, or as a whole not at all."""
-    seed, taken, known = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9)), 0, 0
-    for number in range(LINES_TRIED):
-        source = random.Random("%s odd %d" % (seed, number))
-        text = "\n".join(" " * source.choice([0, 0, 0, 2, 4]) + source.choice(ODD_LINES)
-                         for _line in range(source.randint(1, 7))) + "\n"
+    taken, known = 0, 0
+    for name, text in documents_of("odd", ODD_LINES):
         ours = first(text)
         try:
             wanted = next(iter(yaml.load_all(text, Loader=Texts)), "")
@@ -104,17 +105,16 @@ def test_what_is_not_known_is_not_taken_for_something():
             continue
         taken += 1
         known += not ours.problem
-        assert ours.problem or plain(ours.root) == (wanted or ""), "seed %s, round %d:\n%s" % (seed, number, text)
-    assert known > taken // 4 and taken > 200, "seed %s: %d of %d" % (seed, known, taken)
+        assert ours.problem or plain(ours.root) == (wanted or ""), "%s:\n%s" % (name, text)
+    assert known > taken // 4 and taken > 200, "%s: %d of %d" % (name, known, taken)
 
 
 # What kubelet, kube-proxy and k3s are configured with; the types of YAML 1.1 and of yaml.v2 are the same for these.
 FIELDS = st.sampled_from(["kind", "mode", "conntrack", "maxPerCore", "ipvs", "kubelet-arg", "port", "<", "x y",
                           "clusterCIDR"])
-VALUES = st.none() | st.booleans() | st.integers(-10 ** 9, 10 ** 9) | st.sampled_from(
-    [
-        "ipvs", "10.244.0.0/16,fd00::/56", "24h0m0s", "0.0.0.0:10249", "[::1]:10249", "true", "", "null", "0", "on",
-        "port=10260", "a: b", "# c", "*", "~"])
+VALUES = st.none() | st.booleans() | st.integers(-10 ** 9, 10 ** 9) | st.sampled_from([
+    "ipvs", "10.244.0.0/16,fd00::/56", "24h0m0s", "0.0.0.0:10249", "[::1]:10249", "true", "", "null", "0", "on",
+    "port=10260", "a: b", "# c", "*", "~"])
 CONFIGURATIONS = st.dictionaries(FIELDS, st.recursive(VALUES, lambda inner: st.lists(inner, max_size=3)
                                                       | st.dictionaries(FIELDS, inner, max_size=4), max_leaves=10),
                                  min_size=1, max_size=5)
@@ -138,15 +138,13 @@ def test_configurations_have_the_same_values_with_their_types(trees, style, inde
 
 @pytest.mark.robust(documents=LINES_TRIED)
 def test_merge_keys():
-    seed, known = os.environ.get("KUBENODE_SEED") or str(random.randrange(10 ** 9)), 0
-    for number in range(LINES_TRIED):
-        source = random.Random("%s merge %d" % (seed, number))
-        text = "\n".join(MERGES[:4] + [source.choice(MERGES[4:]) for _line in range(source.randint(1, 5))]) + "\n"
+    known = 0
+    for name, text in documents_of("merge", MERGES[4:], MERGES[:4], (0,), 5):
         try:
             wanted = yaml.safe_load(text)
         except yaml.YAMLError:
             continue
         ours, = parse_yaml(text)
         known += not ours.problem
-        assert ours.problem or plain_value(ours.root, 9) == wanted, "seed %s, round %d:\n%s" % (seed, number, text)
-    assert known > LINES_TRIED // 10, "seed %s: %d" % (seed, known)
+        assert ours.problem or plain_value(ours.root, 9) == wanted, "%s:\n%s" % (name, text)
+    assert known > LINES_TRIED // 10, "%s: %d" % (name, known)
