@@ -47,12 +47,8 @@ def test_the_corpus_is_as_big_as_promised():
     assert len([case for _file, case in CASES if case.get("hooks")]) >= 40 and len(hooks) >= 150
     assert len(silent) >= 40 and not any(case.get("hooks") for case in silent)
     assert len({case["name"] for _file, case in CASES}) == len(CASES)
-
-
-def test_every_hook_of_the_corpus_stands_somewhere():
-    for _file, case in CASES:
-        for hook in case.get("hooks", []):
-            assert hook_corpus.lines_of(case, hook), case["name"]
+    assert [case["name"] for _file, case in CASES for hook in case.get("hooks", [])
+            if not hook_corpus.lines_of(case, hook)] == [], "every hook stands somewhere"
 
 
 @pytest.mark.parametrize("case", [case for _file, case in CASES if re.match(r"#!.*\b(ba)?sh\b", str(case.get("run")))],

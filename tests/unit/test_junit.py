@@ -34,7 +34,7 @@ def text_of(reports, fleet):
 
 
 def golden():
-    """Its text is compared byte for byte in test_golden.py."""
+    """Its text is compared byte for byte in test_every_format.py."""
     reports = golden_run.reports()
     return reports, golden_run.fleet(reports)
 
