@@ -201,14 +201,3 @@ def test_each_table_of_rows_is_read_by_its_test():
         test = case_rows.test_of(path)
         assert sorted(case_rows.tables_of(test)) == sorted(re.findall(r"(?m)^@cases\n(?:@.*\n)*def test_(\w+)",
                                                                       test.read_text(encoding="utf-8"))), path
-
-
-def test_a_sequence_is_equal_to_a_list_and_to_a_tuple_of_the_same():
-    one = case_rows.Sequence(["a", case_rows.Sequence([1])])
-    assert one == ["a", (1,)] and ("a", [1]) == one and one != ["a"] and ("a", [2]) != one and one != "a"
-    assert {one: 1}[("a", (1,))] == 1 and (0,) + one == (0, "a", [1]) and [0] + one + [2] == [0, "a", [1], 2]
-
-
-def test_a_row_may_name_constants():
-    row = {"a": case_rows.Sequence(["$ONE", "x $TWO $one", "$NONE"]), "$KEY": "$TWOs"}
-    assert case_rows.filled(row, {"ONE": (1,), "TWO": 2, "KEY": "b"}) == {"a": [(1,), "x 2 $one", "$NONE"], "b": "2s"}

@@ -50,15 +50,14 @@ def test_dumps_of_two_moments_are_not_taken_for_one(tmp_path):
     status, output, report = run(tmp_path, "-e", "bundle=%s" % bundle)
     unknown = {row["check"]: row for row in report["findings"] if row["status"] == "unknown"}
     assert status == 0, output
-    assert ("2-after has table nat from another time" in unknown["BUNDLE001"]["reason"]
-            and "3-the-same" not in unknown["BUNDLE001"]["reason"])
+    reason = unknown["BUNDLE001"]["reason"]
+    assert "2-after has table nat from another time" in reason and "3-the-same" not in reason
     assert not [row for row in report["findings"] if row["check"] == "CHAIN001" and row["status"] == "pass"]
 
 
-@pytest.mark.parametrize("arguments, sentence",
-                         [
-                             ((), "no bundle is given; add -e bundle=PATH"),
-                             (("-e", "bundle=/no/such/bundle"), "bundle /no/such/bundle does not exist")])
+@pytest.mark.parametrize("arguments, sentence", [
+    ((), "no bundle is given; add -e bundle=PATH"),
+    (("-e", "bundle=/no/such/bundle"), "bundle /no/such/bundle does not exist")])
 def test_a_wrong_bundle_is_one_sentence(tmp_path, arguments, sentence):
     status, output, report = run(tmp_path, *arguments)
     assert status != 0 and sentence in output and "Traceback" not in output and not report
