@@ -4,8 +4,8 @@
 """The states that were made on a real Kubernetes node, as stored evidence: the first finding names the cause, its fix
 has the command, no other check of high severity fails, and states without harm have no finding of high severity.
 
-Those that iptables or nft alone make also live in namespaces, with the rules and answers of a real kube-proxy: broken,
-judged, mended by the command that is printed, and judged again."""
+States that iptables or nft alone make are also made live in namespaces, with the rules and answers of a real
+kube-proxy: broken, judged, mended by the command that is printed, and judged again."""
 
 import json
 import os
