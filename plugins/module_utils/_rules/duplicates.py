@@ -8,7 +8,7 @@ from .._parse.iptables.ruleset import fingerprint
 from .._parse.iptables.save_rule import read_rule, repeats_with_reason
 from .observation import ROWS_LIMIT, observe
 from .others.owners import CNI, KUBERNETES, owner_of
-from .tables import BUILT_IN, readable
+from .tables import BUILT_IN, readable, rules_behind, rules_of
 
 _FINDS_NONE = "; iptables %s (nf_tables) does not find existing rules with -C, so each sync adds one"
 _OF_AGENT = "; the agent that owns this chain does not find its rule again, so each sync adds one"
@@ -57,23 +57,9 @@ def _with_the_same_mark(table, chain, text):
             again += seen and not changed
             seen, changed = True, False
         elif not changed:
-            changed = rule.target in _MARKING or _marks(table, rule.target)
+            changed = rule.target in _MARKING or any(
+                each.target in _MARKING for each in rules_behind(table.chains, rule.target))
     return again
-
-
-def _marks(table, chain):
-    """True if a rule of the chain, or of one it leads to, sets a mark."""
-    seen, waiting = set(), [chain]
-    while waiting:
-        name = waiting.pop()
-        if name in seen or name not in table.chains:
-            continue
-        seen.add(name)
-        targets = {rule.target for rule in table.chains[name].rules}
-        if targets & _MARKING:
-            return True
-        waiting += targets
-    return False
 
 
 def _of_a_pod(table, chain, text):
@@ -118,7 +104,7 @@ def _distinct_jumps(table, chain, noted):
     """The rules of a chain that jump to another chain, without the rules in `noted`, which are already reported as
     repeated. Where not all repeated rules were kept, only the first copy of each rule."""
     seen = set() if chain in table.repeated_more else None
-    for rule in table.chains[chain].rules if chain in table.chains else ():
+    for rule in rules_of(table, chain):
         if rule.target in table.chains and (chain, rule.text) not in noted and (seen is None
                                                                                 or fingerprint(rule.text) not in seen):
             yield rule

@@ -31,6 +31,27 @@ def table_of(rule_set, name):
     return table if table is not None and name not in rule_set.unreadable else None
 
 
+def rules_in(chains, name):
+    """The rules of one of the chains {name: Chain}; empty where it is not there, or the chains are not known."""
+    return chains[name].rules if chains and name in chains else ()
+
+
+def rules_of(table, name):
+    """The same of a chain of a table, which may be None."""
+    return rules_in(table.chains, name) if table is not None else ()
+
+
+def rules_behind(chains, name):
+    """A generator of the rules of a chain and of all chains that it leads to."""
+    seen, waiting = {name}, [name]
+    while waiting:
+        for rule in rules_in(chains, waiting.pop()):
+            yield rule
+            if rule.target in chains and rule.target not in seen:
+                seen.add(rule.target)
+                waiting.append(rule.target)
+
+
 def declares_all(rule_set, name):
     """True where all chains of the table are known: iptables-save declares them before the first rule, so a cut after
     that rule loses none."""

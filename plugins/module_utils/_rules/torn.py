@@ -9,7 +9,7 @@ the generation changes). A damaged node shows the same signs, but shows them aga
 """
 
 from .others.owners import owner_of
-from .tables import BUILT_IN, readable
+from .tables import BUILT_IN, readable, rules_of
 
 # kube-proxy writes these chains and their rules in one transaction, and creates a Service's chains in the same manner.
 _NEVER_EMPTY = frozenset(("KUBE-MARK-MASQ", "KUBE-POSTROUTING", "KUBE-FORWARD"))
@@ -32,6 +32,6 @@ def torn_signs(rule_set):
         found += [("empty", name, chain) for chain, count in counts.items()
                   if not count and (chain in _NEVER_EMPTY or chain[:9] in _OF_SERVICES)]
         if "KUBE-SERVICES" in table.chains:
-            leading = {rule.target for chain in BUILT_IN if chain in table.chains for rule in table.chains[chain].rules}
+            leading = {rule.target for chain in BUILT_IN for rule in rules_of(table, chain)}
             found += [("unreached", name, chain) for chain in _LED_TO if chain in table.chains and chain not in leading]
     return frozenset(found)

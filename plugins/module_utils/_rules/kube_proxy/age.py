@@ -11,7 +11,7 @@ version is never judged as the newest.
 
 from ..rules import uses
 from ..setting import proxy_since
-from ..tables import table_of
+from ..tables import rules_of, table_of
 from .anchor_table import CANARY
 
 # Chains that only newer versions create: beside them a jump that remained after an upgrade proves nothing.
@@ -52,7 +52,7 @@ def is_since(rule_set, setting, version):
 def _shows(rule_set, version):
     """True if a chain or a jump proves that kube-proxy has at least this version."""
     tables = {name: getattr(table_of(rule_set, name), "chains", ()) for name in ("filter", "mangle", "nat")}
-    forwarded = {rule.target for rule in _rules(rule_set, "filter", "FORWARD")}
+    forwarded = {rule.target for rule in rules_of(table_of(rule_set, "filter"), "FORWARD")}
     return (any(first >= version and chain in tables[name] for first, name, chain in _CAME)
             or any(first >= version and target in forwarded for first, target in _FORWARDED))
 
@@ -66,12 +66,7 @@ def _looks_old(rule_set):
     if any(chain.startswith(names) for name, names in _NEWER
            for chain in getattr(table_of(rule_set, name), "chains", ())):
         return False
-    return (any(rule.target == "KUBE-SERVICES" for rule in _rules(rule_set, "filter", "INPUT"))
-            and not any(rule.target == "KUBE-EXTERNAL-SERVICES"
-                        for rule in _rules(rule_set, "filter", "FORWARD"))) or any(
-                            masquerades_by_mark(rule) for rule in _rules(rule_set, "nat", "KUBE-POSTROUTING"))
-
-
-def _rules(rule_set, name, chain):
-    table = table_of(rule_set, name)
-    return table.chains[chain].rules if table is not None and chain in table.chains else ()
+    table = table_of(rule_set, "filter")
+    return (any(rule.target == "KUBE-SERVICES" for rule in rules_of(table, "INPUT"))
+            and not any(rule.target == "KUBE-EXTERNAL-SERVICES" for rule in rules_of(table, "FORWARD"))
+            or any(map(masquerades_by_mark, rules_of(table_of(rule_set, "nat"), "KUBE-POSTROUTING"))))

@@ -11,7 +11,7 @@ from ..endings import takes_all
 from ..observation import observe
 from ..rules import states
 from ..setting import kubelet_since
-from ..tables import chains_of, table_of
+from ..tables import chains_of, rules_in, rules_of, table_of
 from .age import is_since, writes
 from .anchor_table import (
     ANCHORS, CANARY, CANARY_SINCE, CANARY_TABLES, HINT, HINT_SINCE, KUBELET, KUBELET_CANARY, comes_with)
@@ -94,7 +94,7 @@ def _unreferenced(rule_set, setting):
 def _missing(rule_set, expected):
     for anchor in expected:
         chains = chains_of(rule_set, anchor.table)
-        if chains is not None and not any(_leads(rule, anchor) for rule in _rules(chains, anchor.chain)):
+        if chains is not None and not any(_leads(rule, anchor) for rule in rules_in(chains, anchor.chain)):
             detail = ("no rule of %s jumps to it" % anchor.chain
                       if anchor.target in chains else "neither the jump nor the chain exists")
             yield observe("anchor_missing", rule_set, anchor.table, anchor.chain,
@@ -111,17 +111,13 @@ def _leads(rule, anchor):
                                   and "NEW" in states(rule))
 
 
-def _rules(chains, chain):
-    return chains[chain].rules if chain in chains else []
-
-
 def _node_ports(rule_set, setting):
     """The last rule of KUBE-SERVICES jumps to the NodePorts; it does not exist where no address of the node serves them
     (nodePortAddresses)."""
     chains = chains_of(rule_set, "nat")
     if setting.mode != "iptables" or not chains or not rule_set.tables["nat"].rule_counts().get(_NODE_PORTS):
         return
-    if not any(rule.target == _NODE_PORTS for rule in _rules(chains, "KUBE-SERVICES")):
+    if not any(rule.target == _NODE_PORTS for rule in rules_in(chains, "KUBE-SERVICES")):
         yield observe("anchor_missing", rule_set, "nat", "KUBE-SERVICES", "-A KUBE-SERVICES -j %s" % _NODE_PORTS,
                       detail="%s: it has rules, but no rule of KUBE-SERVICES jumps to it" % _NODE_PORTS)
 
@@ -130,7 +126,7 @@ def _shadowed(rule_set, expected):
     """The first rule of a chain that no packet gets past, if anchors stand only behind it."""
     for place in sorted({(anchor.table, anchor.chain) for anchor in expected}):
         table = table_of(rule_set, place[0])
-        rules = _rules(table.chains, place[1]) if table is not None else []
+        rules = rules_of(table, place[1])
         end = next((index for index, rule in enumerate(rules) if takes_all(table, rule)), None)
         if end is None:
             continue

@@ -14,7 +14,7 @@ from ..observation import observe
 from ..rules import match_options, states, to_local
 from ..services.services import addressed_jumps, refused_in
 from ..setting import kubelet_since, proxy_since
-from ..tables import chains_of
+from ..tables import chains_of, rules_in
 from .anchor_table import KUBELET_CANARY
 from .proxy import has_proxy
 
@@ -86,13 +86,13 @@ def _unguarded(rule_set, setting, nat, filters):
 
 def _masks_marks(nat):
     """True where kubelet is 1.19 or newer: its chain for masquerading ends early for packets without the mark."""
-    return "KUBE-POSTROUTING" in nat and any(rule.target == "RETURN" for rule in nat["KUBE-POSTROUTING"].rules)
+    return any(rule.target == "RETURN" for rule in rules_in(nat, "KUBE-POSTROUTING"))
 
 
 def _serves_localhost(nat):
     """True where NodePorts are served on 127.0.0.1 too (localhostNodePorts): the jump to them does not exclude it."""
-    rules = nat["KUBE-SERVICES"].rules if "KUBE-SERVICES" in nat else ()
-    return any(rule.target == "KUBE-NODEPORTS" and to_local(rule) and not rule.options for rule in rules)
+    return any(rule.target == "KUBE-NODEPORTS" and to_local(rule) and not rule.options
+               for rule in rules_in(nat, "KUBE-SERVICES"))
 
 
 def ask_invalid(rule_sets, setting_by):
@@ -102,7 +102,7 @@ def ask_invalid(rule_sets, setting_by):
     families together. So where that setting cannot be read, a family that has the rule proves that the other family
     lost it.
     """
-    forwards = [(rule_set, _forward(rule_set)) for rule_set in rule_sets
+    forwards = [(rule_set, rules_in(chains_of(rule_set, "filter"), "KUBE-FORWARD")) for rule_set in rule_sets
                 if setting_by(rule_set).mode == "iptables" and has_proxy(rule_set)]
     having = {rule_set.family for rule_set, rules in forwards if _drops(rules)}
     for rule_set, rules in forwards:
@@ -111,11 +111,6 @@ def ask_invalid(rule_sets, setting_by):
                                             or (liberal is None and having.intersection(FAMILIES) - {rule_set.family})):
             yield observe("emptied_chain", rule_set, "filter", "KUBE-FORWARD",
                           detail="its rule that drops packets in the state INVALID is missing")
-
-
-def _forward(rule_set):
-    chains = chains_of(rule_set, "filter")
-    return chains["KUBE-FORWARD"].rules if chains and "KUBE-FORWARD" in chains else ()
 
 
 def _drops(rules):

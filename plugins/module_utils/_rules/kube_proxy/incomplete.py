@@ -12,7 +12,7 @@ from ..observation import observe
 from ..rules import match_options, uses
 from ..services.endpoints import balancing_of, refuses
 from ..structure import LARGE_CLUSTER
-from ..tables import chains_of
+from ..tables import chains_of, rules_in
 from .proxy import SERVICE_CHAIN, has_proxy
 
 _MARKING = "KUBE-MARK-MASQ"
@@ -36,11 +36,10 @@ def ask_incomplete(rule_set, setting):
 
 def _of_services(rule_set, nat, filters):
     table = rule_set.tables["nat"]
-    portal = nat["KUBE-SERVICES"].rules if "KUBE-SERVICES" in nat else ()
-    direct = {jump[4] for jump in table.services.jumps
-              if jump[0] == "KUBE-SERVICES"}.union([rule.target for rule in portal])
+    direct = {jump[4] for jump in table.services.jumps if jump[0] == "KUBE-SERVICES"}.union(
+        rule.target for rule in rules_in(nat, "KUBE-SERVICES"))
     external = sorted(chain for chain in {jump[4] for jump in table.services.jumps}
-                      if chain[:9] == "KUBE-EXT-" and chain in nat and nat[chain].rules)
+                      if chain[:9] == "KUBE-EXT-" and rules_in(nat, chain))
     for chain in external:
         why = _lack(nat[chain].rules)
         if why:
@@ -67,7 +66,10 @@ def _unreached(rule_set, table, filters, direct):
     lost = sorted(chain for chain in entries if chain[:9] in _ENTRIES and chain in table.chains
                   and not any(prefix + chain[9:] in direct for prefix in _OF_SERVICE))
     if lost:
-        refused, names = _refused(filters), _names(table)
+        # Their ClusterIPs are refused: they have no endpoints, or none on this node.
+        refused = {(rule.comment or "").partition(" ")[0] for rule in rules_in(filters, "KUBE-SERVICES")}
+        # The name of a Service is in the comment of the first rule that leads to its chain.
+        names = {jump[4]: (jump[5] or "").partition(" ")[0] for jump in reversed(table.services.jumps)}
         for chain in [chain for chain in lost if names.get(chain, "") not in refused]:
             yield observe("anchor_missing", rule_set, "nat", chain,
                           detail="external traffic of the Service is forwarded, traffic to its ClusterIP is not")
@@ -101,17 +103,6 @@ def _lack(rules):
     return "its rule to %s for packets of the node itself is missing" % missing if missing else None
 
 
-def _refused(filters):
-    """Names of Services whose ClusterIPs are refused: they have no endpoints, or none on this node."""
-    rules = filters["KUBE-SERVICES"].rules if "KUBE-SERVICES" in filters else ()
-    return {(rule.comment or "").partition(" ")[0] for rule in rules}
-
-
-def _names(table):
-    """{chain of a Service: its name in the comment of the first rule that leads there}."""
-    return {jump[4]: (jump[5] or "").partition(" ")[0] for jump in reversed(table.services.jumps)}
-
-
 def _of_sets(rule_set, nat, filters):
     """For ipvs mode: the last rule of each of these chains always exists, whatever rules with sets precede it."""
     for table, chains, chain, target, why in (
@@ -119,12 +110,12 @@ def _of_sets(rule_set, nat, filters):
             ("nat", nat, "KUBE-LOAD-BALANCER", _MARKING, "its rule to %s is missing" % _MARKING),
             ("nat", nat, "KUBE-POSTROUTING", "MASQUERADE", "none of its rules masquerades marked packets"),
             ("filter", filters, "KUBE-SOURCE-RANGES-FIREWALL", "DROP", "none of its rules refuses a client")):
-        rules = chains[chain].rules if chain in chains else ()
+        rules = rules_in(chains, chain)
         if rules and not any(rule.target == target and not uses(rule, "set") for rule in rules):
             yield observe("emptied_chain", rule_set, table, chain, detail=why)
-    rules = filters["KUBE-IPVS-FILTER"].rules if "KUBE-IPVS-FILTER" in filters else ()
-    if any(rule.target == "REJECT"
-           for rule in rules) and not any(rule.target == "RETURN" and _of_cluster_ips(rule) for rule in rules):
+    rules = rules_in(filters, "KUBE-IPVS-FILTER")
+    if any(rule.target == "REJECT" for rule in rules) and not any(
+            rule.target == "RETURN" and _of_cluster_ips(rule) for rule in rules):
         yield observe("emptied_chain", rule_set, "filter", "KUBE-IPVS-FILTER",
                       detail="ClusterIPs are refused: the rule that lets them pass is missing")
 

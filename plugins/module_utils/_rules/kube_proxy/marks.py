@@ -9,7 +9,7 @@ as long as it is the same everywhere. Each of the two programs may set a bit of 
 
 from ..observation import observe
 from ..rules import match_options
-from ..tables import chains_of
+from ..tables import chains_of, rules_in
 from .mark_values import changed_mark, mark_value
 from .proxy import has_proxy
 
@@ -20,11 +20,10 @@ def ask_marks(rule_set, setting):
     nat, mark = chains_of(rule_set, "nat"), service_mark(rule_set)
     if setting.mode not in (None, "iptables", "ipvs") or mark is None or not has_proxy(rule_set):
         return
-    filters = chains_of(rule_set, "filter") or {}
     for table, chains, chain, find, why in (
             ("nat", nat, "KUBE-POSTROUTING", _unmasqueraded, "what it marks is not masqueraded"),
-            ("filter", filters, "KUBE-FORWARD", _unaccepted, "what it marks is not accepted")):
-        rule = find(chains[chain].rules, mark) if chain in chains else None
+            ("filter", chains_of(rule_set, "filter"), "KUBE-FORWARD", _unaccepted, "what it marks is not accepted")):
+        rule = find(rules_in(chains, chain), mark)
         if rule is not None:
             yield observe("mark_mismatch", rule_set, table, chain, rule.text, 1,
                           "KUBE-MARK-MASQ sets the mark 0x%x: %s" % (mark, why))
@@ -33,8 +32,7 @@ def ask_marks(rule_set, setting):
 def service_mark(rule_set):
     """The mark of packets that kube-proxy masquerades; None where it is not known, or where no rule sets it, which is
     reported as mark_mismatch."""
-    nat = chains_of(rule_set, "nat")
-    return mark_of(nat["KUBE-MARK-MASQ"].rules) if nat and "KUBE-MARK-MASQ" in nat else None
+    return mark_of(rules_in(chains_of(rule_set, "nat"), "KUBE-MARK-MASQ"))
 
 
 def mark_of(rules):

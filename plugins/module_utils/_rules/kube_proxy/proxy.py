@@ -7,7 +7,7 @@ import re
 
 from ..others.owners import owner_of
 from ..rules import match_options, uses
-from ..tables import readable, table_of
+from ..tables import readable, rules_of, table_of
 
 # kubelet up to 1.27 makes these two as well (kubernetes pkg/kubelet/kubelet_network_linux.go): they do not prove that
 # kube-proxy runs.
@@ -28,8 +28,7 @@ def is_portal(rules, setting):
 
 def looks_up_sets(rule_set):
     """True if a rule of nat KUBE-SERVICES looks up a set of ipvs mode, KUBE-CLUSTER-IP or another one."""
-    table = table_of(rule_set, "nat")
-    rules = table.chains["KUBE-SERVICES"].rules if table is not None and "KUBE-SERVICES" in table.chains else ()
+    rules = rules_of(table_of(rule_set, "nat"), "KUBE-SERVICES")
     return any(option == "--match-set" and values[:1] and values[0].startswith("KUBE-")
                for rule in rules for option, values, _negated in match_options(rule, "set"))
 

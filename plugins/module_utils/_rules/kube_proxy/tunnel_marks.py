@@ -9,7 +9,7 @@ tunnel marks its encrypted packets, to route them past itself: wg-quick with 518
 
 from ..observation import observe
 from ..rules import match_options
-from ..tables import chains_of, table_of
+from ..tables import chains_of, rules_of, table_of
 from .mark_values import mark_value
 
 _CHAIN = "KUBE-FIREWALL"
@@ -18,8 +18,7 @@ _CHAIN = "KUBE-FIREWALL"
 def ask_tunnel_marks(rule_set, setting):
     """mark_mismatch of one rule set: the rule of kubelet that drops the packets of a tunnel."""
     table = table_of(rule_set, "filter")
-    dropping = [rule for rule in table.chains[_CHAIN].rules
-                if rule.target == "DROP"] if table is not None and _CHAIN in table.chains else []
+    dropping = [rule for rule in rules_of(table, _CHAIN) if rule.target == "DROP"]
     if not any(match_options(rule, "mark") for rule in dropping) or not _is_reached(rule_set, table):
         return
     for name, mark in setting.tunnel_marks():
@@ -41,7 +40,7 @@ def _drops(rule, mark):
 
 def _is_reached(rule_set, table):
     """Whether OUTPUT jumps to the chain, as kubelet has it; people paste the chain alone, too."""
-    rules = table.chains["OUTPUT"].rules if "OUTPUT" in table.chains else ()
+    rules = rules_of(table, "OUTPUT")
     if any(rule.target == _CHAIN for rule in rules):
         return True
     return chains_of(rule_set, "filter") is None and not rules

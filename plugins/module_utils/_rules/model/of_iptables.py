@@ -7,7 +7,7 @@ import itertools
 
 from ..others.owners import KUBERNETES, POLICIES, owner_of
 from ..rules import states
-from ..tables import BUILT_IN
+from ..tables import BUILT_IN, rules_behind
 from ..targets import TERMINAL
 from .interfaces import carries_pods
 from .rule import END, GOTO, JUMP, PROTOCOLS, RETURN, UNKNOWN, Condition, rule_of, span_of
@@ -132,13 +132,7 @@ class IptablesRules:
     def _may_accept(self, name):
         """True if a rule of the chain, or of one it leads to, accepts more than replies."""
         if name not in self._accepting:
-            seen, waiting, found = {name}, [name], False
-            while waiting and not found:
-                for rule in self._table.chains[waiting.pop()].rules:
-                    if rule.target in self._table.chains and rule.target not in seen:
-                        seen.add(rule.target)
-                        waiting.append(rule.target)
-                    elif rule.target == "ACCEPT" and (not rule.has_match or not states(rule) or "NEW" in states(rule)):
-                        found = True
-            self._accepting[name] = found
+            self._accepting[name] = any(
+                rule.target == "ACCEPT" and (not rule.has_match or not states(rule) or "NEW" in states(rule))
+                for rule in rules_behind(self._table.chains, name))
         return self._accepting[name]

@@ -9,7 +9,7 @@ Felix leads the packets of each interface to the chain of its pod, and drops tho
 
 from ..observation import observe
 from ..rules import plain_value
-from ..tables import table_of
+from ..tables import rules_of, table_of
 from ..targets import REFUSALS
 
 _CHAINS = (("cali-to-wl-dispatch", "-o"), ("cali-from-wl-dispatch", "-i"))
@@ -20,8 +20,8 @@ def ask_dispatch(rule_set, setting):
     """unexpected_drop of the last rule of a dispatch chain, where a route to a pod leads over an interface that no rule
     of the chain names. With one rule alone other rules may not have been shown."""
     table = table_of(rule_set, "filter")
-    for name, option in _CHAINS if table is not None else ():
-        rules = table.chains[name].rules if name in table.chains else ()
+    for name, option in _CHAINS:
+        rules = rules_of(table, name)
         known = [plain_value(rule, option) for rule in rules[:-1]]
         if len(known) < 2 or None in known or rules[-1].target not in REFUSALS or rules[-1].options:
             continue

@@ -14,7 +14,7 @@ from ..observation import cut, observe
 from ..rules import is_limit, match_options, plain_value, port_ranges, states, to_local, uses
 from ..services.service_path import ask_service_path
 from ..services.services import list_services
-from ..tables import chains_of, table_of
+from ..tables import chains_of, rules_of, table_of
 from ..targets import REFUSALS, VERDICTS
 from .first_chains import ask_first_chains
 from .owners import owner_of
@@ -54,7 +54,7 @@ def ask_drops(rule_set, setting, services=None):
             yield row
         judged = _judged(rule_set, table, services, setting)
         for chain in sorted(judged):
-            for rule, doubted in zip(_rules(table, chain), judged[chain]):
+            for rule, doubted in zip(rules_of(table, chain), judged[chain]):
                 if doubted:
                     yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1,
                                   "refuses traffic to pods and Services%s" % (
@@ -111,17 +111,16 @@ def _serves(rule_set, setting, services):
 
 def _leads_to_proxy(rule_set):
     """True if FORWARD jumps to a chain of kube-proxy: people paste that chain alone."""
-    table = table_of(rule_set, "filter")
-    return table is not None and any(owner_of(rule.target or "", "filter") == "kube_proxy"
-                                     for rule in _rules(table, "FORWARD"))
+    return any(owner_of(rule.target or "", "filter") == "kube_proxy"
+               for rule in rules_of(table_of(rule_set, "filter"), "FORWARD"))
 
 
 def _early(rule_set):
     """Drops before table filter, or after it, in tables that usually filter nothing."""
     for name in ("raw", "mangle"):
         table = table_of(rule_set, name)
-        for chain in _PASSED if table is not None else ():
-            rules = _rules(table, chain)
+        for chain in _PASSED:
+            rules = rules_of(table, chain)
             end = next((rule for rule in rules if ends_chain(rule)), None)
             if end is not None and end.target in REFUSALS:
                 count = sum(1 for rule in rules if rule.target in REFUSALS and not rule.has_match)
@@ -132,8 +131,8 @@ def _early(rule_set):
 def _portals(rule_set, setting):
     """A verdict in nat KUBE-SERVICES or KUBE-NODEPORTS; a RETURN after all other rules has no effect."""
     table = table_of(rule_set, "nat")
-    for chain in PORTALS if table is not None else ():
-        rules = _rules(table, chain)
+    for chain in PORTALS:
+        rules = rules_of(table, chain)
         if not any(rule.target in VERDICTS for rule in rules) or not is_portal(rules, setting):
             continue
         folded, last = table.services.rules_in(chain), len(rules) - 1
@@ -154,10 +153,6 @@ def _portals(rule_set, setting):
                           "it hides the Services behind it from packets that it matches")
 
 
-def _rules(table, chain):
-    return table.chains[chain].rules if chain in table.chains else []
-
-
 def _judged(rule_set, table, services, setting):
     """{chain: [for each rule whether it is a refusal of unknown purpose]} of the built-in chains in which each such
     rule is unexpected; for a rule that names a set the address of an endpoint that is in it.
@@ -165,11 +160,11 @@ def _judged(rule_set, table, services, setting):
     Where Services are known, INPUT and OUTPUT are left out: packets to the Services show whether a rule there refuses
     them. A rule of FORWARD that names one source is the ban of a client, if no endpoint has that address.
     """
-    judged = {chain: [_is_doubted(rule, chain) for rule in _rules(table, chain)]
+    judged = {chain: [_is_doubted(rule, chain) for rule in rules_of(table, chain)]
               for chain in ("FORWARD", "INPUT", "OUTPUT")}
-    _pardon_clients(_rules(table, "FORWARD"), judged["FORWARD"],
+    _pardon_clients(rules_of(table, "FORWARD"), judged["FORWARD"],
                     lambda: list_services(rule_set) if services is None else services)
-    pardon_sets(_rules(table, "FORWARD"), judged["FORWARD"], setting,
+    pardon_sets(rules_of(table, "FORWARD"), judged["FORWARD"], setting,
                 lambda: list_services(rule_set) if services is None else services)
     if any(map(any,
                (judged["INPUT"], judged["OUTPUT"]))) and (list_services(rule_set) if services is None else services):
@@ -205,7 +200,7 @@ def _one_source(rule):
 
 def _refusing_all(rule_set, table, setting):
     for chain in ("INPUT", "FORWARD", "OUTPUT"):
-        rules = _rules(table, chain)
+        rules = rules_of(table, chain)
         index, count = _bare(chain, rules, setting)
         known = count and (chain != "FORWARD" or chains_of(rule_set, "filter") is not None
                            or not _leads_on(table, rules[:index]) or accepts_pods(table, rules[index:]))
@@ -219,10 +214,10 @@ def _refusing_all(rule_set, table, setting):
 def _in_first_chains(rule_set, table):
     """The same in the chains that FORWARD jumps to with all packets, where people paste these chains alone; of a whole
     table the jumps that are not reached are reported."""
-    rules = _rules(table, "FORWARD")
+    rules = rules_of(table, "FORWARD")
     for at, jump in enumerate(rules):
         owner = owner_of(jump.target or "", "filter")
-        inner = _rules(table, jump.target) if not jump.has_match and owner in ("docker", "other") else []
+        inner = rules_of(table, jump.target) if not jump.has_match and owner in ("docker", "other") else []
         index = next((index for index, rule in enumerate(inner)
                       if rule.target in REFUSALS and not rule.has_match), None)
         if index is not None and not accepts_pods(table, rules[:at]) and not accepts_pods(table, inner[:index]):
@@ -322,7 +317,7 @@ def _policy(rule_set, table):
 def _setter(table):
     """Which program sets the policy of FORWARD, as far as the chains of the table show."""
     owners = {owner_of(chain, "filter") for chain in table.chains}
-    owners |= {owner_of(rule.target or "", "filter") for rule in _rules(table, "FORWARD")}
+    owners |= {owner_of(rule.target or "", "filter") for rule in rules_of(table, "FORWARD")}
     names = [name for owner, name in _SETTERS if owner in owners]
     if not names:
         return "no chain of Docker, ufw or firewalld, which set this policy, is in the table"

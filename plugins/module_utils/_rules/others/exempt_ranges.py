@@ -13,7 +13,7 @@ from ..addresses import range_of
 from ..observation import observe
 from ..rules import plain_value
 from ..services.services import list_services
-from ..tables import table_of
+from ..tables import rules_of, table_of
 
 _AGENTS = ("IP-MASQ-AGENT", "KIND-MASQ-AGENT")
 _TRANSLATIONS = ("MASQUERADE", "SNAT")
@@ -28,8 +28,8 @@ def ask_exempt_ranges(rule_set, setting):
     """masquerade_missing of one rule set, with the rule as its text: pods are certainly in none of the exempt
     ranges."""
     table = table_of(rule_set, "nat")
-    for chain in ("POSTROUTING",) + _AGENTS if table is not None else ():
-        found = _exempted(table.chains[chain].rules, chain) if chain in table.chains else None
+    for chain in ("POSTROUTING",) + _AGENTS:
+        found = _exempted(rules_of(table, chain), chain)
         if not found or _masqueraded(table):
             continue
         rule, ranges = found
@@ -59,8 +59,8 @@ def _exempted(rules, chain):
 
 def _masqueraded(table):
     """Whether a rule of its own masquerades a network, such as that of pods."""
-    rules = table.chains["POSTROUTING"].rules if "POSTROUTING" in table.chains else ()
-    return any(rule.target in _TRANSLATIONS and plain_value(rule, "-s") and not _is_of_docker(rule) for rule in rules)
+    return any(rule.target in _TRANSLATIONS and plain_value(rule, "-s") and not _is_of_docker(rule)
+               for rule in rules_of(table, "POSTROUTING"))
 
 
 def _is_of_docker(rule):

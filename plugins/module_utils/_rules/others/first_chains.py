@@ -15,6 +15,7 @@ from ..addresses import range_of
 from ..model.interfaces import is_foreign
 from ..observation import observe
 from ..rules import plain_value, port_ranges, states
+from ..tables import rules_of
 from ..targets import REFUSALS
 from .owners import CNI, owner_of
 from .pod_accept import accepts_pods
@@ -36,7 +37,7 @@ _PORT_OF_SENDER = re.compile(r"--(?:sport|source-port)s?\Z")
 def ask_first_chains(rule_set, table, services=None):
     """unexpected_drop: the first rule of each such chain that refuses new connections to pods."""
     seen, pods = set(), functools.lru_cache(maxsize=1)(lambda: _networks(table, services))
-    for jump in table.chains["FORWARD"].rules if "FORWARD" in table.chains else ():
+    for jump in rules_of(table, "FORWARD"):
         place = jump.target, jump.has_match
         if place in seen:
             continue
@@ -57,8 +58,7 @@ def _refuses(table, rule):
     """Whether the packets of a rule are refused, at once or in a chain that only logs before."""
     if rule.target in REFUSALS:
         return True
-    rules = table.chains[rule.target].rules if rule.target in table.chains else ()
-    end = next((each for each in rules if each.target not in ("LOG", "NFLOG")), None)
+    end = next((each for each in rules_of(table, rule.target) if each.target not in ("LOG", "NFLOG")), None)
     return end is not None and end.target in REFUSALS and not end.has_match
 
 

@@ -14,7 +14,7 @@ import re
 
 from ..observation import observe
 from ..services.reached import PER_SERVICE
-from ..tables import BUILT_IN, chains_of, readable, table_of
+from ..tables import BUILT_IN, chains_of, readable, rules_behind, rules_in, table_of
 from .owners import owner_of
 
 _DETAIL = "kube-proxy cannot delete %s when its Service is deleted; from then on each of its syncs of this family fails"
@@ -60,7 +60,7 @@ def ask_masquerade(rule_set, _setting):
     names = sorted(name for name in chains or () if _CHAIN.match(name) or name == _KEPT)
     if not names:
         return
-    reached = {rule.target for rule in chains["POSTROUTING"].rules} if "POSTROUTING" in chains else ()
+    reached = {rule.target for rule in rules_in(chains, "POSTROUTING")}
     empty = [name for name in names if not _translates(chains, name) and (name != _KEPT or name in reached)]
     lost = [name for name in names if name not in reached and name not in empty and name != _KEPT]
     for found, detail in ((empty, "none of its rules masquerades"), (lost, "no rule of POSTROUTING jumps to it")):
@@ -80,15 +80,7 @@ def _unreferenced(rule_set):
 
 def _translates(chains, name):
     """True if a rule of the chain, or of one it leads to, gives packets another source."""
-    seen, waiting = {name}, [name]
-    while waiting:
-        for rule in chains[waiting.pop()].rules:
-            if rule.target in _TRANSLATIONS:
-                return True
-            if rule.target in chains and rule.target not in seen:
-                seen.add(rule.target)
-                waiting.append(rule.target)
-    return False
+    return any(rule.target in _TRANSLATIONS for rule in rules_behind(chains, name))
 
 
 # Chains of two network plugins on one node.

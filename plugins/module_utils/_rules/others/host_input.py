@@ -14,7 +14,7 @@ from ..addresses import number_of, range_of, within
 from ..observation import observe
 from ..rules import is_limit, plain_value, port_ranges, states, uses
 from ..services.services import list_services
-from ..tables import chains_of, table_of
+from ..tables import chains_of, rules_of, table_of
 from ..targets import REFUSALS
 from .owners import OTHER, owner_of
 
@@ -65,8 +65,7 @@ def _refused_api_server(rule_set, setting, table, services):
     if not clients:
         return
     service, (address, port, protocol) = own[0]
-    calico = [rule for rule in table.chains[_TO_HOST].rules if not rule.has_match
-              and rule.target in REFUSALS] if _TO_HOST in table.chains else ()
+    calico = [rule for rule in rules_of(table, _TO_HOST) if not rule.has_match and rule.target in REFUSALS]
     if calico:
         yield observe("unexpected_drop", rule_set, "filter", _TO_HOST, calico[0].text, 1,
                       "DefaultEndpointToHostAction of Calico refuses packets of pods to the API server of this node, "

@@ -11,7 +11,7 @@ address into the rule, and no packet has it (containernetworking/plugins, change
 
 from ..observation import observe
 from ..rules import plain_value, port_ranges
-from ..tables import table_of
+from ..tables import rules_of, table_of
 from .owners import owner_of
 
 _CHAINS = ("CNI-HOSTPORT-DNAT", "KUBE-HOSTPORTS")
@@ -28,9 +28,9 @@ def ask_hostport_pods(rule_set, _setting):
         if dead:
             yield observe("hostport_stale", rule_set, "nat", chain, dead[0].text, len(dead),
                           "no packet has the address %s, so the host port leads to no pod" % plain_value(dead[0], "-d"))
-    for chain in _CHAINS if table is not None else ():
+    for chain in _CHAINS:
         first, noted = {}, set()
-        for rule in table.chains[chain].rules if chain in table.chains else ():
+        for rule in rules_of(table, chain):
             for key, end in _leads(table, rule):
                 earlier, before = first.setdefault(key, (rule, end))
                 if earlier is rule or before == end or earlier.text in noted:
@@ -44,8 +44,7 @@ def ask_hostport_pods(rule_set, _setting):
 def _leads(table, rule):
     """[((protocol, port, address of the host or None), where it leads)] of a jump: what the chain of the pod translates
     to, or the name of that chain where its rules are not known."""
-    target = table.chains.get(rule.target or "")
-    translating = [each for each in target.rules if each.target == "DNAT"] if target is not None else []
+    translating = [each for each in rules_of(table, rule.target) if each.target == "DNAT"]
     # The chain of kubelet's host ports does not repeat the port.
     found = [(each, each.value("--to-destination")) for each in translating if port_ranges(each)]
     to = translating[0].value("--to-destination") if translating and not found else rule.target

@@ -9,7 +9,7 @@ from ..kube_proxy.anchor_table import HINT, KUBELET_CANARY
 from ..kube_proxy.proxy import SERVICE_CHAIN, SHARED, has_proxy
 from ..observation import observe
 from ..setting import proxy_since, since
-from ..tables import chains_of, readable
+from ..tables import chains_of, readable, rules_of
 from ..targets import REFUSALS
 from .owners import CNI, OF_SERVICES, owner_of
 
@@ -83,9 +83,8 @@ def _old(rule_set, setting):
             if chains:
                 yield observe("other_mode", rule_set, name, chains[0], "", len(chains),
                               "chains of kube-proxy before 1.24")
-        if setting.mode == "iptables" and name == "filter" and proxy_since(setting,
-                                                                           (1, 20)) and "INPUT" in table.chains:
-            for rule in table.chains["INPUT"].rules:
+        if setting.mode == "iptables" and name == "filter" and proxy_since(setting, (1, 20)):
+            for rule in rules_of(table, "INPUT"):
                 if rule.target == "KUBE-SERVICES":
                     yield observe("other_mode", rule_set, name, "INPUT", rule.text, 1,
                                   "a jump of kube-proxy before 1.20")

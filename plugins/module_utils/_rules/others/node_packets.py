@@ -15,7 +15,7 @@ from ..addresses import within
 from ..model.interfaces import carries_pods
 from ..observation import observe
 from ..rules import plain_value
-from ..tables import table_of
+from ..tables import rules_of, table_of
 from ..targets import EXTENSIONS, REFUSALS
 from .owners import CNI, KUBERNETES, owner_of
 
@@ -123,11 +123,10 @@ def without_nodes(network, own):
 
 def _networks_of_pods(rule_set, table, own):
     """The networks that flannel accepts in FORWARD and that kube-proxy does not masquerade."""
-    nat = table_of(rule_set, "nat")
-    found = {plain_value(rule, "-s") for name in ("FORWARD", "FLANNEL-FWD") if name in table.chains
-             for rule in table.chains[name].rules if rule.target == "ACCEPT"
+    found = {plain_value(rule, "-s") for name in ("FORWARD", "FLANNEL-FWD")
+             for rule in rules_of(table, name) if rule.target == "ACCEPT"
              and (name == "FLANNEL-FWD" or (rule.comment or "").startswith("flanneld"))}
-    for rule in nat.chains["KUBE-SERVICES"].rules if nat is not None and "KUBE-SERVICES" in nat.chains else ():
+    for rule in rules_of(table_of(rule_set, "nat"), "KUBE-SERVICES"):
         source, negated = rule.options.get("-s", (None, False))
         found.update([source] if negated and rule.target == "KUBE-MARK-MASQ" else [])
     return {network for network in found - {None} if without_nodes(network, own)}

@@ -17,7 +17,7 @@ from ..model.rule import END, GOTO, JUMP, RETURN, UNKNOWN, Packet, rule_of
 from ..model.walk import TooMuch, Walk
 from ..observation import observe
 from ..rules import match_options
-from ..tables import table_of
+from ..tables import rules_of, table_of
 from ..targets import EXTENSIONS, REFUSALS, TERMINAL
 from .endpoints import endpoint_of
 from .path_targets import clears
@@ -61,16 +61,11 @@ def ask_cleared_marks(rule_set, setting):
 def _mark_of(rule_set):
     """kube-proxy's mark, by the rule that sets it or, in a part of a dump, by a rule that masquerades by it."""
     nat = table_of(rule_set, "nat")
-    for chain in ("KUBE-MARK-MASQ", "KUBE-POSTROUTING"):
-        rules = nat.chains[chain].rules if nat is not None and chain in nat.chains else ()
-        found = mark_of(rules) if chain == "KUBE-MARK-MASQ" else _matched(rules)
-        if found is not None:
-            return found
-    return None
-
-
-def _matched(rules):
-    marks = [mark_value(values) for rule in rules for _option, values, _negated in match_options(rule, "mark")]
+    found = mark_of(rules_of(nat, "KUBE-MARK-MASQ"))
+    if found is not None:
+        return found
+    marks = [mark_value(values) for rule in rules_of(nat, "KUBE-POSTROUTING")
+             for _option, values, _negated in match_options(rule, "mark")]
     return marks[0][0] if marks and marks[0] and marks[0][0] == marks[0][1] else None
 
 

@@ -9,6 +9,8 @@ translates.
 
 import re
 
+from ..tables import rules_of
+
 _DESTINATION = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\d.]+)):([1-9]\d{0,4})\Z")
 NO_ADDRESS = "its DNAT names no protocol or no address and port"
 _TERMINAL = ("ACCEPT", "DROP", "REJECT", "RETURN")
@@ -17,8 +19,8 @@ _TERMINAL = ("ACCEPT", "DROP", "REJECT", "RETURN")
 def endpoint_of(table, name):
     """(the (address, port, protocol) that a KUBE-SEP chain translates to, or None if it translates to no address or not
     to the one it masquerades; the problem of the chain, or an empty text)."""
-    chain, masqueraded = table.chains.get(name), None
-    for kind, what in _steps(chain.rules if chain else [], table.services.endpoints.get(name)):
+    masqueraded = None
+    for kind, what in _steps(rules_of(table, name), table.services.endpoints.get(name)):
         if kind == "KUBE-MARK-MASQ":
             masqueraded = masqueraded or what
         elif kind == "end":
@@ -64,9 +66,10 @@ def balancing_of(table, name):
     A probability that is not a number counts as 0; a probability that was not printed (nft -j) becomes NaN, which
     equals no value.
     """
-    services, chain = table.services, table.chains.get(name)
+    services = table.services
     folded = list(zip(*services.balancing.get(name, ((), ()))))
-    rules = [rule for rule in chain.rules if _balances(rule)] if chain and chain.rules else []
+    rules = [rule for rule in rules_of(table, name)
+             if (rule.target or "").startswith("KUBE-SEP-") and rule.value("--rcheck") is None]
     if not rules:
         return folded
     # Folded rules of other sorts stand before all folded balancing.
@@ -83,10 +86,6 @@ def refuses(chain):
     """True for a service chain that refuses packets, as up to 1.24 where all endpoints of a Local policy are on other
     nodes."""
     return any(rule.target in ("KUBE-MARK-DROP", "DROP") for rule in chain.rules)
-
-
-def _balances(rule):
-    return (rule.target or "").startswith("KUBE-SEP-") and rule.value("--rcheck") is None
 
 
 def _probability(rule):

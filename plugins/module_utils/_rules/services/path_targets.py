@@ -6,7 +6,7 @@ among them. PRIVATE to the collection."""
 
 from ..kube_proxy.mark_values import changed_mark, mark_value
 from ..rules import plain_value
-from ..tables import table_of
+from ..tables import rules_of, table_of
 
 
 def untracks(rule_set, rule, lacks=None):
@@ -23,9 +23,8 @@ def untracks(rule_set, rule, lacks=None):
         return True
     if filters is None and rule_set.source != "live" and destination and _is_single(destination):
         return False
-    accepting = (filters.chains["INPUT"].rules
-                 if destination and filters is not None and "INPUT" in filters.chains else ())
-    return not any(other.target == "ACCEPT" and plain_value(other, "-d") == destination for other in accepting)
+    return not destination or not any(other.target == "ACCEPT" and plain_value(other, "-d") == destination
+                                      for other in rules_of(filters, "INPUT"))
 
 
 def _is_single(network):

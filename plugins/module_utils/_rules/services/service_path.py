@@ -19,7 +19,7 @@ from ..endings import takes_all
 from ..kube_proxy.marks import service_mark
 from ..observation import observe
 from ..others.owners import CNI, KUBERNETES, POLICIES, owner_of
-from ..tables import table_of
+from ..tables import rules_of, table_of
 from ..targets import REFUSALS, TERMINAL, TRANSLATIONS
 from .path_targets import clears, is_between_pods, untracks
 from .services import routed_services
@@ -59,8 +59,7 @@ def _questions(rule_set, mode, ipvs, lacks):
         if mark:
             found.append(_Question("mark_cleared", "takes the mark 0x%x from" % mark, _MARK_HOOKS, _MARKING,
                                    lambda rule: clears(rule, mark), None, KUBERNETES + CNI))
-    if nat is not None and "POSTROUTING" in nat.chains and any(rule.target == "KUBE-POSTROUTING"
-                                                               for rule in nat.chains["POSTROUTING"].rules):
+    if any(rule.target == "KUBE-POSTROUTING" for rule in rules_of(nat, "POSTROUTING")):
         found.append(_Question("anchor_shadowed", "keeps from KUBE-POSTROUTING", _SNAT_HOOKS, TERMINAL - TRANSLATIONS,
                                lambda rule: not is_between_pods(rule), "KUBE-POSTROUTING", KUBERNETES + CNI))
     refusing = _Question("unexpected_drop", "refuses", _IPVS_HOOKS if ipvs else _HOOKS, REFUSALS, None, None,

@@ -16,7 +16,7 @@ import math
 from ..._parse.iptables.ruleset import BARE
 from ..observation import observe
 from ..rules import plain_value, port_ranges, to_local
-from ..tables import chains_of, table_of
+from ..tables import chains_of, rules_of, table_of
 from ..targets import REFUSALS
 from .endpoints import NO_ADDRESS, balancing_of, endpoint_of, refuses
 from .reached import PER_SERVICE, Reached, SERVICE_CHAINS
@@ -209,7 +209,7 @@ def other_jumps(nat):
     """(chain, address or None, protocol, port, target, comment) of rules that send an address to its Service and were
     not folded."""
     for chain in ("KUBE-SERVICES", "KUBE-NODEPORTS"):
-        for rule in nat.chains[chain].rules if chain in nat.chains else ():
+        for rule in rules_of(nat, chain):
             if (rule.target or "").startswith(PER_SERVICE):
                 for row in _row(rule, chain == "KUBE-NODEPORTS"):
                     yield (chain,) + row
@@ -222,7 +222,7 @@ def refused_in(rules):
 
 def _refused(table):
     for chain in _REFUSING:
-        for rule in table.chains[chain].rules if table and chain in table.chains else ():
+        for rule in rules_of(table, chain):
             if rule.target in REFUSALS:
                 yield from _row(rule, to_local(rule))
 

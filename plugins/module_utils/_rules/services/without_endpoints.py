@@ -9,7 +9,7 @@ It is what kube-proxy has to do (kubernetes pkg/proxy/iptables/proxier.go), and 
 import re
 
 from ..observation import observe
-from ..tables import table_of
+from ..tables import rules_of, table_of
 
 _CHAINS = ("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-NODEPORTS")
 _REFUSED = re.compile(r'--comment "?([\w./:-]{1,200}) has no (local )?endpoints')
@@ -20,9 +20,8 @@ def ask_without_endpoints(rule_set, _setting):
     """without_endpoints of a dump: the names of the first Services, and how many there are. A person who copies rules
     asks about a Service; of a live node, which may have hundreds of idle ones, it would be noise."""
     table = table_of(rule_set, "filter") if rule_set.source != "live" else None
-    names = dict.fromkeys(found.group(1) for chain in _CHAINS if table is not None and chain in table.chains
-                          for rule in table.chains[chain].rules for found in [_REFUSED.search(rule.text)]
-                          if found and not found.group(2))
+    names = dict.fromkeys(found.group(1) for chain in _CHAINS for rule in rules_of(table, chain)
+                          for found in [_REFUSED.search(rule.text)] if found and not found.group(2))
     if names:
         yield observe("without_endpoints", rule_set, "filter", "KUBE-SERVICES", "", len(names),
                       ", ".join(sorted(names)[:_MOST]) + (" and %d more" % (len(names) - _MOST)
