@@ -30,7 +30,7 @@ def _script(*when):
     """A file that is one script; it runs at these occasions."""
     def read(data, _path):
         text = data.decode("utf-8", "replace")
-        return [embedded.command(1, text, occasion) for occasion in when]
+        return [embedded.Command(1, text, occasion, True) for occasion in when]
     return read
 
 
@@ -58,7 +58,7 @@ def _cloud_config(marked):
             # boot, they are only in this file.
             for inner in _in_written(written):
                 line = written.line + inner.line - 1 if written.exact else written.line
-                found.append(embedded.command(line, inner.text, embedded.FIRST_BOOT, inner.exact and written.exact))
+                found.append(embedded.Command(line, inner.text, embedded.FIRST_BOOT, inner.exact and written.exact))
         return found
     return read
 
@@ -84,8 +84,8 @@ def _in_written(written):
 def _unit_commands(text):
     from ..._parse.systemd.exec import split_arguments, split_commands
     from ..._parse.systemd.unit import parse_unit
-    return [embedded.command(each.line, embedded.shell_words(split_arguments(command)), embedded.FIRST_BOOT,
-                             exact=False) for each in parse_unit(text.encode("utf-8", "replace")).assignments
+    return [embedded.Command(each.line, embedded.shell_words(split_arguments(command)), embedded.FIRST_BOOT)
+            for each in parse_unit(text.encode("utf-8", "replace")).assignments
             if each.section == "Service" and each.key.startswith("Exec")
             for _prefixes, command in split_commands(each.text)]
 

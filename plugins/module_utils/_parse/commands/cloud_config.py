@@ -26,7 +26,7 @@ import re
 import zlib
 
 from ..yaml.parse_yaml import BINARY, LIST, MAP, NOTHING, SCALAR, item, parse_yaml
-from .embedded import BOOT, FIRST_BOOT, command, in_place, shell_words
+from .embedded import BOOT, FIRST_BOOT, Command, in_place, shell_words
 
 _LISTS = (("bootcmd", BOOT), ("runcmd", FIRST_BOOT))
 # Matches a text that may hold one of these keys; a text with a backslash may hold a key written with escapes.
@@ -68,7 +68,7 @@ def parse_cloud_config(data, marked=False):
             if part.sort == "boothook":
                 # The `#cloud-boothook` line stands in the place of the shebang.
                 text = text.replace("#cloud-boothook", "#", 1)
-            found.append(command(part.line, text, _SCRIPTS[part.sort], part.exact))
+            found.append(Command(part.line, text, _SCRIPTS[part.sort], part.exact))
         else:
             found.extend(_of_config(part))
     return found
@@ -133,7 +133,7 @@ def _of_config(part):
         pieces = [(node.line, text) for node, text in _shell_texts(item(top, key))]
         if pieces:
             line, text, exact = in_place(pieces)
-            found.append(command(part.line + line - 1 if part.exact else part.line, text, when, exact and part.exact))
+            found.append(Command(part.line + line - 1 if part.exact else part.line, text, when, exact and part.exact))
     return found
 
 

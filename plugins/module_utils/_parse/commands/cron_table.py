@@ -15,7 +15,7 @@ input, in which each further `%` begins a line.
 
 import re
 
-from .embedded import BOOT, TIMER, command
+from .embedded import BOOT, TIMER, Command, unquoted
 
 _SETTING = re.compile(r"""\s*(?:"([^"=]+)"|'([^'=]+)'|([A-Za-z_]\w*))\s*=\s*(.*)\Z""")
 # SUSE and cronie accept a `-` before an entry, which only keeps the entry out of the log.
@@ -44,21 +44,20 @@ def _entries(text, form, with_user):
         if entry is None:
             setting = _SETTING.match(line)
             if setting:
-                settings[setting.group(1) or setting.group(2) or setting.group(3)] = _unquoted(setting.group(4))
+                settings[setting.group(1) or setting.group(2) or setting.group(3)] = unquoted(setting.group(4).strip())
             continue
         rest = entry.group("rest")
         if with_user:
             rest = "".join(rest.split(None, 1)[1:])
         if rest:
             when = BOOT if entry.groupdict().get("name") == _AT_BOOT else TIMER
-            found.append(command(number, _with_settings(_shell(rest), settings), when, exact=False))
+            found.append(Command(number, _with_settings(_shell(rest), settings), when))
     return found
 
 
 def _shell(rest):
     """The command with the input that cron gives it."""
-    pieces = re.split(r"(?<!\\)%", rest)
-    pieces = [piece.replace("\\%", "%") for piece in pieces]
+    pieces = [piece.replace("\\%", "%") for piece in re.split(r"(?<!\\)%", rest)]
     if len(pieces) == 1:
         return pieces[0]
     return "%s <<< '%s'" % (pieces[0].rstrip(), "\n".join(pieces[1:]).replace("'", "'\\''"))
@@ -68,8 +67,3 @@ def _with_settings(text, settings):
     """The command, preceded by assignments of the table's settings that it uses."""
     used = [name for name in sorted(settings) if re.search(r"\$\{?%s\b" % re.escape(name), text)]
     return "".join("%s='%s'; " % (name, settings[name].replace("'", "'\\''")) for name in used) + text
-
-
-def _unquoted(value):
-    value = value.strip()
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value

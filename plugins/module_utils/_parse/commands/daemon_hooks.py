@@ -5,9 +5,8 @@
 incron, acpid. PRIVATE to the collection."""
 
 import re
-import shlex
 
-from .embedded import BOOT, EVENT, TIMER, command, shell_words
+from .embedded import BOOT, EVENT, TIMER, Command, literal
 
 # Samples:
 #     notify_backup "/etc/keepalived/to_backup.sh eth0" root         keepalived
@@ -40,11 +39,10 @@ def parse_keepalived_conf(text):
     found = []
     for number, line in _lines(text, "#!"):
         match = _KEEPALIVED.match(line)
-        if match:
-            words = _words(next(filter(None, match.groups()[1:]), ""))
-            if words:
-                found.append(command(number, words + _STATE * (match.group(1) == "notify"),
-                                     _WHEN.get(match.group(1), EVENT), exact=False))
+        words = literal(next(filter(None, match.groups()[1:]), "")) if match else ""
+        if words:
+            found.append(Command(number, words + _STATE * (match.group(1) == "notify"),
+                                 _WHEN.get(match.group(1), EVENT)))
     return found
 
 
@@ -53,9 +51,9 @@ def parse_monit_conf(text):
     found = []
     for number, line in _lines(text, "#"):
         for check, *values in _MONIT.findall(line):
-            words = _words(next(filter(None, values), ""))
+            words = literal(next(filter(None, values), ""))
             if words:
-                found.append(command(number, words, TIMER if check else EVENT, exact=False))
+                found.append(Command(number, words, TIMER if check else EVENT))
     return found
 
 
@@ -76,25 +74,17 @@ def parse_incron_table(text):
 
 def parse_acpi_events(text):
     """[Command], which a shell reads."""
-    return [command(number, match.group(1), EVENT, exact=False)
+    return [Command(number, match.group(1), EVENT)
             for number, line in _lines(text, "#") for match in [_ACPI.match(line)] if match]
 
 
 def _of_lines(text, comments, pattern, when):
-    found = [(number, _words(next(filter(None, match.groups()), "")))
+    found = [(number, literal(next(filter(None, match.groups()), "")))
              for number, line in _lines(text, comments) for match in [pattern.match(line)] if match]
-    return [command(number, words, when, exact=False) for number, words in found if words]
+    return [Command(number, words, when) for number, words in found if words]
 
 
 def _lines(text, comments):
     """(number, line) without whole lines that are comments."""
     return [(number, line) for number, line in enumerate(text.split("\n"), 1)
             if line.strip() and line.lstrip()[0] not in comments]
-
-
-def _words(value):
-    """The shell command that runs the words of a value literally."""
-    try:
-        return shell_words(shlex.split(value))
-    except ValueError:
-        return ""

@@ -19,10 +19,7 @@ EVENT = "event"
 PACKAGE_UPGRADE = "package_upgrade"
 
 Command = collections.namedtuple("Command", "line text when exact")
-
-
-def command(line, text, when, exact=True):
-    return Command(line, text, when, exact)
+Command.__new__.__defaults__ = (False,)
 
 
 def line_in_file(found, line):
@@ -33,6 +30,36 @@ def line_in_file(found, line):
 def shell_words(words):
     """The shell command that runs these words literally."""
     return " ".join(shlex.quote(word) for word in words)
+
+
+def literal(value):
+    """The shell command that runs the words of a value literally; empty where it cannot be split into words."""
+    try:
+        return shell_words(shlex.split(value))
+    except ValueError:
+        return ""
+
+
+def unquoted(value):
+    """A value without the quotes around it."""
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def joined(text, every_comment):
+    """(number of the first line, text) with lines joined that a backslash continues, without comments: also those
+    between continued lines if `every_comment`."""
+    start, parts = None, []
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.strip() if every_comment else line.rstrip("\r")
+        if line.lstrip().startswith("#") and (every_comment or start is None):
+            continue
+        start = start or number
+        parts.append(line)
+        if not line.endswith("\\"):
+            yield start, "".join(part[:-1] for part in parts[:-1]) + line
+            start, parts = None, []
+    if parts:
+        yield start, "".join(part[:-1] for part in parts)
 
 
 def in_place(pieces):

@@ -6,7 +6,7 @@
 import fnmatch
 import re
 
-from .embedded import BOOT, EVENT, TIMER, command, shell_words
+from .embedded import BOOT, EVENT, TIMER, Command, joined, shell_words
 
 # Programs that udev's rules start.
 # Sample: `ACTION=="add", SUBSYSTEM=="net", RUN+="/bin/sh -c '/sbin/iptables -F'"`.
@@ -24,16 +24,15 @@ OWN_PROGRAMS = "/usr/lib/udev/"
 def parse_udev_rules(text):
     """[Command], one for each program."""
     found = []
-    for number, line in _joined(text):
+    for number, line in joined(text, True):
         for key, attribute, operator, escaped, value in _TOKEN.findall(line):
             if key == "SYSCTL" and operator in ("=", ":="):
-                found.append(command(number, shell_words(["sysctl", "-w", "%s=%s" % (attribute, value)]), EVENT,
-                                     exact=False))
+                found.append(Command(number, shell_words(["sysctl", "-w", "%s=%s" % (attribute, value)]), EVENT))
             if key in _STARTS and (attribute or None) in _STARTS[key] and operator != "-=":
                 value = _unescaped(value) if escaped else value.replace('\\"', '"')
                 words = [_word(word) for word in _WORD.findall(value)]
                 if words:
-                    found.append(command(number, shell_words([_program(words[0])] + words[1:]), EVENT, exact=False))
+                    found.append(Command(number, shell_words([_program(words[0])] + words[1:]), EVENT))
     return found
 
 
@@ -48,23 +47,6 @@ def _word(word):
 
 def _unescaped(value):
     return re.sub(r"\\(.)", lambda match: {"n": "\n", "t": "\t"}.get(match.group(1), match.group(1)), value)
-
-
-def _joined(text):
-    """(number of the first line, text) with continued lines joined; comments between them are skipped."""
-    start, parts = None, []
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.strip()
-        if line.startswith("#"):
-            continue
-        start = start or number
-        if line.endswith("\\"):
-            parts.append(line[:-1])
-            continue
-        yield start, "".join(parts + [line])
-        start, parts = None, []
-    if parts:
-        yield start, "".join(parts)
 
 
 # Commands in `/etc/network/interfaces`.
@@ -82,7 +64,7 @@ _DOWN = ("pre-down", "down", "post-down")
 
 def parse_interfaces(text):
     """[Command] of the interfaces; commands of an interface that `auto` or `allow-hotplug` brings up run at boot."""
-    lines = [(number, words) for number, words in ((number, line.split(None, 1)) for number, line in _continued(text))
+    lines = [(number, words) for number, line in joined(text, False) for words in [line.strip().split(None, 1)]
              if len(words) == 2]
     at_boot = {name for _number, (key, rest) in lines if key == "auto" or key.startswith("allow-")
                for name in rest.split()}
@@ -92,27 +74,10 @@ def parse_interfaces(text):
             name = rest.split()[0]
             stanza, when = key, BOOT if any(fnmatch.fnmatchcase(name, each.lstrip("/")) for each in at_boot) else EVENT
         elif stanza == "iface" and key in _UP:
-            found.append(command(number, rest, when, exact=False))
+            found.append(Command(number, rest, when))
         elif (stanza == "iface" and key in _DOWN) or (stanza == "mapping" and key == "script"):
-            found.append(command(number, rest, EVENT, exact=False))
+            found.append(Command(number, rest, EVENT))
     return found
-
-
-def _continued(text):
-    """(number of the first line, text) with continued lines joined, without comments."""
-    start, parts = None, []
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.rstrip("\r")
-        if start is None and line.lstrip().startswith("#"):
-            continue
-        start = start or number
-        if line.endswith("\\"):
-            parts.append(line[:-1])
-            continue
-        yield start, "".join(parts + [line]).strip()
-        start, parts = None, []
-    if parts:
-        yield start, "".join(parts).strip()
 
 
 # Scripts in logrotate's configuration.
@@ -139,7 +104,7 @@ def parse_logrotate_conf(text):
                 start, lines = number + 1, []
         elif word == "endscript":
             if lines:
-                found.append(command(start, "\n".join(lines) + "\n", TIMER))
+                found.append(Command(start, "\n".join(lines) + "\n", TIMER, True))
             start = None
         else:
             lines.append(line)
@@ -160,6 +125,5 @@ def parse_wg_conf(text):
         section = line.lower() if line.startswith("[") else section
         match = _OF_WG.match(line) if section == "[interface]" else None
         if match:
-            found.append(command(number, match.group(2), BOOT if match.group(1).lower().endswith("up") else EVENT,
-                                 exact=False))
+            found.append(Command(number, match.group(2), BOOT if match.group(1).lower().endswith("up") else EVENT))
     return found

@@ -4,9 +4,8 @@
 """Commands that package managers run as hooks. PRIVATE to the collection."""
 
 import re
-import shlex
 
-from .embedded import PACKAGE_UPGRADE, command, shell_words
+from .embedded import PACKAGE_UPGRADE, Command, literal, unquoted
 
 # Commands that apt runs as hooks before and after its work.
 # Sample: `DPkg::Post-Invoke { "systemctl restart iptables || true"; };`.
@@ -30,7 +29,7 @@ def parse_apt_conf(text):
         else:
             name = "::".join(scopes + words[:1] if len(words) > 1 else scopes).lower()
             if words and any(name == hook or name.startswith(hook + "::") for hook in _HOOKS):
-                found.append(command(line, " ".join(words[1:] or words), PACKAGE_UPGRADE, exact=False))
+                found.append(Command(line, " ".join(words[1:] or words), PACKAGE_UPGRADE))
             if end == "}":
                 del scopes[-1:]
     return found
@@ -43,8 +42,8 @@ def _statements(text):
         if piece in ("{", "}", ";"):
             yield words, line, piece
             words, open_word = [], False
-        elif piece.isspace() or piece.startswith(("//",
-                                                  "/*")) or (piece[0] == "#" and len(piece) > 1 and not open_word):
+        elif piece.isspace() or piece.startswith(("//", "/*")) or (
+                piece[0] == "#" and len(piece) > 1 and not open_word):
             open_word = False
         else:
             value = piece.strip('"') if piece[0] == '"' else piece
@@ -67,9 +66,7 @@ def parse_dpkg_cfg(text):
     for number, line in enumerate(text.split("\n"), 1):
         hook = _HOOK.match(line)
         if hook:
-            value = hook.group(1)
-            quoted = len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]
-            found.append(command(number, value[1:-1] if quoted else value, PACKAGE_UPGRADE, exact=False))
+            found.append(Command(number, unquoted(hook.group(1)), PACKAGE_UPGRADE))
     return found
 
 
@@ -92,18 +89,10 @@ def parse_dnf_actions(text):
             continue
         fields = line.split(":", 4)
         if fields[0] in _CALLBACKS:
-            text = _words(fields[4]) if len(fields) == 5 else ""
+            text = literal(fields[4]) if len(fields) == 5 else ""
         else:
             fields = line.split(":", 2)
             text = fields[2].strip() if len(fields) == 3 else ""
         if text:
-            found.append(command(number, text, PACKAGE_UPGRADE, exact=False))
+            found.append(Command(number, text, PACKAGE_UPGRADE))
     return found
-
-
-def _words(rest):
-    """A line of dnf 5 as a shell command; a line that cannot be split into words starts nothing."""
-    try:
-        return shell_words(shlex.split(rest))
-    except ValueError:
-        return ""

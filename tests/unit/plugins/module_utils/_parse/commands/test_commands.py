@@ -50,8 +50,8 @@ def test_no_text_is_too_odd(parser, data):
 
 
 def test_lines_of_a_text_that_stands_in_the_file_as_it_is_and_of_one_that_does_not():
-    assert [line_in_file(command(5, "a\nb\n", TIMER), line) for line in (1, 2)] == [5, 6]
-    assert [line_in_file(command(5, "a\nb\n", TIMER, exact=False), line) for line in (1, 2)] == [5, 5]
+    assert [line_in_file(Command(5, "a\nb\n", TIMER, True), line) for line in (1, 2)] == [5, 6]
+    assert [line_in_file(Command(5, "a\nb\n", TIMER), line) for line in (1, 2)] == [5, 5]
 
 
 @cases
