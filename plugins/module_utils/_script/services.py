@@ -52,10 +52,8 @@ class Act:
     (None: it always does)."""
 
     def __init__(self, sort, families, tables, chains=EVERY, comes_back="no", confidence=CERTAIN, file=None, command="",
-                 path=None, line=0, kind="service_config"):
-        self.path = path
-        self.line = line
-        self.kind = kind
+                 path=None, line=0):
+        self.path, self.line, self.kind = path, line, "service_config"
         self.effect = Effect(line, (0, 0), command, sort, tuple(families), tuple(tables), tuple(chains), None, None,
                              file, comes_back, confidence)
 
@@ -73,10 +71,7 @@ def settings_of(text):
 
 def known_program(path):
     """The function `(argument, read, environment) -> [Act]` for a program of a service, or None for any other."""
-    for ending, acts in _PROGRAMS:
-        if path.endswith(ending):
-            return acts
-    return None
+    return next((acts for ending, acts in _PROGRAMS if path.endswith(ending)), None)
 
 
 def openrc_program(path, data):

@@ -76,12 +76,8 @@ def parse_cloud_config(data, marked=False):
 
 def written_files(data, marked=False):
     """[WrittenFile] that `write_files` of the same data writes."""
-    found = []
-    for part in _all_parts(data, marked):
-        if part.sort == "config":
-            for entry in _listed(item(_read(part), "write_files")):
-                found.extend(_written(entry, part))
-    return found
+    return [written for part in _all_parts(data, marked) if part.sort == "config"
+            for entry in _listed(item(_read(part), "write_files")) for written in _written(entry, part)]
 
 
 def unread_config(data, marked=False):
@@ -151,14 +147,13 @@ def _written(entry, part):
     if (path.kind != SCALAR or not path.value.startswith("/") or content is NOTHING
             or content.kind not in (SCALAR, BINARY)):
         return []
-    encoding, text, exact = str(item(entry,
-                                     "encoding").value).strip().lower(), content.value, content.exact and part.exact
+    encoding, text = str(item(entry, "encoding").value).strip().lower(), content.value
     data = from_base64(text) if content.kind == BINARY or encoding in _BASE64 else text.encode("utf-8", "replace")
     if encoding in _BASE64 and content.kind == BINARY:
         data = from_base64(data.decode("ascii", "replace"))
     if encoding in _GZIP:
         data = unpacked(data)
-    exact = exact and content.kind == SCALAR and encoding not in _BASE64 + _GZIP
+    exact = content.exact and part.exact and content.kind == SCALAR and encoding not in _BASE64 + _GZIP
     return [WrittenFile(_line(part, content), path.value.strip(), data.decode("utf-8", "replace"), exact)]
 
 
@@ -176,28 +171,28 @@ def _listed(node):
 # `boothook`; any other part is left out. Format: cloud-init doc/rtd/explanation/format, cloudinit/user_data.py,
 # handlers/__init__.py.
 
-def decoded(data, limit=LIMIT):
-    """(text, whether the text is the unchanged file) of bytes or text; gzip is unpacked, up to `limit` bytes."""
+def decoded(data):
+    """(text, whether the text is the unchanged file) of bytes or text; gzip is unpacked, up to LIMIT bytes."""
     if not isinstance(data, bytes):
         return data, True
     if not data.startswith(_GZIP_MAGIC):
-        return data[:limit].decode("utf-8", "replace"), True
-    return unpacked(data, limit).decode("utf-8", "replace"), False
+        return data[:LIMIT].decode("utf-8", "replace"), True
+    return unpacked(data).decode("utf-8", "replace"), False
 
 
-def unpacked(data, limit=LIMIT):
-    """The bytes of a gzip file, up to the first damage and at most `limit`."""
+def unpacked(data):
+    """The bytes of a gzip file, up to the first damage and at most LIMIT."""
     try:
-        return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, limit)
+        return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, LIMIT)
     except zlib.error:
         return b""
 
 
-def from_base64(text, limit=LIMIT):
+def from_base64(text):
     """The bytes that `text` encodes; empty where it is not base64."""
-    compact = "".join(text[:limit * 2].split())
+    compact = "".join(text[:LIMIT * 2].split())
     try:
-        return base64.b64decode((compact + "=" * (-len(compact) % 4)).encode("ascii"))[:limit]
+        return base64.b64decode((compact + "=" * (-len(compact) % 4)).encode("ascii"))[:LIMIT]
     except (binascii.Error, ValueError):
         return b""
 

@@ -66,8 +66,7 @@ class Found:
     def __init__(self):
         self.rule_sets = []
         self.nft, self.nft_whole = "", None
-        self.doubts = []
-        self.other_lines = 0
+        self.doubts, self.other_lines = [], 0
 
 
 class _Part:
@@ -77,12 +76,9 @@ class _Part:
     numbers of the lines of SAVE before which an empty line or a remark stands."""
 
     def __init__(self, form, hints):
-        self.form = form
-        self.hints = hints
-        self.lines = []
+        self.form, self.hints, self.lines = form, hints, []
         self.chains, self.last_chain = set(), None
-        self.is_open = False
-        self.breaks = [0]
+        self.is_open, self.breaks = False, [0]
 
     def add_chain(self, name):
         self.chains.add(name)
@@ -166,9 +162,7 @@ class _Texts:
     """Lines of iptables-save per family and backend; a table that occurs in two forms is taken once."""
 
     def __init__(self):
-        self._texts = {}
-        self._tables = set()
-        self._last = None
+        self._texts, self._tables, self._last = {}, set(), None
 
     def add(self, hints, lines, cut):
         family, backend, table = hints
@@ -208,10 +202,7 @@ class _Splitter:
         self.parts, self.nft, self.last, self.other_lines = [], [], None, 0
         self.nft_commands = []
         self.build = (None, None)
-        self._asks_version = False
-        self._hints = _NO_HINTS
-        self._depth = 0
-        self._current = None
+        self._asks_version, self._hints, self._depth, self._current = False, _NO_HINTS, 0, None
 
     def line(self, line):
         plain = _HANDLE.sub("", line.strip().replace("\t", " "))

@@ -126,8 +126,7 @@ def save_text_of(lines, table=None, cut=False):
         else:
             rules.append(_COUNTERS.sub("", line))
     names = [row[0] for row in policies]
-    table = table or _table_by_rules(names, rules) or (table_of_chains(names)
-                                                       if names else None) or ("filter" if "FORWARD" in names else None)
+    table = table or _table_by_rules(names, rules) or ("filter" if "FORWARD" in names else None)
     cut = cut and not _is_ended(lines[-1], chains)
     # Lines after the end of the text are unknown, and the last line itself may be cut.
     unread = [rules.pop()] if cut and rules else []
@@ -158,12 +157,6 @@ def _breaks_off(chains, rules):
 
 
 def _table_by_rules(built_in, rules):
-    """The table that the rules belong to, where the built-in chains do not decide."""
-    if table_of_chains(built_in):
-        return table_of_chains(built_in)
-    for text in rules:
-        words = read_rule(text)
-        found = table_of_rule(words.chain, words.target) if words else None
-        if found:
-            return found
-    return None
+    """The table that the built-in chains or, where they do not decide, the rules belong to."""
+    by_rules = (table_of_rule(words.chain, words.target) for words in map(read_rule, rules) if words)
+    return table_of_chains(built_in) or next(filter(None, by_rules), None)

@@ -49,9 +49,9 @@ def table_of_rule(chain, target):
     return _TARGETS.get(target) or ("filter" if chain == "FORWARD" and (target or "").startswith("KUBE-") else None)
 
 
-def table_of_chains(built_in, default=None):
-    """The table that has exactly these built-in chains, or `default`."""
-    return next((name for name in sorted(BUILT_IN) if BUILT_IN[name] == set(built_in)), default)
+def table_of_chains(built_in):
+    """The table that has exactly these built-in chains, or None."""
+    return next((name for name in sorted(BUILT_IN) if BUILT_IN[name] == set(built_in)), None)
 
 
 def is_whole(table, built_in):

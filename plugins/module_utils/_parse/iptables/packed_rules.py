@@ -17,12 +17,10 @@ class PackedTexts:
     __slots__ = ("texts", "starts", "target_starts", "target_lengths", "flags", "folded")
 
     def __init__(self):
-        self.texts = bytearray()
-        self.starts = array.array("I", [0])
+        self.texts, self.starts = bytearray(), array.array("I", [0])
         # Start of the target's name in the text; length 0: the name is quoted, so the rule has to be parsed again.
         self.target_starts, self.target_lengths = array.array("I"), array.array("I")
-        self.flags = bytearray()
-        self.folded = array.array("I")
+        self.flags, self.folded = bytearray(), array.array("I")
 
     def add(self, text, words, folded_before):
         """Takes a rule; returns its number."""
@@ -55,9 +53,7 @@ class PackedRule(RuleWords):
     __slots__ = ("_packed", "_number", "chain")
 
     def __init__(self, packed, chain, number):
-        self._packed = packed
-        self._number = number
-        self.chain = chain
+        self._packed, self._number, self.chain = packed, number, chain
 
     text = property(lambda self: self._packed.text(self._number))
     target = property(lambda self: self._packed.target(self._number))
@@ -79,10 +75,7 @@ class PackedRules:
     __slots__ = ("_chain", "_first", "_packed", "_numbers")
 
     def __init__(self, chain, packed, first, numbers=()):
-        self._chain = chain
-        self._packed = packed
-        self._first = first
-        self._numbers = array.array("I", numbers)
+        self._chain, self._packed, self._first, self._numbers = chain, packed, first, array.array("I", numbers)
 
     def add(self, text, words, folded_before):
         """Takes the next rule."""

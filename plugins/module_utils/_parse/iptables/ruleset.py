@@ -63,9 +63,6 @@ class RuleWords:
                     return values[0] if values else ""
         return None
 
-    def __repr__(self):
-        return "%s(%r)" % (type(self).__name__, self.text)
-
 
 class Rule(RuleWords):
     """One rule of a dump; of very large dumps only the first rules are objects (see packed_rules).
@@ -78,14 +75,9 @@ class Rule(RuleWords):
     __slots__ = ("chain", "text", "target", "goto", "has_match", "has_arguments", "folded_before", "_words")
 
     def __init__(self, chain, text, words, folded_before=0):
-        self.chain = chain
-        self.text = text
-        self.target = words.target
-        self.goto = words.goto
-        self.has_match = bool(words.options or words.matches)
-        self.has_arguments = bool(words.arguments)
-        self.folded_before = folded_before
-        self._words = words
+        self.chain, self.text, self.folded_before = chain, text, folded_before
+        self.target, self.goto, self.has_arguments = words.target, words.goto, bool(words.arguments)
+        self.has_match, self._words = bool(words.options or words.matches), words
 
     def words(self):
         """`Words` as they were read."""
@@ -99,13 +91,7 @@ class Chain:
     __slots__ = ("policy", "packets", "declared", "rules")
 
     def __init__(self, policy=None, declared=False):
-        self.policy = policy
-        self.packets = 0
-        self.declared = declared
-        self.rules = []
-
-    def __repr__(self):
-        return "Chain(%r, %d rules)" % (self.policy, len(self.rules))
+        self.policy, self.packets, self.declared, self.rules = policy, 0, declared, []
 
 
 # Shared by all user chains that are declared and have only folded rules, or none: of 40,000 chains all but 20.
@@ -131,11 +117,8 @@ class Services:
                  "comments", "in_services", "in_nodeports")
 
     def __init__(self):
-        self.jumps, self.copies = [], {}
-        self.balancing = {}
-        self.endpoints = {}
-        self.affinity, self.noting = {}, set()
-        self.masquerading = {}
+        self.jumps, self.copies, self.noting = [], {}, set()
+        self.balancing, self.endpoints, self.affinity, self.masquerading = {}, {}, {}, {}
         self.titles, self.comments = {}, {}
         self.in_services = self.in_nodeports = 0
 
@@ -201,9 +184,8 @@ class Services:
             counts[chain] += len(endpoints)
         for chain, endpoints in self.affinity.items():
             counts[chain] += len(endpoints)
-        for chain, number in self.masquerading.items():
-            counts[chain] += number
-        for chain, number in (("KUBE-SERVICES", self.in_services), ("KUBE-NODEPORTS", self.in_nodeports)):
+        direct = (("KUBE-SERVICES", self.in_services), ("KUBE-NODEPORTS", self.in_nodeports))
+        for chain, number in itertools.chain(self.masquerading.items(), direct):
             if number:
                 counts[chain] += number
 
@@ -218,11 +200,7 @@ class Table:
                  "_unfolded")
 
     def __init__(self, name):
-        self.name = name
-        self.chains = {}
-        self.committed = False
-        self.unread = 0
-        self.services = Services()
+        self.name, self.chains, self.committed, self.unread, self.services = name, {}, False, 0, Services()
         self.repeated, self.repeated_more = {}, {}
         self._counts = self._unfolded = None
 
@@ -300,15 +278,8 @@ class RuleSet:
                  "unreferenced")
 
     def __init__(self, source, family=None, backend=None):
-        self.family = family
-        self.backend = backend
-        self.source = source
-        self.version = None
-        self.tables = {}
-        self.notices = {}
-        self.examples = []
-        self.unreadable = []
-        self.unreferenced = []
+        self.family, self.backend, self.source, self.version, self.tables = family, backend, source, None, {}
+        self.notices, self.examples, self.unreadable, self.unreferenced = {}, [], [], []
 
     def notice(self, kind, line=0, text="", count=1):
         """Count something odd; the first few are kept as examples, cut to a safe length."""

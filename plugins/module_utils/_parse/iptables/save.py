@@ -39,12 +39,9 @@ class SaveReader:
     """
 
     def __init__(self, source="live", family=None, backend=None, folding=True):
-        self._lines = Lines(source, family, backend)
-        self._folding = folding
+        self._lines, self._folding = Lines(source, family, backend), folding
         self._waiting, self._size = [], 0
-        self._held = ""
-        self._returns = 0
-        self._started = False
+        self._held, self._returns, self._started = "", 0, False
 
     @property
     def lines(self):

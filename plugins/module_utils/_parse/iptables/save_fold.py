@@ -122,9 +122,7 @@ class _Shape:
         self.mark = "\n" + mark
         # The pattern begins at the end of the line before: a search for a fixed text is faster than a search for the
         # beginning of any line.
-        self.pattern = re.compile(r"\n" + pattern + r"(?![^\n])")
-        self.take = take
-        self.lines = lines
+        self.pattern, self.take, self.lines = re.compile(r"\n" + pattern + r"(?![^\n])"), take, lines
         self.only_nat = only_nat
 
 
@@ -132,8 +130,7 @@ class _Folder:
     """Adds runs of folded lines of one shape to the table that is being read."""
 
     def __init__(self, lines):
-        self.lines = lines
-        self.table = None
+        self.lines, self.table = lines, None
 
     def fold(self, text, shapes):
         """Takes lines, each with its line end before it: handles lines of the first shape, and the lines between them

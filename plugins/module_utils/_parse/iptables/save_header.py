@@ -74,15 +74,8 @@ class SaveText:
     to show it, `declared`: the listing names all chains before the first rule."""
 
     def __init__(self, table, policies, chains, rules, unread=(), whole=False, doubts=(), family=None, declared=False):
-        self.table = table
-        self.policies = policies
-        self.chains = chains
-        self.rules = rules
-        self.unread = unread
-        self.whole = whole
-        self.doubts = doubts
-        self.family = family
-        self.declared = declared
+        self.table, self.policies, self.chains, self.rules, self.unread = table, policies, chains, rules, unread
+        self.whole, self.doubts, self.family, self.declared = whole, doubts, family, declared
 
     def lines(self):
         """The lines of iptables-save; a line that could not be read becomes one that the reader counts as unread."""

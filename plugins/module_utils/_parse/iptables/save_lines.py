@@ -37,9 +37,7 @@ class Lines:
     def __init__(self, source, family, backend):
         self._given = (source, family, backend)
         self.kinds = dict.fromkeys(("table", "commit", "chain", "rule", "continued", "comment", "blank", "unread"), 0)
-        self.number = 0
-        self.rule_sets = []
-        self.table = None
+        self.number, self.rule_sets, self.table = 0, [], None
         self._headed = False        # the rule set has a header
         self._named = False         # which names its family; xtables-save does not
         self._announced = False     # a header stands right before the next table

@@ -25,8 +25,6 @@ _BASIC = ("-s", "-d", "-i", "-o", "-p", "-f")
 # like an option.
 _WITH_VALUE = ("-m", "-j", "-g", "-s", "-d", "-i", "-o", "-p",
                "--comment", "--log-prefix", "--nflog-prefix", "--ulog-prefix", "--string", "--name")
-
-
 # With these matches the second copy of a rule has an effect: it counts, draws a random number or limits again.
 _COUNTING = frozenset(("connlimit", "hashlimit", "limit", "nfacct", "quota", "quota2", "rateest", "recent",
                        "statistic"))
@@ -38,13 +36,9 @@ class Words:
     __slots__ = ("chain", "options", "matches", "comment", "target", "goto", "arguments")
 
     def __init__(self, chain):
-        self.chain = chain
-        self.options = {}
-        self.matches = []
-        self.comment = None
-        self.target = None
-        self.goto = False
-        self.arguments = []
+        self.chain, self.options, self.matches = chain, {}, []
+        self.comment = self.target = None
+        self.goto, self.arguments = False, []
 
 
 def tokens(text):

@@ -4,10 +4,10 @@
 """How a kernel boots: its configuration, the entries of boot loaders and the command line. PRIVATE to the
 collection."""
 
+import itertools
 import re
 
-# The kernels that boot loaders are configured to boot: grub.cfg, grubenv, Boot Loader Specification entries. PRIVATE to
-# the collection.
+# The kernels that boot loaders are configured to boot: grub.cfg, grubenv, Boot Loader Specification entries.
 # Samples:
 #     menuentry 'Debian GNU/Linux' --class os $menuentry_id_option 'gnulinux-simple-1' {
 #             linux /boot/vmlinuz-6.1.0-49-amd64 root=/dev/vda1 ro
@@ -98,29 +98,14 @@ def parse_loader_entry(text):
 # Sample: `root=/dev/vda1 ro modprobe.blacklist=ip_vs,ip_tables modules_load=br_netfilter`
 # Grammar: kernel lib/cmdline.c next_arg(): blanks separate words, double quotes keep a word together.
 
+_WORD = re.compile(r'(?:[^\s"]|"[^"]*(?:"|\Z))+')
+
+
 def parse_kernel_cmdline(text):
     """[(key, value)] in order; a bare word has the value None. Words after `--` belong to init and are left out."""
-    pairs = []
-    for word in _words(text):
-        if word == "--":
-            break
-        key, equals, value = word.partition("=")
-        pairs.append((key, value if equals else None))
-    return pairs
-
-
-def _words(text):
-    word, quoted, words = "", False, []
-    for character in text:
-        if character == '"':
-            quoted = not quoted
-        elif character.isspace() and not quoted:
-            if word:
-                words.append(word)
-            word = ""
-        else:
-            word += character
-    return words + ([word] if word else [])
+    words = [word.replace('"', "") for word in _WORD.findall(text)]
+    pairs = [word.partition("=") for word in itertools.takewhile(lambda word: word != "--", filter(None, words))]
+    return [(key, value if equals else None) for key, equals, value in pairs]
 
 
 # A kernel's build configuration.

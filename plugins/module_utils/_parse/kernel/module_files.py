@@ -106,11 +106,7 @@ class Directive:
     `text`."""
 
     def __init__(self, keyword, name, rest, line, text):
-        self.keyword = keyword
-        self.name = name
-        self.rest = rest
-        self.line = line
-        self.text = text
+        self.keyword, self.name, self.rest, self.line, self.text = keyword, name, rest, line, text
 
 
 def parse_modprobe_conf(text):

@@ -102,9 +102,9 @@ def is_heading(text):
     return bool(_HEADING.match(text))
 
 
-def _plain(text, writer=""):
+def _plain(text):
     when, start = own_time(text)
-    return Line(text[start:], when or None, writer or text[:start].strip(), begins=when is not None)
+    return Line(text[start:], when or None, text[:start].strip(), begins=when is not None)
 
 
 def _of_syslog(line):

@@ -26,9 +26,7 @@ class Newest:
     as texts."""
 
     def __init__(self, most):
-        self._search = _Search()
-        self._most = most
-        self._found = collections.deque(maxlen=most)
+        self._search, self._most, self._found = _Search(), most, collections.deque(maxlen=most)
         self._begun = b""
 
     def feed(self, chunk):
@@ -52,10 +50,7 @@ class FromEnd:
     line."""
 
     def __init__(self, most):
-        self._search = _Search()
-        self._most = most
-        self._found = []
-        self._rest = b""
+        self._search, self._most, self._found, self._rest = _Search(), most, [], b""
 
     def feed(self, chunk, is_first):
         """Takes the block that precedes the previous one; `is_first`: the log begins with it. True when there are

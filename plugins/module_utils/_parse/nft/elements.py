@@ -43,8 +43,7 @@ class ElementReader:
     brace."""
 
     def __init__(self, take):
-        self.done = False
-        self._take = take
+        self.done, self._take = False, take
 
     def line(self, text):
         """Takes a line; returns the texts that are not elements."""

@@ -78,10 +78,7 @@ class Set:
     __slots__ = ("kind", "name", "elements", "complete")
 
     def __init__(self, kind, name):
-        self.kind = kind
-        self.name = name
-        self.elements = []
-        self.complete = False
+        self.kind, self.name, self.elements, self.complete = kind, name, [], False
 
 
 class Table:
@@ -90,12 +87,9 @@ class Table:
     __slots__ = ("family", "name", "flags", "chains", "sets", "complete")
 
     def __init__(self, family, name):
-        self.family = family
-        self.name = name
+        self.family, self.name = family, name
         self.flags = ()
-        self.chains = {}
-        self.sets = {}
-        self.complete = False
+        self.chains, self.sets, self.complete = {}, {}, False
 
 
 class ListingReader:
@@ -107,9 +101,7 @@ class ListingReader:
     """
 
     def __init__(self, whole=lambda family, name: True, rules=True, texts=(TEXTS_LIMIT, EXAMPLE_LENGTH)):
-        self.tables = {}
-        self.notices = {}
-        self.examples = []
+        self.tables, self.notices, self.examples = {}, {}, []
         self._whole, self._rules, self._texts = whole, rules, texts
         self._rest, self._skipping, self._number = b"", False, 0
         self._table, self._keep, self._block, self._depth = None, False, None, 0

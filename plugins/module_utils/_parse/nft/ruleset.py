@@ -22,13 +22,13 @@ import re
 
 from ..iptables.fragment_table import ALL_BUILT_IN, BUILT_IN
 from ..iptables.save_header import SaveText
+from .rules import without_quoted
 
 FAMILIES = {"ip": "ipv4", "ip6": "ipv6"}
 OPENED = re.compile(r"table (ip6?|inet|arp|bridge|netdev) (\S+) \{(?:\s*#.*)?\Z")
 _CHAIN = re.compile(r"chain (\S+) \{(?:\s*#.*)?\Z")
 _BASE = re.compile(r"type (?:filter|nat|route) hook (\w+) .*?;(?: policy (\w+);)?\Z")
 _LED = re.compile(r"(?:^| )(?:jump|goto) ([^\s,;{}]+)")
-_QUOTED = re.compile('"[^"]*"')
 _MASK = 0xffffffff
 # 2^31: xt_statistic compares a number of 31 bits (Linux net/netfilter/xt_statistic.c).
 _CHANCES = 1 << 31
@@ -38,10 +38,6 @@ _BESIDE = {"statistic": "-m statistic", "limit": "-m limit", "recent": None}
 
 class _Unprinted(ValueError):
     """A rule that cannot be translated into iptables-save."""
-
-
-def _number(text):
-    return int(text, 0)
 
 
 def _not(mark):
@@ -74,8 +70,7 @@ def _states(found):
 
 def _mark_match(found):
     mask, operator, value = found.groups()
-    mask = _number(mask) if mask else None
-    number = _number(value)
+    mask, number = int(mask, 0) if mask else None, int(value, 0)
     if operator == "!=" and number == 0 and mask:
         return "-m mark --mark 0x%x/0x%x" % (mask, mask)
     negated = "! " if operator == "!=" else ""
@@ -83,14 +78,14 @@ def _mark_match(found):
 
 
 def _mark_set(found):
-    operator, value = found.group(1), _number(found.group(2))
-    pairs = {"or": (value, value), "|": (value, value), "xor": (value, 0), "^": (value, 0), "and": (0, ~value & _MASK),
-             "&": (0, ~value & _MASK)}
-    return "-j MARK --set-xmark 0x%x/0x%x" % pairs[operator]
+    operator, value = found.group(1), int(found.group(2), 0)
+    if operator in ("and", "&"):
+        return "-j MARK --set-xmark 0x0/0x%x" % (~value & _MASK)
+    return "-j MARK --set-xmark 0x%x/0x%x" % (value, value if operator in ("or", "|") else 0)
 
 
 def _mark_mask_set(found):
-    kept, operator, value = _number(found.group(1)), found.group(2), _number(found.group(3))
+    kept, operator, value = int(found.group(1), 0), found.group(2), int(found.group(3), 0)
     return "-j MARK --set-xmark 0x%x/0x%x" % (value, ~kept & _MASK | (value if operator in ("or", "|") else 0))
 
 
@@ -119,7 +114,7 @@ _PHRASES = (
     (r"limit rate (?:over )?(\d+/\w+)(?: burst (\d+) packets)?", r"-m limit --limit \1"),
     (r"(?:meta )?mark set (?:meta )?mark (or|xor|and|[|^&]) %s" % _N, _mark_set),
     (r"(?:meta )?mark set (?:meta )?mark (?:and|&) %s (or|xor|[|^]) %s" % (_N, _N), _mark_mask_set),
-    (r"(?:meta )?mark set %s" % _N, lambda found: "-j MARK --set-xmark 0x%x/0xffffffff" % _number(found.group(1))),
+    (r"(?:meta )?mark set %s" % _N, lambda found: "-j MARK --set-xmark 0x%x/0xffffffff" % int(found.group(1), 0)),
     (r"(jump|goto) (\S+)", lambda found: "-%s %s" % (found.group(1)[0], found.group(2))),
     (r"(accept|drop|return|queue)(?= |\Z)", lambda found: "-j " + found.group(1).upper()),
     (r"reject(?: with ((?:tcp reset|icmp\w*(?: type)? \S+)))?", _reject),
@@ -164,7 +159,7 @@ def _tables(lines):
     tables, table, chain, depth = {}, None, None, 0
     for line in lines:
         line = line.strip()
-        opened, plain = OPENED.match(line), _QUOTED.sub('""', line)
+        opened, plain = OPENED.match(line), without_quoted(line)
         if table is None or (depth == 1 and opened):
             if opened:
                 table, depth, chain = tables.setdefault((opened.group(1), opened.group(2)), [[], False]), 1, None
@@ -203,7 +198,7 @@ def _save_text(family, name, chains, ended):
             except _Unprinted:
                 unread.append("-A %s %s" % (chain, text))
     # The kernel takes no jump to a chain that it lacks, so chains were left out of a listing that has one.
-    led = {target for chain in chains for text in chain[3] for target in _LED.findall(_QUOTED.sub('""', text))}
+    led = {target for chain in chains for text in chain[3] for target in _LED.findall(without_quoted(text))}
     whole = ended and led <= {chain[0] for chain in chains}
     return SaveText(name, [(chain[0], (chain[2] or "accept").upper(), 0, 0) for chain in base],
                     [chain[0] for chain in chains if not chain[1]], rules, unread, whole, sorted(doubts), family)

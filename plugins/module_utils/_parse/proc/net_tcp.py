@@ -23,36 +23,25 @@ _STATES = {"01": "ESTABLISHED", "02": "SYN_SENT", "0A": "LISTEN"}
 def parse_net_tcp(text, inodes=None):
     """[Socket] of the complete lines of a text, or only of those with one of the `inodes`, which are texts; other lines
     are skipped."""
-    found = []
-    for line in text.split("\n")[1:-1]:
-        fields = line.split()
-        if len(fields) <= _INODE or not fields[_INODE].isdigit() or (inodes is not None
-                                                                     and fields[_INODE] not in inodes):
-            continue
-        try:
-            found.append(Socket(*(_end(fields[1]) + (_STATES.get(fields[3], "OTHER"), int(fields[_INODE])))))
-        except (ValueError, struct.error):
-            continue
-    return found
+    return [Socket(*(end + (_STATES.get(fields[3], "OTHER"), int(fields[_INODE]))))
+            for end, fields in _ends(text, inodes, 1)]
 
 
 def parse_attempts(text, inodes):
     """[(address, port)] to which the sockets with these inodes try to connect, sorted."""
-    found = set()
+    return sorted({end for end, fields in _ends(text, inodes, 2) if _STATES.get(fields[3]) == "SYN_SENT"})
+
+
+def _ends(text, inodes, column):
+    """A generator of ((address, port) in a column, the fields of its line)."""
     for line in text.split("\n")[1:-1]:
         fields = line.split()
-        if len(fields) > _INODE and fields[_INODE] in inodes and _STATES.get(fields[3]) == "SYN_SENT":
+        if len(fields) > _INODE and fields[_INODE].isdigit() and (inodes is None or fields[_INODE] in inodes):
+            address, _colon, port = fields[column].partition(":")
             try:
-                found.add(_end(fields[2]))
+                yield (_address(address), int(port, 16)), fields
             except (ValueError, struct.error):
                 continue
-    return sorted(found)
-
-
-def _end(text):
-    """(address, port) of one end of a connection."""
-    address, _colon, port = text.partition(":")
-    return _address(address), int(port, 16)
 
 
 def _address(text):

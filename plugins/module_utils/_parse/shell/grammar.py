@@ -146,7 +146,7 @@ class ShellText(SimpleReader):
             node = Compound("group", start, self.pos, [])
         elif text.startswith("(", start):
             self.pos += 1
-            node = self._closed("subshell", start, self.commands((")",)), 1)
+            node = self._closed("subshell", start, self.commands((")",)))
         else:
             found = _FUNCTION.match(text, start, self.end)
             if not found:
@@ -156,13 +156,13 @@ class ShellText(SimpleReader):
         self.redirects(node)
         return node
 
-    def _closed(self, kind, start, nodes, length):
-        self.pos = min(self.pos + length, self.end)
+    def _closed(self, kind, start, nodes):
+        self.pos = min(self.pos + 1, self.end)
         return Compound(kind, start, self.pos, [(None, nodes)])
 
     def _compound(self, name, start):
         if name == "{":
-            return self._closed("group", start, self.commands(("}",)), 1)
+            return self._closed("group", start, self.commands(("}",)))
         if name == "[[":
             return self.test(start)
         if name == "if":

@@ -28,11 +28,7 @@ class ExecLine:
     `line` of its value."""
 
     def __init__(self, key, prefixes, text, path, line, unit):
-        self.key = key
-        self.prefixes = prefixes
-        self.text = text
-        self.path = path
-        self.line = line
+        self.key, self.prefixes, self.text, self.path, self.line = key, prefixes, text, path, line
         self._unit = unit
 
     def argv(self):

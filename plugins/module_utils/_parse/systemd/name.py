@@ -20,9 +20,7 @@ class UnitName:
     """`prefix`, `instance` (None for a plain name, empty for a template) and `kind` (the type) of a unit's name."""
 
     def __init__(self, prefix, instance, kind):
-        self.prefix = prefix
-        self.instance = instance
-        self.kind = kind
+        self.prefix, self.instance, self.kind = prefix, instance, kind
 
     @property
     def template(self):

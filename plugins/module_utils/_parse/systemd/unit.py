@@ -55,8 +55,7 @@ class UnitText:
     """The content of a file: `assignments` in order; `broken` is the line at which systemd stops reading, or None."""
 
     def __init__(self, assignments, broken):
-        self.assignments = assignments
-        self.broken = broken
+        self.assignments, self.broken = assignments, broken
 
 
 def parse_unit(data):

@@ -25,9 +25,7 @@ class Notes:
     """The anchors of a document, and the first problem: a text that other readers may understand differently."""
 
     def __init__(self):
-        self.problem = None
-        self._anchors = {}
-        self._merged = 0
+        self.problem, self._anchors, self._merged = None, {}, 0
 
     def doubt(self, line, why, really=True):
         if really and self.problem is None:

@@ -44,7 +44,7 @@ def ask_chain_names(rule_set, setting):
         from .wrong_targets import tell_endpoints, tell_jumps
         yield from tell_jumps(rule_set, table)
         # People change the addresses of a dump that they show, and then no name belongs to its endpoint.
-        yield from tell_endpoints(rule_set, table, owners, unproven, rule_set.source != "live" and not proven)
+        yield from tell_endpoints(rule_set, owners, unproven, rule_set.source != "live" and not proven)
 
 
 def _owners(named):

@@ -14,8 +14,7 @@ class Reached:
     """The endpoints that the chains of a table nat lead to; each chain is traversed once."""
 
     def __init__(self, nat):
-        self._nat = nat
-        self._known = {}
+        self._nat, self._known = nat, {}
         services = nat.services
         # Chains with rules that were not folded, a few of 50,000 on a big node. A lookup among so few is faster than
         # among all.

@@ -58,8 +58,7 @@ class ServicePackets:
                                    for address, port, protocol in service.endpoints or ())
         self._node_ports = _Targets(_Target(0, None, service.protocol, service.port, None, service.port)
                                     for service in services if service.address == NODE_PORT)
-        self._pods = _most_alike(self._endpoints.rows)
-        self._left = _LOOKED_ALL
+        self._pods, self._left = _most_alike(self._endpoints.rows), _LOOKED_ALL
 
     def of(self, rule, table, hook, where):
         """[Packet] that may match the rule (None: the policy); empty where no packet can."""

@@ -9,6 +9,7 @@ lack counts only for default/kubernetes, which has neither.
 
 from ..observation import observe
 from ..tables import table_of
+from .chain_hash import endpoint_text
 from .endpoints import endpoint_of
 from .reached import Reached
 from .services import addressed_jumps
@@ -31,16 +32,12 @@ def ask_stale_endpoints(rule_set, setting):
         for end in sorted(set(own) - wanted)[:_SHOWN]:
             yield observe("unsound_endpoint", rule_set, "nat", own[end], "", 1,
                           "it leads to %s, which kubectl does not list as an endpoint of %s/%s: kube-proxy has not "
-                          "taken over a change" % ((_text(end),) + keys[0]))
+                          "taken over a change" % ((endpoint_text(end),) + keys[0]))
         lost = sorted(wanted - set(own)) if own and keys[0] == _OWN and not set(own) - wanted else []
         if lost:
             yield observe("unsound_endpoint", rule_set, "nat", own[min(own)], "", 1,
                           "kubectl lists %s as an endpoint of %s/%s too, and no rule leads there: kube-proxy has not "
-                          "taken over a change" % ((_text(lost[0]),) + keys[0]))
-
-
-def _text(end):
-    return ("[%s]:%d" if ":" in end[0] else "%s:%d") % end
+                          "taken over a change" % ((endpoint_text(lost[0]),) + keys[0]))
 
 
 def _held(nat):

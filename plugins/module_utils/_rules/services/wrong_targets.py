@@ -29,7 +29,7 @@ def tell_jumps(rule_set, table):
         own, ending = names.get((name, protocol)), target[-HASH_LENGTH:]
         if not name or own in (None, ending):
             continue
-        owner = next(((other, how) for other, how in _of_hash(names, ending)), None)
+        owner = next((service for service, known in names.items() if known == ending), None)
         mine = next((kind + own for kind in (target[:-HASH_LENGTH],) + _KINDS if kind + own in table.chains), None)
         if owner and owner[0] == name and owner[1] != protocol:
             chain, why = target, "its rule in %s is for %s, but the Service is for %s" % (source, protocol, owner[1])
@@ -51,11 +51,7 @@ def _names(jumps):
     return {(name, protocol): chain_hash(name, protocol) for name in names for protocol in PROTOCOLS}
 
 
-def _of_hash(names, ending):
-    return [service for service, known in names.items() if known == ending]
-
-
-def tell_endpoints(rule_set, table, owners, unproven, is_edited=False):
+def tell_endpoints(rule_set, owners, unproven, is_edited):
     """unsound_endpoint of the endpoints that chain_names.py could not prove, where the name of the Service's chain is
     proven. `is_edited`: addresses may be changed, so none is proven to belong to another endpoint."""
     searches, proven = _SEARCHES, {}

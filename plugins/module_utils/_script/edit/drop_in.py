@@ -31,10 +31,7 @@ class DropIn:
     stops, `environment` words."""
 
     def __init__(self):
-        self.commands = {}
-        self.before = []
-        self.environment = []
-        self.refuse = False
+        self.commands, self.before, self.environment, self.refuse = {}, [], [], False
 
     def text(self):
         unit = ["Before=" + name for name in self.before]
