@@ -25,6 +25,7 @@ _QUIET = frozenset(
     "umask unalias wait declare export local readonly typeset ansible vagrant".split())
 _COPIES = ("cp", "mv", "install", "ln")
 _COPIES_WITH_VALUE = ("-m", "-o", "-g", "-S", "--mode", "--owner", "--group", "--suffix")
+_ENDING = {"exit": "exit", "logout": "exit", "return": "return", "break": "break", "continue": "break"}
 # The arguments of a script may name one of its functions.
 _FROM_ARGUMENTS = re.compile("\0[0-9@*]+(:[^\0]*)?\0")
 
@@ -37,6 +38,8 @@ def run_command(walker, node, words):
         path, arguments = words[0], words[1:]
         if path in walker.functions:
             return walker.call(path, arguments)
+        if path in _ENDING:
+            return _ENDING[path]
         if path in _BUILTINS:
             return _BUILTINS[path](walker, node, arguments)
         name = path.rpartition("/")[2]
@@ -125,18 +128,6 @@ def _run_unknown(walker, node, path, arguments):
 
 # Builtins
 
-def _exit(_walker, _node, _arguments):
-    return "exit"
-
-
-def _return(_walker, _node, _arguments):
-    return "return"
-
-
-def _break(_walker, _node, _arguments):
-    return "break"
-
-
 def _exec(walker, node, arguments):
     if not arguments:
         return None
@@ -157,35 +148,37 @@ def _set(walker, _node, arguments):
         walker.values.arguments = arguments if not walker.maybe else None
 
 
+def _names(arguments):
+    """The arguments that are names of variables."""
+    return [one for one in arguments if re.match(r"[A-Za-z_]\w*\Z", one)]
+
+
 def _read(walker, _node, arguments):
     text = walker.stdin[0]
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    names = [one for one in arguments if re.match(r"[A-Za-z_]\w*\Z", one)]
+    names = _names(arguments)
+    columns = [line.split(None, len(names) - 1) for line in lines[:100]]
     for number, name in enumerate(names):
-        columns = [line.split(None, len(names) - 1) for line in lines[:100]]
         values = [column[number] for column in columns if number < len(column)]
         walker.values.assign(name, [NOTHING_KNOWN] if not values or text == NOTHING_KNOWN else values)
 
 
 def _unset(walker, _node, arguments):
-    for name in arguments:
-        if not walker.maybe:
-            walker.values.forget(name)
-            if arguments[0] == "-f":
-                walker.functions.pop(name, None)
+    for name in arguments if not walker.maybe else ():
+        walker.values.forget(name)
+        if arguments[0] == "-f":
+            walker.functions.pop(name, None)
 
 
 def _declare(walker, _node, arguments):
-    for one in arguments:
-        if re.match(r"[A-Za-z_]\w*\Z", one):
-            walker.values.constants.pop(one, None)
+    for one in _names(arguments):
+        walker.values.constants.pop(one, None)
 
 
 def _local(walker, _node, arguments):
-    for one in arguments:
-        if re.match(r"[A-Za-z_]\w*\Z", one):
-            walker.local(one)
-            walker.values.forget(one)
+    for one in _names(arguments):
+        walker.local(one)
+        walker.values.forget(one)
 
 
 def _eval(walker, node, arguments):
@@ -213,8 +206,7 @@ def _source(walker, node, arguments):
 
 
 _BUILTINS = {
-    "exit": _exit, "logout": _exit, "return": _return, "break": _break, "continue": _break, "exec": _exec,
-    "shift": _shift, "set": _set, "read": _read, "unset": _unset, "export": _declare, "declare": _declare,
+    "exec": _exec, "shift": _shift, "set": _set, "read": _read, "unset": _unset, "export": _declare, "declare": _declare,
     "typeset": _declare, "readonly": _declare, "local": _local, "eval": _eval, "trap": _trap, ".": _source,
     "source": _source,
 }

@@ -5,11 +5,10 @@
 
 import re
 
-from .values import MARK, MARKS, NOTHING_KNOWN, OWN_RULES
+from .values import FILE, MARK, MARKS, NOTHING_KNOWN, OWN_RULES
 
 VALUES_LIMIT = 32       # of xargs
 _CRON = re.compile(r"[ \t]*(?:@\w+|(?:[\d*/,A-Za-z-]+[ \t]+){4}[\d*/,A-Za-z-]+)[ \t]+(\S.*)")
-_FILE = re.compile("\0<([^\0]+)\0")
 
 
 def known(arguments):
@@ -43,11 +42,11 @@ def _shell(walker, node, arguments):
 
 def _shell_of_stdin(walker, node, arguments):
     text, span = walker.stdin
-    for path in _FILE.findall(text):
+    for path in FILE.findall(text):
         walker.findings.run(node, path, (), "run")
     offset = next((redirect.body[0] for redirect in node.redirects
                    if walker.findings.here_text(redirect) == text and redirect.body), None)
-    walker.nested(node, MARKS.sub("", text) if _FILE.search(text) else text, offset, arguments, span)
+    walker.nested(node, MARKS.sub("", text) if FILE.search(text) else text, offset, arguments, span)
 
 
 def _su(walker, node, arguments):
@@ -120,12 +119,16 @@ def run_crontab(walker, node, text, path, span=None):
             walker.nested(node, command.replace("\\%", "%"), None, [], span)
 
 
-def _parallel(walker, node, arguments):
-    """GNU parallel, with the values after `:::`."""
+def _after_options(arguments, with_value):
     number = 0
     while number < len(arguments) and arguments[number].startswith("-"):
-        number += 2 if arguments[number] in ("-j", "-P", "-n", "-N", "--jobs", "-S", "-a") else 1
-    words = arguments[number:]
+        number += 2 if arguments[number] in with_value else 1
+    return arguments[number:]
+
+
+def _parallel(walker, node, arguments):
+    """GNU parallel, with the values after `:::`."""
+    words = _after_options(arguments, ("-j", "-P", "-n", "-N", "--jobs", "-S", "-a"))
     if ":::" in words:
         place = words.index(":::")
         words, values = words[:place], words[place + 1:]
@@ -138,10 +141,7 @@ def _parallel(walker, node, arguments):
 
 def _watch(walker, node, arguments):
     """watch passes its words to a shell, joined (procps watch.c)."""
-    number = 0
-    while number < len(arguments) and arguments[number].startswith("-"):
-        number += 2 if arguments[number] in ("-n", "--interval", "-q", "--equexit") else 1
-    words = arguments[number:]
+    words = _after_options(arguments, ("-n", "--interval", "-q", "--equexit"))
     walker.nested(node, " ".join(words), walker.offset_of(node, words[0]) if len(words) == 1 else None)
 
 

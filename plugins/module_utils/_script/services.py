@@ -86,9 +86,7 @@ def acts_of_verb(unit, verb, read):
     """[Act] of a firewall's own command that does not start or stop its unit (`ufw reload`), None for any other
     command."""
     word = _VERBS.get((unit, verb))
-    if word is None:
-        return None
-    return known_program(_VERB_PROGRAMS[unit])(word, read)
+    return None if word is None else known_program(_VERB_PROGRAMS[unit])(word, read)
 
 
 def _iptables_init(name, family):
@@ -151,8 +149,7 @@ def _netfilter_persistent(argument, read, environment=None):
             found.append(Act("flush", (family,), EVERY, command="%s -t TABLE -F, -X" % _tool(family)))
         elif argument == "stop" and re.match(r"0*[1-9]", value_of(settings, "FLUSH_ON_STOP")):
             value, line = settings["FLUSH_ON_STOP"]
-            found.append(Act("flush", (family,), EVERY, command="FLUSH_ON_STOP=%s" % value, path=_PERSISTENT,
-                             line=line))
+            found.append(Act("flush", (family,), EVERY, command="FLUSH_ON_STOP=" + value, path=_PERSISTENT, line=line))
         elif argument in ("start", "restart", "reload"):
             found += _loaded(path, family, read) if value_of(settings, switch) == "yes" else [
                 _standing(act, plugin, read(plugin)) for act in _restored(path, family, read)]

@@ -12,13 +12,12 @@ from .launchers import run_crontab
 from .printed import of_file
 from .rule_files import COPY, LOADERS, harmful_rules, loader_of
 from .sysctls import RUNNING, Sysctls, harmful
-from .values import FEWER_RULES, MARK, MARKS, NOTHING_KNOWN, RULES, TEXT_LIMIT
+from .values import FEWER_RULES, FILE, MARK, MARKS, NOTHING_KNOWN, RULES, TEXT_LIMIT
 from .words import MODULE
 
 FILES_LIMIT = 100       # that the script writes itself
 _READS = ("<", "<<", "<<-", "<<<", "<>")
 _WRITES = (">", ">>", ">|", "&>", "&>>")
-_FILE = re.compile("\0<([^\0]+)\0")
 # What one command writes into a file; `end` is the length of the file after it.
 _Part = collections.namedtuple("_Part", "span text end")
 # man modprobe.d, man sysctl.d.
@@ -127,7 +126,7 @@ class Streams:
                             parts[0].span)
                 self.findings.effect(None, "settings", tables=found, file=self._shown(path), verb=verb, span=span)
             for part in parts:
-                for source in _FILE.findall(part.text):
+                for source in FILE.findall(part.text):
                     self.findings.effect(None, "copy", tables=(source,), file=self._shown(path), verb=verb,
                                          span=part.span)
 

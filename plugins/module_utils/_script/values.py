@@ -15,6 +15,7 @@ from .._parse.shell.tree import Substitution, Variable
 from .effect import MARK
 
 MARKS = re.compile("\0([^\0]*)\0")
+FILE = re.compile("\0<([^\0]+)\0")    # the content of a file
 RULES, FEWER_RULES, OWN_RULES, TABLES, NOTHING_KNOWN = "\0=rules\0", "\0=fewer\0", "\0=own\0", "\0=tables\0", "\0?\0"
 # Rules turned into options that delete them; names of all sets and modules of the kernel.
 DELETES, SETS, MODULES = "\0=deletes\0", "\0=sets\0", "\0=modules\0"

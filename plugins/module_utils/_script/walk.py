@@ -161,25 +161,22 @@ class Walker(Streams):
         return None
 
     def _if(self, node):
-        with self.findings.sequence.branches() as end:
-            return self._arms_of_if(node, end)
-
-    def _arms_of_if(self, node, end):
         all_ended = []
-        for condition, nodes in node.clauses:
-            known = True
-            if condition is not None:
-                ended = self._walk_maybe(condition) if all_ended else self.walk(condition)
-                if ended and not all_ended:
-                    return ended
-                known = truth_of_all(self.values, condition)
-            if known and not all_ended:
-                return self.walk(nodes)
-            if known is not False:
-                all_ended.append(self._walk_maybe(nodes))
-                end(all_ended[-1])
-            if known:
-                return _weakest(all_ended)
+        with self.findings.sequence.branches() as end:
+            for condition, nodes in node.clauses:
+                known = True
+                if condition is not None:
+                    ended = self._walk_maybe(condition) if all_ended else self.walk(condition)
+                    if ended and not all_ended:
+                        return ended
+                    known = truth_of_all(self.values, condition)
+                if known and not all_ended:
+                    return self.walk(nodes)
+                if known is not False:
+                    all_ended.append(self._walk_maybe(nodes))
+                    end(all_ended[-1])
+                if known:
+                    return _weakest(all_ended)
         return None
 
     def _case(self, node):

@@ -111,20 +111,22 @@ def _set(kind, what):
 
 def _element(element):
     if isinstance(element, list) and len(element) == 2:
-        return "%s : %s" % (_element(element[0]), _statement(element[1])
-                            if isinstance(element[1], dict) and "concat" not in element[1] else _expression(element[1]))
+        read = _statement if isinstance(element[1], dict) and "concat" not in element[1] else _expression
+        return "%s : %s" % (_element(element[0]), read(element[1]))
     if isinstance(element, dict) and isinstance(element.get("elem"), dict):
         inner = element["elem"]
-        comment = ' comment "%s"' % str(inner["comment"]).replace('"', "'") if inner.get("comment") else ""
-        return _expression(inner.get("val")) + comment
+        return _expression(inner.get("val")) + _comment(inner)
     return _expression(element)
+
+
+def _comment(what):
+    return ' comment "%s"' % str(what["comment"]).replace('"', "'") if what.get("comment") else ""
 
 
 def _rule(what):
     expressions = what.get("expr")
     words = [_known(expression) for expression in expressions] if isinstance(expressions, list) else ["?"]
-    comment = ['comment "%s"' % str(what["comment"]).replace('"', "'")] if what.get("comment") else []
-    return " ".join(words + comment)
+    return " ".join(words) + _comment(what)
 
 
 def _known(found):
@@ -179,19 +181,23 @@ def _log(what):
     return 'log prefix "%s"' % str(what["prefix"]).replace('"', "'") if what.get("prefix") else "log"
 
 
+def _words(form, *keys):
+    return lambda what, _depth=0: form % tuple(_word(what.get(key)) for key in keys)
+
+
+def _expressions(form, *keys):
+    return lambda what, depth=0: form % tuple(_expression(what.get(key), depth) for key in keys)
+
+
 _STATEMENTS = {
-    "match": _match, "counter": lambda what: "counter packets %s bytes %s"
-    % (_word(what.get("packets", 0)), _word(what.get("bytes", 0))), "jump": lambda what: "jump %s"
-    % _word(what.get("target")), "goto": lambda what: "goto %s" % _word(what.get("target")),
-    "vmap": lambda what: "%s vmap %s" % (_expression(what.get("key")), _expression(what.get("data"))),
-    "mangle": lambda what: "%s set %s" % (_expression(what.get("key")), _expression(what.get("value"))),
+    "match": _match, "jump": _words("jump %s", "target"), "goto": _words("goto %s", "target"), "reject": _reject,
+    "counter": lambda what: "counter packets %s bytes %s" % tuple(_word(what.get(key, 0)) for key in ("packets", "bytes")),
+    "vmap": _expressions("%s vmap %s", "key", "data"), "mangle": _expressions("%s set %s", "key", "value"), "log": _log,
     "set": lambda what: "%s %s { %s }" % (_word(what.get("op")), _word(what.get("set")), _expression(what.get("elem"))),
-    "xt": lambda what: 'xt %s "%s"' % (_word(what.get("type")), _word(what.get("name"))),
+    "xt": _words('xt %s "%s"', "type", "name"), "limit": _words("limit rate %s/%s", "rate", "per"),
     "ct count": lambda what: "ct count %s%s" % ("over " if what.get("inv") else "", _word(what.get("val"))),
-    "limit": lambda what: "limit rate %s/%s" % (_word(what.get("rate")), _word(what.get("per"))), "reject": _reject,
-    "log": _log, "dnat": _translation("dnat"), "snat": _translation("snat"), "masquerade": _translation("masquerade"),
-    "redirect": _translation("redirect"),
 }
+_STATEMENTS.update((kind, _translation(kind)) for kind in ("dnat", "snat", "masquerade", "redirect"))
 
 
 def _expression(found, depth=0):
@@ -219,17 +225,14 @@ def _expression(found, depth=0):
 
 def _meta(what, _depth):
     key = _word(what.get("key"))
-    return '%s' % key if key in ("iifname", "oifname") else "meta %s" % key
+    return key if key in ("iifname", "oifname") else "meta %s" % key
 
 
 _EXPRESSIONS = {
-    "meta": _meta, "payload": lambda what, _depth: "%s %s" % (_word(what.get("protocol")), _word(what.get("field"))),
-    "ct": lambda what, _depth: "ct %s" % _word(what.get("key")), "fib": lambda what, _depth: "fib %s %s"
-    % (" . ".join(_flags(what)), _word(what.get("result"))), "prefix": lambda what, _depth: "%s/%s"
-    % (_word(what.get("addr")), _word(what.get("len"))), "numgen": lambda what, _depth: "numgen %s mod %s"
-    % (_word(what.get("mode")), _word(what.get("mod"))), "map": lambda what, depth: "%s map %s"
-    % (_expression(what.get("key"), depth), _expression(what.get("data"), depth)),
-    "elem": lambda what, depth: _expression(what.get("val"), depth),
+    "meta": _meta, "payload": _words("%s %s", "protocol", "field"), "ct": _words("ct %s", "key"),
+    "fib": lambda what, _depth: "fib %s %s" % (" . ".join(_flags(what)), _word(what.get("result"))),
+    "prefix": _words("%s/%s", "addr", "len"), "numgen": _words("numgen %s mod %s", "mode", "mod"),
+    "map": _expressions("%s map %s", "key", "data"), "elem": _expressions("%s", "val"),
 }
 
 

@@ -139,9 +139,8 @@ def applied(text, edits, nothing):
 
 def loss(commands, after, edits):
     """Why the commands `after` are not `commands` without the commands that the edits remove, or None."""
-    before = collections.Counter(key for command in commands for key in map(_key, _effects(command)))
-    now = collections.Counter(key for command in after for key in map(_key, _effects(command)))
-    gone = {_key_of(edit.row) for edit in edits}
+    before, now = _counts(commands), _counts(after)
+    gone = {_key(edit.row["sort"], edit.row["service"], edit.row["command"]) for edit in edits}
     if any(now[key] >= before[key] for key in gone):
         return "it would still flush"
     if any(now[key] != before[key] for key in (now | before) if key not in gone):
@@ -149,15 +148,14 @@ def loss(commands, after, edits):
     return None
 
 
-def _key(effect):
+def _key(sort, unit, command):
     """The identity of an effect; the text of a command that names several units changes when one of them is removed."""
-    return (("service", effect.unit.partition(".")[0])
-            if effect.sort == "service" and effect.unit else (effect.sort, masked_text(effect.command)))
+    return ("service", unit.partition(".")[0]) if sort == "service" and unit else (sort, command)
 
 
-def _key_of(row):
-    return (("service", row["service"].partition(".")[0])
-            if row["sort"] == "service" and row["service"] else (row["sort"], row["command"]))
+def _counts(commands):
+    return collections.Counter(_key(effect.sort, effect.unit, masked_text(effect.command))
+                               for command in commands for effect in _effects(command))
 
 
 def shell_of(text):

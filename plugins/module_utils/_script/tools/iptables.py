@@ -13,7 +13,7 @@ import re
 from ..._rules.others.owners import CNI, KUBERNETES, owner_of
 from ..._rules.tables import BUILT_IN
 from ..effect import CERTAIN, CONFIDENCES, EVERY, LIKELY, POSSIBLE
-from ..values import DELETES, FEWER_RULES, MARK, OWN_RULES, RULES, TABLES
+from ..values import DELETES, FEWER_RULES, FILE, MARK, OWN_RULES, RULES, TABLES
 
 _LONG = {"flush": "F", "delete-chain": "X", "policy": "P", "delete": "D", "replace": "R", "rename-chain": "E",
          "append": "A", "insert": "I", "check": "C", "list": "L", "list-rules": "S", "new-chain": "N", "zero": "Z",
@@ -25,7 +25,6 @@ _SORTS = {"F": "flush", "X": "delete", "D": "delete", "R": "delete", "E": "delet
 _RESTORED_TABLE = re.compile(r"(?m)^[ \t]*\*([\w-]+)")
 _DECLARED = re.compile(r"(?m)^[ \t]*(?::|-F[ \t]+)(\S+)")
 _RULE_COMMAND = re.compile(r"-[AIC]\Z|--(?:append|insert|check)\Z")
-_FILE = re.compile("\0<([^\0]+)\0")
 
 
 def run_iptables(walker, node, arguments, families, action, confidence):
@@ -155,7 +154,7 @@ def _restore(walker, node, arguments, families, confidence, applies):
 
 def _tell_restore(walker, node, text, table, families, confidence, noflush, piped):
     tables = tuple(dict.fromkeys(_RESTORED_TABLE.findall(text)))
-    file = next(iter(_FILE.findall(text)), None)
+    file = next(iter(FILE.findall(text)), None)
     chains, comes_back = EVERY, "replaced"
     if RULES in text:
         comes_back = "saved"

@@ -10,7 +10,7 @@ import re
 
 from ..effect import CERTAIN, CONNECTIONS, EVERY, IPV4, IPV6, LIKELY, POSSIBLE
 from ..nft_script import ALL_FAMILIES, taken_away
-from ..values import MARK, RULES, SETS
+from ..values import FILE, MARK, RULES, SETS
 from ..words import MODULE
 
 PROGRAMS_LIMIT = 8
@@ -34,7 +34,6 @@ _SET_VERBS = {"flush": "flush", "-F": "flush", "--flush": "flush", "destroy": "d
 _WITH_VALUE = ("-D", "--define", "-I", "--includepath", "-d", "--debug")
 _FIELDS = ("sort", "families", "tables", "chains", "unit", "verb", "file", "comes_back", "confidence")
 _LISTS, _ADDS = re.compile(r"list +ruleset\b"), re.compile(r"(?:add|insert) +rule\b")
-_FILE = re.compile("\0<([^\0]+)\0")
 
 
 def is_tool(path):
@@ -170,7 +169,7 @@ def run_nft(walker, node, arguments):
 
 def _file(walker, node, path):
     text = walker.text_of_file(path)
-    files = _FILE.findall(text)
+    files = FILE.findall(text)
     piped = path in ("-", "/dev/stdin")
     _tell(walker, node, text, piped, path if path in walker.files else None)
     if files or MARK in text and not text.replace(RULES, "").strip("\n") == "" and "\0?\0" in text:
