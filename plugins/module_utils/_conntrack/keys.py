@@ -65,8 +65,7 @@ SECONDS_MOST = ((1 << 31) - 1) // 1000
 
 
 def timeout_name(text):
-    """The name in NAMES that `text` means, with the prefix of the sysctl or without it; None where it is not one of
-    them."""
+    """The name in NAMES that `text` means, with the prefix of the sysctl or without it, or None."""
     name = re.sub(r"^(net\.netfilter\.)?nf_conntrack_", "", text)
     return name if name in NAMES else None
 

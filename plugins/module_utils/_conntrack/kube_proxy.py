@@ -22,15 +22,13 @@ LEAVES, RAISES, EXACTLY, UNKNOWN = "leaves", "raises", "exactly", "unknown"
 _RAISES_SINCE, _EXACTLY_SINCE, _CAPPED_SINCE, _RAISES_AGAIN = "1.23", "1.29", "1.36", "1.38"
 
 # value: the value that kube-proxy wants, None where it leaves the key alone or the value is unknown; rule: leaves,
-# raises (never lowers), exactly (lowers too), unknown; capped: whether the upper bound made the value lower than the
-# configured value.
+# raises (never lowers), exactly (lowers too), unknown; capped: whether the upper bound made the value lower.
 Wish = namedtuple("Wish", "value rule capped")
 NOTHING = Wish(None, LEAVES, False)
 
 
 def versions_of(kube_proxy, kubelet, embedded):
-    """Versions that kube-proxy may have, [] if none is known; where its own version is unknown, the versions that fit
-    kubelet's version."""
+    """Versions that kube-proxy may have, [] if none is known: its own, or all that fit kubelet's version."""
     if _versions.numbers(kube_proxy):
         return [kube_proxy]
     numbers = _versions.numbers(kubelet)
@@ -99,8 +97,7 @@ def after_its_start(value, wish):
 
 
 def advice(wanted, wish, cpus, by):
-    """The kube-proxy setting with which the limit is `wanted` after its start; None where kube-proxy does not change
-    it."""
+    """The kube-proxy setting with which the limit is `wanted` after its start; None where it stays."""
     if wish.rule == LEAVES or after_its_start(wanted, wish) == wanted:
         return None
     if by == "k3s":

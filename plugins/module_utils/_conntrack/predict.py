@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The predicted value of a sysctl after the next boot and after kube-proxy's next start, and what sets it. PRIVATE to
-the collection."""
+"""The predicted value of a sysctl after the next boot and kube-proxy's next start. PRIVATE to the collection."""
 
 import re
 from collections import namedtuple
@@ -16,8 +15,7 @@ Assignment = namedtuple("Assignment", "value where")
 # A later write by a program. apply: previous value (None: unknown) -> written value (None: not predictable); sure:
 # whether the key certainly exists by then, even where its module is loaded late.
 Write = namedtuple("Write", "key by apply sure")
-# value: int or text, None where it is unknown; by: the line or program that sets it, None for the default of the
-# kernel.
+# value: int or text, None where it is unknown; by: the line or program that sets it, None: the kernel.
 Stage = namedtuple("Stage", "value by")
 GIB = 1 << 30
 # With the module option hashsize the limit is eight times the buckets.
@@ -77,12 +75,10 @@ def _stored(key, text):
 
 
 # The default of nf_conntrack_max that the kernel computes when nf_conntrack is loaded.
-# Source: Linux net/netfilter/nf_conntrack_core.c nf_conntrack_init_start() and nf_ct_alloc_hashtable() of 5.10, 6.1 and
-# 6.12.
+# Source: Linux net/netfilter/nf_conntrack_core.c nf_conntrack_init_start(), nf_ct_alloc_hashtable() of 5.10 to 6.12.
 
 def default_limit(memory_bytes, release, now):
-    """nf_conntrack_max by memory and kernel, `now` where it is close enough to one of the candidates; None where it is
-    not predictable."""
+    """nf_conntrack_max by memory and kernel, `now` where it is close to a candidate; or None."""
     if not memory_bytes:
         return None
     limits = _limits(memory_bytes, release)

@@ -118,8 +118,7 @@ def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, c
 
 
 def peak_of(section, known=0, earlier=0):
-    """(the highest known number of connections, its source); where connections were dropped for lack of room, the limit
-    was reached once."""
+    """(the highest known number of connections, its source); where the table was full, the limit was reached once."""
     peaks = [(known, "the policy sets it")] if known else []
     peaks += [(earlier, "an earlier report has it")] if earlier else []
     if is_possible("peak", section["count"]):

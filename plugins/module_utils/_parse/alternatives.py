@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""/var/lib/dpkg/alternatives/NAME and /var/lib/alternatives/NAME: one group of update-alternatives. PRIVATE to the
-collection.
+"""/var/lib/dpkg/alternatives/NAME, /var/lib/alternatives/NAME: a group of alternatives. PRIVATE to the collection.
 
 Sample: `auto`, `/usr/sbin/iptables`, then name and link of each slave, an empty line, and for each choice its path, its
 priority and the paths of its slaves. Debian and openSUSE (dpkg utils/update-alternatives.c) and the Red Hat family
@@ -29,8 +28,7 @@ def parse_alternatives(text):
 
 
 def parse_choices(text):
-    """`[{"path", "priority", "slaves": {name: path}}]` of such a file; slaves that a choice lacks are left out. None if
-    the file cannot be read."""
+    """`[{"path", "priority", "slaves": {name: path}}]` of such a file, or None; a choice may lack slaves."""
     group = parse_alternatives(text)
     if group is None:
         return None

@@ -23,8 +23,7 @@ PARTS = (
     ("scripts and units", ("/etc/systemd", "/usr/local/sbin", "/usr/local/bin")),
     ("processes, kubelet and the xtables lock (preflight.yml --check on the node)", ()),
 )
-# Paths of the programs of a system. A tree without any of them holds single files copied from a node; files that it
-# lacks were not collected.
+# Paths of the programs of a system. A tree without any of them holds only some files of a node.
 _PROGRAMS = ("/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 
 

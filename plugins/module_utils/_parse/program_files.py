@@ -21,8 +21,7 @@ _ALONE = re.compile(rb"(?<=\0)v?(1\.\d+\.\d+(?:\.\d+)?)(?=\0)")
 
 
 def parse_iptables_program(data):
-    """(backend, version): nft, legacy, wrapper (a script, or the Go program of kubernetes-sigs/iptables-wrappers), or
-    None; and 1.8.9 or None."""
+    """(backend, version): nft, legacy, wrapper (also kubernetes-sigs/iptables-wrappers) or None; 1.8.9 or None."""
     if data.startswith(b"#!"):
         return "wrapper", None
     if not data.startswith(b"\x7fELF"):

@@ -63,8 +63,7 @@ class Histogram:
             self.count = None
 
     def above_percent(self):
-        """Percent of the observations above the largest finite bound; None without observations or without such a
-        bound."""
+        """Percent of the observations above the largest finite bound; None without observations or bound."""
         if not self.count or not self.bounds:
             return None
         return round(100.0 * (self.count - self._counts[-1]) / self.count, 2)

@@ -16,8 +16,7 @@ import fnmatch
 import re
 from collections import namedtuple
 
-# key: path below /proc/sys, possibly a pattern; value: None for a line that only excludes a key from patterns; line:
-# counted from 1.
+# key: path below /proc/sys, possibly a pattern; value: None for a line that excludes a key from patterns; line: from 1.
 Setting = namedtuple("Setting", "key value line")
 
 _BLANKS = " \t\r\n"
@@ -75,8 +74,7 @@ def fits(pattern, key):
 # _process_assignment_modifiers().
 
 def parse_tuned_profile(text):
-    """`Profile`; its settings come from sections whose type is sysctl, by their option `type` or, without one, by their
-    name."""
+    """`Profile`; its settings are of sections with the type sysctl, by their option `type` or by their name."""
     sections, name = {}, None
     for number, line in enumerate(text.splitlines(), 1):
         line = _COMMENT.sub("", line).strip()
@@ -97,8 +95,7 @@ def parse_tuned_profile(text):
 
 
 def assigned(value, before):
-    """The value after a profile assigns `value` to a key with the value `before` (an int, or None if unknown); None if
-    that is not predictable."""
+    """The value after a profile assigns `value` to a key with the value `before`, an int or None; or None."""
     value = value.strip("\"'")
     if "${" in value:
         return None

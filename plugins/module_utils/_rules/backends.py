@@ -53,8 +53,7 @@ def _set_of(rules):
     for name, table in tables:
         for chain, count in table.rule_counts().items():
             row["rules"] += count
-            # On a big node most chains are kube-proxy's own, one for each endpoint; `owner_of` is called for the others
-            # only.
+            # On a big node most chains are of endpoints; `owner_of` is called for the others only.
             if chain.startswith("KUBE-SEP-") or (chain.startswith("KUBE-") and owner_of(chain, name) in KUBERNETES):
                 row["kube_rules"] += count
         for chain in table.chains.values():
@@ -62,8 +61,7 @@ def _set_of(rules):
             for rule in chain.rules:
                 row["drops"] += rule.target == "DROP"
                 row["proxy_jumps"] = row["proxy_jumps"] or rule.target == "KUBE-SERVICES"
-        # kubelet and kube-proxy make their canaries in three tables and the hint in mangle (kubernetes
-        # pkg/util/iptables).
+        # Canaries are in three tables, the hint is in mangle (kubernetes pkg/util/iptables).
         row["hint"] = row["hint"] or "KUBE-IPTABLES-HINT" in table.chains
         row["kubelet_canary"] = row["kubelet_canary"] or "KUBE-KUBELET-CANARY" in table.chains
         row["proxy_canary"] = row["proxy_canary"] or "KUBE-PROXY-CANARY" in table.chains
@@ -85,8 +83,7 @@ def _marks_of_kubelet(row):
 
 
 def _marks_of_kube_proxy(row):
-    """True if packets reach rules of kube-proxy in that backend. The canary alone remains in a backend that kube-proxy
-    has left; ipvs mode has no canary."""
+    """True if packets reach rules of kube-proxy there. A backend that it left keeps the canary; ipvs mode has none."""
     return row["proxy_jumps"] or (row["proxy_canary"] and bool(row["kube_rules"]))
 
 
@@ -102,8 +99,7 @@ def _used(sets, family, marks):
 
 
 def judge_mixing(sets, kubelet, proxy, doubts):
-    """(none | harmless | suspicious | conflicting | unknown, one sentence). `doubts` are the reasons why rules could
-    not be read."""
+    """(none | harmless | suspicious | conflicting | unknown, one sentence). `doubts`: why rules could not be read."""
     conflict = _conflict(sets, kubelet, proxy)
     if conflict:
         return "conflicting", conflict

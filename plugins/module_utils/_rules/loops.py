@@ -16,8 +16,7 @@ _LEVELS = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-FW-", "KUBE-EXT-", "KUBE-XLB
 
 
 def ask_loops(rule_set, setting):
-    """chain_loop of one rule set: one for each set of chains that lead to one another; `count` is the number of chains
-    in the set."""
+    """chain_loop of one rule set: one for each set of chains that lead to one another; `count`: their number."""
     found = []
     for name, table in readable(rule_set):
         edges = _edges(table)

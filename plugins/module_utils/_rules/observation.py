@@ -32,8 +32,7 @@ def cut(text, limit=TEXT_LIMIT):
 
 
 def observe(kind, rule_set, table, chain, text="", count=1, detail=""):
-    """The dict of one observation; `text` is a rule as saved, `detail` a short clause, or None for an observation that
-    is only counted."""
+    """The dict of one observation; `text`: a rule as saved; `detail`: a short clause, or None: it is only counted."""
     return {
         "kind": kind, "family": rule_set.family, "backend": rule_set.backend, "table": table,
         "chain": cut(chain, NAME_LIMIT), "text": cut(text), "count": count, "detail": detail,

@@ -124,6 +124,5 @@ def _is_foreign(place):
 
 
 def _is_share(place):
-    """True for an observation of shares.py, which has the missing rule as its text; services.py reports a whole
-    chain."""
+    """True for an observation of shares.py, which has the missing rule as its text."""
     return place[0] == "wrong_probability" and place[5]

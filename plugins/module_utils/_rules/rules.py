@@ -43,8 +43,7 @@ def to_local(rule):
 
 
 def port_ranges(rule):
-    """The destination ports the rule is limited to, `[(first, last)]`, or None if it names no port, or excludes
-    ports."""
+    """The destination ports the rule is limited to, `[(first, last)]`; None if it names or excludes none."""
     return _ranges(rule, False)
 
 

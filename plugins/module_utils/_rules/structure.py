@@ -12,7 +12,7 @@ from .setting import since
 from .tables import BUILT_IN, chains_of, declares_all, readable
 from .targets import EXTENSIONS
 
-# With more endpoints than this, kube-proxy clears stale chains only once in a while (kubernetes pkg/proxy/iptables
+# With more endpoints than this, kube-proxy clears stale chains now and then (pkg/proxy/iptables
 # largeClusterEndpointsThreshold).
 LARGE_CLUSTER = 1000
 
@@ -25,8 +25,7 @@ _LOCAL = frozenset(("KUBE-SVL-", "KUBE-XLB-"))
 
 
 def ask_structure(rule_set, setting):
-    """dangling_jump and orphan_chain of one rule set. Not reported where a lost line may have been the chain, or the
-    rule that jumps to it."""
+    """dangling_jump and orphan_chain of one rule set, unless a lost line may have been the chain, or the jump to it."""
     for name, table in readable(rule_set):
         if declares_all(rule_set, name):
             yield from _dangling(rule_set, name, table)

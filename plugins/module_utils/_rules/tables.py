@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of a dump that can be judged, and whether a chain that the dump lacks is missing on the node. PRIVATE to
+"""The tables of a dump that can be judged, and whether missing chains are missing on the node. PRIVATE to
 the collection."""
 
 BUILT_IN = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
@@ -14,8 +14,7 @@ _DECLARED = {"filter": ("INPUT", "FORWARD", "OUTPUT"), "nat": ("PREROUTING", "OU
 
 # Notices of a reading that lost lines or its end: a whole table may be lost.
 LOST = ("cut_off", "no_commit", "no_table_line", "oversized_line", "too_many_lines", "unreadable_line")
-# iptables-save declares every chain: where a declaration is missing, lines were removed, and chains without rules left
-# no trace.
+# iptables-save declares every chain: without a declaration lines were removed, perhaps those of empty chains.
 _TAKEN_OUT = "undeclared_chain"
 
 
@@ -53,8 +52,7 @@ def rules_behind(chains, name):
 
 
 def declares_all(rule_set, name):
-    """True where all chains of the table are known: iptables-save declares them before the first rule, so a cut after
-    that rule loses none."""
+    """True where all chains of the table are known: iptables-save declares them first, before any cut."""
     table = rule_set.tables[name]
     if chains_of(rule_set, name) is not None:
         return True

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which rules are lost after a script flushes them and runs its other commands, as texts for findings. PRIVATE to the
-collection.
+"""Which rules are lost after a script flushes them, as texts for findings. PRIVATE to the collection.
 
 Each text begins with a blank, or is empty where it does not apply, and is short enough for the evidence.
 """
@@ -20,8 +19,7 @@ _CHAINS = {
                  ("filter", "KUBE-FORWARD, KUBE-PROXY-FIREWALL")),
     KUBELET: (("filter", "KUBE-FIREWALL"), ("mangle", "KUBE-IPTABLES-HINT")),
 }
-# Written when a pod is set up (CNI plugin portmap), by the agent of the network plugin, or by the program that added
-# them.
+# Written when a pod is set up (CNI plugin portmap), by the agent of the plugin, or by the program that added them.
 _OTHERS = (("nat", "host ports of pods (CNI-HOSTPORT-*)"), ("nat", "masquerade rules of the network plugin"),
            ("filter", "policy rules of the network plugin"))
 _OWN = "rules of others"

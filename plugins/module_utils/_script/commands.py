@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One command with its arguments: a function, a builtin, a wrapper, a tool, or a program to be read. PRIVATE to the
+"""One command with its arguments: a function, builtin, wrapper, tool, or a program to read. PRIVATE to the
 collection."""
 
 import re
@@ -48,8 +48,7 @@ def run_command(walker, node, words):
             _run_program(walker, node, path, name, arguments)
             break
         if name == "chroot" or name in CONTAINERS:
-            # Rules belong to the kernel; programs and units belong to the other root (systemctl does nothing in a
-            # chroot).
+            # Rules belong to the kernel, programs and units to the other root.
             walker.elsewhere += 1
             walker.command(node, behind)
             walker.elsewhere -= 1
@@ -109,8 +108,7 @@ def _copy(walker, node, arguments):
 
 
 def _run_unknown(walker, node, path, arguments):
-    """A command whose name is unknown: a tool if its variable has the name of a tool, a prefix such as $SUDO, or a
-    function."""
+    """A command whose name is unknown: a tool by its variable, a prefix such as $SUDO, or a function."""
     findings = walker.findings
     if run_tool(walker, node, path, arguments):
         return
@@ -206,7 +204,7 @@ def _source(walker, node, arguments):
 
 
 _BUILTINS = {
-    "exec": _exec, "shift": _shift, "set": _set, "read": _read, "unset": _unset, "export": _declare, "declare": _declare,
-    "typeset": _declare, "readonly": _declare, "local": _local, "eval": _eval, "trap": _trap, ".": _source,
-    "source": _source,
+    "exec": _exec, "shift": _shift, "set": _set, "read": _read, "unset": _unset, "export": _declare,
+    "declare": _declare, "typeset": _declare, "readonly": _declare, "local": _local, "eval": _eval, "trap": _trap,
+    ".": _source, "source": _source,
 }

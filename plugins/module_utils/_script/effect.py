@@ -23,8 +23,7 @@ certain, likely (through a name that is not known in this text), possible. What 
 restarts; `appends` is true where it adds rules.
 
 Run: a program or unit that a script starts and that has to be read too, and its `span`. `how`: run, source, directory
-(run-parts), unit (`arguments` is the verb). `after` is what the script does after that, as after() of sequence.py
-returns it.
+(run-parts), unit (`arguments` is the verb). `after`: see after() of sequence.py.
 
 Reading: `effects` and `runs` in the order of the text; `declared` is false where some of the text could not be read;
 `cut` names in a few words the limit that ended the reading, or None; `statements` is how many were followed; `uncalled`

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that scripts of Python, Perl and Ruby pass to a shell or a program, if they are literal text. PRIVATE to the
-collection.
+"""Literal commands that scripts of Python, Perl and Ruby pass to a shell or a program. PRIVATE to the collection.
 
 Sample:
     subprocess.run(["iptables", "-t", table, "-F"])
@@ -60,8 +59,7 @@ def read_foreign(text, limit):
 
 
 def written_out(text):
-    """A generator of (words, start, end) of each command: one word is for a shell, several are a program and its
-    arguments."""
+    """A generator of (words, start, end) of each command: one word is for a shell, several are for a program."""
     plain = _NOT_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group(0)), text)
     for found in itertools.islice(_CALL.finditer(plain), CALLS_LIMIT):
         if found.group(0).endswith(("x", "`")):
@@ -81,8 +79,7 @@ def _between(text, found):
 
 
 def _arguments(text, start):
-    """(texts of a call or a list, where it ends). Arguments that are not text are unknown. Without parentheses it ends
-    at the end of the line."""
+    """(texts of a call or a list, where it ends); without parentheses to the end of the line."""
     words, current, end = [], None, start
     open_line = text[start - 1] == "("
     for token in _TOKEN.finditer(text, start, min(len(text), start + CALL_LENGTH)):

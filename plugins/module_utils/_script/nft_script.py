@@ -23,8 +23,7 @@ from .effect import CERTAIN, EVERY, IPV4, IPV6, LIKELY, Effect, Run
 
 _FAMILIES = {"ip": IPV4, "ip6": IPV6, "inet": "inet", "arp": "arp", "bridge": "bridge", "netdev": "netdev"}
 ALL_FAMILIES = (IPV4, IPV6, "inet", "arp", "bridge")
-# Tables of kube-proxy and of network plugins. Tables of iptables-nft are recognised by their iptables names and their
-# family.
+# Tables of kube-proxy and of network plugins. Those of iptables-nft have the names and families of iptables.
 _OTHERS_TABLE = re.compile(r"(?:kube-proxy|kube-router|calico|cali-|flannel-|cni[-_]|cilium)")
 _TOKEN = re.compile(r'#[^\n]*|"[^"]*"?|\\\r?\n|[{};\n]|[^\s{};"#\\]+|\S')
 _TAKES_AWAY = ("flush", "delete", "destroy")
@@ -72,8 +71,7 @@ def taken_away(text):
 
 
 def _statements(text):
-    """A generator of (start, end, words) of each statement outside of braces; of a block only the words before its
-    brace."""
+    """A generator of (start, end, words) of each statement outside of braces, and of the words before a brace."""
     words, start, end, depth = [], 0, 0, 0
     for token in _TOKEN.finditer(text):
         word = token.group(0)
@@ -121,8 +119,7 @@ def forward_drops(text):
 
 
 def _blocks(text):
-    """(words, None) of each statement at the top, and (words before its brace, [words of each statement]) of each
-    block."""
+    """(words, None) of statements at the top, and (words before its brace, [words of each statement]) of each block."""
     stack, words = [], []
     for token in itertools.islice(_TOKEN.finditer(text), TOKENS_LIMIT):
         word = token.group(0)
@@ -169,8 +166,7 @@ def _pairs(words):
 
 
 def _judge(verb, sort, words):
-    """(sort, families, tables, chains, confidence) of `verb sort words...`, or None if no other program loses
-    anything."""
+    """(sort, families, tables, chains, confidence) of `verb sort words...`, or None if no other loses anything."""
     if sort == "ruleset":
         family = _FAMILIES.get(words[0]) if words else None
         return "ruleset", (family,) if family else ALL_FAMILIES, EVERY, EVERY, CERTAIN

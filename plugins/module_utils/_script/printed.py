@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The output of a command, as far as the text of the script determines it, for the commands that read the output.
-PRIVATE to the collection."""
+"""The output of a command, as far as the text of the script determines it. PRIVATE to the collection."""
 
 import re
 
@@ -30,8 +29,7 @@ _OF_LISTINGS = frozenset(("chain", "references", "print", "policy", "accept", "c
 
 
 def printed(name, arguments, read):
-    """The output of `name arguments`; `read(path)` returns the content of a file, marks of values.py stand for unknown
-    parts."""
+    """The output of `name arguments`, with marks of values.py; `read(path)` returns the content of a file."""
     if name == "echo":
         return _echo(arguments)
     if name == "printf":

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to change by hand where a file flushes rules, as texts for findings: the advice follows the kind of the file.
-PRIVATE to the collection.
+"""What to change by hand where a file flushes rules, as texts for findings. PRIVATE to the collection.
 
 `rows` are rows of _look/hooks/rows.py that share a file, `owns` {path of an nft file: own_tables() of it}.
 """

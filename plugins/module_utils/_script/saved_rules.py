@@ -87,8 +87,7 @@ def _saved(form, family, tables, owners, rules):
 
 
 def flushing_commands(text):
-    """[Command] of a file for iptables-restore that destroy rules which --noflush would keep. The file may flush its
-    own chains."""
+    """[Command] of a file for iptables-restore that destroy rules which --noflush would keep."""
     found, table = [], None
     for match in _LINE.finditer(text):
         if match.group("table"):

@@ -55,8 +55,7 @@ def read_script(text, arguments=None, called=(), limit=STATEMENTS_LIMIT):
 
 
 def _called_by(name, arguments):
-    """Functions of a script that the program `name`, which runs it, calls for these arguments; for any arguments if
-    they are unknown."""
+    """Functions of a script that the program `name`, which runs it, calls for these arguments, or any if unknown."""
     phases = _CALLED.get(name)
     if phases is None:
         return ()
@@ -67,8 +66,7 @@ def _called_by(name, arguments):
 
 
 def _with_return(effects, saved, added):
-    """The effects, each with whether rules come back later in the same script; `added`: where the script adds its last
-    rule."""
+    """The effects, each with whether rules come back in the same script; `added`: where it adds its last rule."""
     done, later = [], None
     for effect in reversed(effects):
         if effect.sort == "restore":

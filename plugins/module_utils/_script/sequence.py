@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a script does after it removes rules: it saves the remaining rules, adds rules, restarts Kubernetes. PRIVATE to
+"""What a script does after it removes rules: it saves others, adds rules, restarts Kubernetes. PRIVATE to
 the collection.
 
 The order is the order of execution, not that of the text: functions are defined before their calls. Events in one arm
@@ -38,8 +38,7 @@ def restarted_by(name, arguments):
 
 
 def summary_of(after, families):
-    """(where rules of these families are saved to or None, programs that are restarted, whether rules are added) from
-    the result of after()."""
+    """(where rules of these families are saved to or None, restarted programs, whether rules are added) by after()."""
     saved = [value for (what, family), value in after if what == SAVED and family in families]
     events = {event for event, _value in after}
     return (saved[0] if saved else None, tuple(program for program in PROGRAMS if (RESTARTED, program) in events),
@@ -47,8 +46,7 @@ def summary_of(after, families):
 
 
 class Sequence:
-    """`followed` is {key: {event: where rules are saved to, or True}}; an event is (SAVED or APPENDED, family) or
-    (RESTARTED, program)."""
+    """`followed` {key: {(SAVED or APPENDED, family) or (RESTARTED, program): where rules are saved to, or True}}."""
 
     def __init__(self):
         self.followed = {}
@@ -102,8 +100,7 @@ class Sequence:
 
     @contextlib.contextmanager
     def branches(self):
-        """A context for arms of which the script runs one; its value is a function to be called with how each of them
-        ended."""
+        """A context for arms of which the script runs one; its value is called with how each of them ended."""
         lengths = {event: len(keys) for event, keys in self._open.items()}
         apart = []
 

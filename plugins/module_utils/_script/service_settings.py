@@ -94,8 +94,7 @@ def ufw_settings(read):
 
 
 def savers(read):
-    """[(path of the file that is written, path and line of the setting)]: services of RHEL and of OpenRC that save all
-    rules on their own."""
+    """[(path that is written, path and line of the setting)]: services of RHEL and OpenRC that save all rules."""
     found = []
     for name in ("iptables", "ip6tables"):
         path = "/etc/sysconfig/%s-config" % name

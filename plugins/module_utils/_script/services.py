@@ -37,8 +37,7 @@ FIREWALL = re.compile(
 STOP = "stop"
 # Not a sort of effect: rules are added and no rule is lost.
 LOAD = "load"
-# Programs that run as long as their unit is active: no other line of the unit shows what they do at its stop and
-# reload.
+# Programs that run as long as their unit is active: no other line shows what a stop and a reload do.
 DAEMONS = ("/firewalld",)
 # Scripts that are read where possible; the known acts count where they cannot be read.
 READ_FIRST = (".init",)
@@ -48,8 +47,7 @@ DATA = {"/usr/libexec/iptables/iptables.init": "/etc/sysconfig/iptables",
 
 
 class Act:
-    """One thing a service does: `effect`, and `path`, `line` and `kind` of the setting or script that makes it do so
-    (None: it always does)."""
+    """One thing a service does: `effect`, and `path`, `line` and `kind` of its setting or script, or None."""
 
     def __init__(self, sort, families, tables, chains=EVERY, comes_back="no", confidence=CERTAIN, file=None, command="",
                  path=None, line=0):
@@ -59,8 +57,7 @@ class Act:
 
 
 def settings_of(text):
-    """{name: (value, line)} of a file of assignments; the last one counts. Comments begin with a hash at the start of a
-    line."""
+    """{name: (value, line)} of a file of assignments, the last one of each; a hash begins a comment line."""
     found = {}
     for number, line in enumerate((text or "").split("\n"), 1):
         match = _ASSIGNMENT.match(line)
@@ -83,8 +80,7 @@ def openrc_program(path, data):
 
 
 def acts_of_verb(unit, verb, read):
-    """[Act] of a firewall's own command that does not start or stop its unit (`ufw reload`), None for any other
-    command."""
+    """[Act] of a firewall's own command that does not start or stop its unit (`ufw reload`), or None."""
     word = _VERBS.get((unit, verb))
     return None if word is None else known_program(_VERB_PROGRAMS[unit])(word, read)
 
@@ -109,8 +105,7 @@ def _iptables_init(name, family):
 
 def _openrc_init(name, family):
     def acts(argument, read, _environment=None):
-        """Alpine's and Gentoo's init script of iptables: it loads the saved file at the start, and flushes every chain
-        at the stop."""
+        """Alpine's and Gentoo's init script: it loads the saved file at the start, and flushes at the stop."""
         settings = settings_of(read(OPENRC + name))
         path, line = settings.get("%s_SAVE" % name.upper(), ("", 0))
         found = []
@@ -157,8 +152,7 @@ def _netfilter_persistent(argument, read, environment=None):
 
 
 def _standing(act, path, text):
-    """The act of a plugin, with the line of the plugin that performs it; the loads with --test come before that
-    line."""
+    """The act of a plugin, with the line of the plugin that performs it, behind its loads with --test."""
     lines = [number for number, line in enumerate((text or "").split("\n"), 1)
              if re.search(r"^[^#]*tables-restore\b", line) and "--test" not in line]
     if lines:
@@ -186,8 +180,7 @@ def _flushed_by(path, family, read):
 
 
 def _ufw_init(argument, read, _environment=None):
-    """ufw 0.36: it changes only its own chains, unless MANAGE_BUILTINS=yes; with IPV6=no it replaces the filter table
-    of IPv6 at its start."""
+    """ufw 0.36 changes only its own chains, unless MANAGE_BUILTINS=yes; IPV6=no replaces filter of IPv6."""
     settings = {}
     for path in UFW_SETTINGS:
         settings.update((name, (value, line, path)) for name, (value, line) in settings_of(read(path)).items())
@@ -211,8 +204,7 @@ def _ufw_init(argument, read, _environment=None):
 
 
 def _firewalld(argument, read, _environment=None):
-    """firewalld: with the nftables backend it flushes only its own table, unless there are direct rules; otherwise
-    every table of iptables."""
+    """firewalld flushes only its own table with nftables and without direct rules, otherwise all of iptables."""
     settings = settings_of(read(FIREWALLD))
     direct = re.search(r"<(?:rule|chain|passthrough)\b", read(DIRECT) or "")
     if argument == STOP and settings.get("CleanupOnExit", ("yes", 0))[0].lower() in ("no", "false"):

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Input and output of the commands of a script: pipes, redirections, files that the script itself writes. PRIVATE to
-the collection."""
+"""Input and output of the commands of a script: pipes, redirections, its own files. PRIVATE to the collection."""
 
 import collections
 import posixpath
@@ -28,8 +27,7 @@ _NOTHING = re.compile(r"(?:(?:/usr)?/s?bin/(?:true|false)|true|false|:|exit\b.*)
 
 
 class Streams:
-    """`stdin`: (the input of a command, the span of the pipeline that it comes through or None). `capture`: the printed
-    texts, or None.
+    """`stdin`: (the input of a command, the span of its pipeline or None). `capture`: the printed texts, or None.
 
     `files`: {path: text} of the files that the script itself wrote. `budget`: how many characters may still be printed,
     written or read as scripts. `elsewhere` and `maybe`: how deep the walk is in commands of another root, and in
@@ -78,8 +76,7 @@ class Streams:
         return self.files[path] if path in self.files else of_file(path)
 
     def write(self, node, path, text, appends=False):
-        """Called when the script writes a file; the text is kept in case the script, or cron, reads or runs it
-        later."""
+        """The script writes a file; the text is kept in case the script, or cron, reads or runs it later."""
         if path.startswith(("/etc/cron", "/var/spool/cron")):
             run_crontab(self, node, text, path)
         if (RULES in text or FEWER_RULES in text) and not path.startswith("/dev/"):
@@ -131,8 +128,8 @@ class Streams:
                                          span=part.span)
 
     def _shown(self, path):
-        """A path without the names that the text of the script does not hold: the value of a variable may be a secret,
-        as in /etc/sysctl.d/$x.conf."""
+        """A path without names that the text does not hold: the value of a variable may be a secret
+        (/etc/sysctl.d/$x.conf)."""
         if path in self.findings.text or path in LOADERS:
             return path
         names = [name if name in self.findings.text else "?" + posixpath.splitext(name)[1] for name in path.split("/")]
@@ -149,8 +146,7 @@ class Streams:
 # Settings that a script writes into modprobe.d and sysctl.d and that disable the node's netfilter.
 
 def harmful_settings(path, text):
-    """The lines, in short form, that block a module of netfilter or turn off a sysctl that Services need; empty for any
-    other file."""
+    """The lines, in short form, that block a module of netfilter or turn off a sysctl that Services need."""
     if _MODPROBE.match(path):
         from .._parse.kernel.module_files import parse_modprobe_conf
         return tuple("%s %s" % (each.keyword, each.name) for each in parse_modprobe_conf(text)[0]

@@ -89,8 +89,7 @@ def shown(key):
 
 
 def harmful(text):
-    """The lines of a file of sysctl.d, in short form, that turn off what Services need; the last line for a key
-    counts."""
+    """The lines of a file of sysctl.d, in short form, that turn off what Services need; the last one counts."""
     from .._parse.sysctl_conf import parse_sysctl_conf
     values = {each.key: each.value for each in parse_sysctl_conf(text)}
     return tuple(shown(key) for key in NEEDED if values.get(key) == "0")

@@ -34,8 +34,7 @@ def unknown(name):
 
 
 class Values:
-    """`substitute(substitution)` returns the output of a command substitution. `guessed`: a default replaced an unknown
-    value since `guessed` was reset.
+    """`substitute(substitution)`: the output of a command substitution. `guessed`: a default replaced an unknown value.
 
     `arguments`: the values of `$1` and so on, None if they are unknown. `constants`: variables that can have only one
     value.

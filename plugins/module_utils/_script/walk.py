@@ -327,8 +327,7 @@ class Walker(Streams):
         return next((self.findings.offset_of(word) for word in node.words if word.text is text), None)
 
     def effect(self, node, sort, piped=False, confidence=CERTAIN, **fields):
-        """Record an effect; `piped`: it results from the input of the pipeline, so the whole pipeline would have to be
-        removed."""
+        """Record an effect; `piped`: it results from the input of the pipeline, to be removed as well."""
         piped = piped or self.piped
         if self.values.guessed and confidence == CERTAIN:
             confidence = LIKELY

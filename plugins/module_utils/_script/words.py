@@ -10,8 +10,7 @@ was found.
 
 import re
 
-# `tables` is in iptables, ip6tables, ip{,6}tables, nftables, ebtables and their -restore; names of variables often
-# begin with IPT.
+# `tables` is in iptables, ip{,6}tables, nftables, ebtables and their -restore; variables often begin with IPT.
 WORDS = (b"tables", b"IPT", b"nft", b"firewall", b"ufw", b"ipset", b"ipvsadm", b"netfilter", b"rmmod", b"modprobe",
          b"--cleanup", b"conntrack")
 # Stricter patterns for words that everyday text contains too: tables, executables and tablespaces, SCRIPT and

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs that run the command after their own options, and whether that command affects this node. PRIVATE to the
-collection."""
+"""Programs that run the command after their own options, if it affects this node. PRIVATE to the collection."""
 
 import re
 
@@ -88,8 +87,7 @@ def _ip(arguments):
 
 
 def _container(name, arguments):
-    """The command of a container that has the network of the node, and the right to change its rules: a container is a
-    process of the node."""
+    """The command of a container that has the network of the node, and the right to change its rules."""
     run = next((number for number, word in enumerate(arguments) if word == "run"), None)
     if run is None or any(word in ("exec", "build", "compose") for word in arguments[:run]):
         return []

@@ -59,8 +59,7 @@ _BOUNDARY = re.compile(r"boundary=(?:\"([^\"]+)\"|([^\s;]+))", re.IGNORECASE)
 
 
 def parse_cloud_config(data, marked=False):
-    """[Command] of `cloud.cfg`, or of user data or vendor data (`marked`: only if it begins with the `#cloud-config`
-    line), as bytes or as text."""
+    """[Command] of `cloud.cfg`, or of user data or vendor data (`marked`: only with its `#cloud-config` line)."""
     found = []
     for part in _all_parts(data, marked):
         if part.sort in _SCRIPTS:
@@ -93,8 +92,7 @@ def unread_config(data, marked=False):
 
 
 def _read(part):
-    """The node of the first document, as far as it can be read; `unread_config` returns whether something is
-    missing."""
+    """The node of the first document, as far as it can be read (see unread_config())."""
     documents = parse_yaml(part.text)
     return documents[0].root if documents else NOTHING
 
@@ -198,8 +196,7 @@ def from_base64(text):
 
 
 def parse_user_data(data, sort=None):
-    """[Part] of user data, as bytes or as text. `sort`: the sort of a text that has no known first line; cloud-init
-    itself does not run such a text."""
+    """[Part] of user data. `sort`: that of a text without a known first line, which cloud-init itself does not run."""
     text, exact = decoded(data)
     if "mime-version:" in text[:4096].lower() or text[:13].lower() == "content-type:":
         return _of_message(text, 1, exact, 0)

@@ -63,8 +63,7 @@ def joined(text, every_comment):
 
 
 def in_place(pieces):
-    """(line, text, exact) of the pieces of one script [(line, text)]: inserted blank lines keep each piece at its line
-    of the file."""
+    """(line, text, exact) of the pieces of one script [(line, text)]: blank lines keep each at its line of the file."""
     lines, first, exact = [], pieces[0][0], True
     for line, text in pieces:
         lines.extend([""] * (line - first - len(lines)))

@@ -195,8 +195,7 @@ class _Texts:
 
 
 class _Splitter:
-    """Takes one line after the other; `parts` of the forms for iptables, `nft` lines, `last`: the part that the text
-    ends in."""
+    """Takes one line after the other; `parts` of the forms for iptables, `nft` lines, `last`: the final part."""
 
     def __init__(self):
         self.parts, self.nft, self.last, self.other_lines = [], [], None, 0

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lines of iptables-save that were picked out of a dump, and the output of iptables -S, put below their tables. PRIVATE
-to the collection."""
+"""Lines of iptables-save, and the output of iptables -S, put below their tables. PRIVATE to the collection."""
 
 import re
 
@@ -39,8 +38,7 @@ def with_tables(lines, embedded):
 
 
 def _without_built_in(lines):
-    """Input for iptables-restore has COMMIT even if it is not a whole table; only a whole table declares its built-in
-    chains."""
+    """Input for iptables-restore always has COMMIT; only a whole table declares its built-in chains."""
     found, declared = [], False
     for line in lines:
         if line.startswith("*"):
@@ -98,8 +96,7 @@ def _with_family(tables):
 
 
 def _begins(line, before):
-    """True if a dump prints `line` ahead of the last line of `before`: chains come before rules, built-in chains before
-    other chains."""
+    """True if a dump prints `line` ahead of the last line of `before`: chains before rules, built-in ones first."""
     if not before or not before[-1].startswith("-A "):
         return False
     chain = line.split(" ")[1] if line.startswith("-A ") else ""
@@ -148,8 +145,7 @@ _OFTEN_EMPTY = frozenset(("KUBE-NODEPORTS", "KUBE-PROXY-FIREWALL", "KUBE-SERVICE
 
 
 def _breaks_off(chains, rules):
-    """True if rules lead to chains whose own rules would come after the last line: iptables prints rules in the order
-    of their chains."""
+    """True if rules lead to chains whose own rules would follow: iptables prints rules in the order of their chains."""
     words = [found for found in map(read_rule, rules) if found]
     last = chains.index(words[-1].chain) + 1 if words and words[-1].chain in chains else 0
     after = set(chains[last:]) - (_OFTEN_EMPTY if rules[-1:] and _LAST_OF_FORWARD.match(rules[-1]) else set())

@@ -10,8 +10,7 @@ moby; kube-router pkg/controllers/netpol; cilium pkg/datapath/iptables; antrea p
 
 import re
 
-# Built-in chains of each table, as `iptables` declares them. No chain name of mangle or security is unique to that
-# table.
+# Built-in chains of each table. No chain name of mangle or security is unique to that table.
 BUILT_IN = {
     "filter": frozenset(("INPUT", "FORWARD", "OUTPUT")),
     "nat": frozenset(("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING")),

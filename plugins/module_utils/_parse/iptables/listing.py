@@ -124,8 +124,7 @@ def _without_interfaces(rows):
 
 
 def _texts(rows):
-    """The rules as iptables-save prints them. Equal ones may differ in an interface that was not printed; those of
-    kube-proxy and kubelet name none."""
+    """The rules as iptables-save prints them. Equal ones may differ in an interface, except those of Kubernetes."""
     found, seen = [], set()
     for row in rows:
         text = row.text()

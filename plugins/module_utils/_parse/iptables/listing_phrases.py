@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What iptables -L prints behind the addresses of a rule, and how iptables-save prints the same. PRIVATE to the
-collection.
+"""What iptables -L prints behind the addresses of a rule, and iptables-save for it. PRIVATE to the collection.
 
 Forms: the print functions of extensions/libxt_*.c and libipt_*.c of iptables, compared with the output of 1.8.9.
 """
@@ -81,8 +80,7 @@ def _recent(found):
 
 
 _FLAG_SET = "0x[0-9a-fA-F]{1,2}|[A-Z,]+"
-# Phrases that may follow the addresses: (form, how iptables-save prints it). A match without printed arguments becomes
-# a fixed text.
+# Phrases behind the addresses: (form, how iptables-save prints it); a match without printed arguments is a fixed text.
 PHRASES = (
     (r"/\* (.*?) \*/", lambda found: '-m comment --comment "%s"' % re.sub(r'(["\\])', r"\\\1", found.group(1))),
     (r"(tcp|udp|sctp|dccp|udplite)((?: [sd]pts?:!?%s(?::%s)?(?= |\Z))+)" % (PORT, PORT), _ports),

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of very large dumps: each takes 21 bytes beside its text, where an object takes 250. PRIVATE to the
-collection."""
+"""Rules of very large dumps: each takes 21 bytes beside its text, an object 250. PRIVATE to the collection."""
 
 import array
 

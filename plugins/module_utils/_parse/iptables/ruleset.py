@@ -55,8 +55,7 @@ class RuleWords:
         return self.words().comment
 
     def value(self, option):
-        """First value of an option among matches and arguments, or None; an option without value gives an empty
-        string."""
+        """First value of an option among matches and arguments, or None; an empty text without value."""
         for _match, options in self.matches + [("", self.arguments)]:
             for name, values, _negated in options:
                 if name == option:
@@ -131,8 +130,7 @@ class Services:
         endpoints.append(endpoint)
 
     def add_other(self, chain, kept):
-        """Adds a rule that precedes the balancing; `kept` is the endpoint that an affinity rule leads to, or None for a
-        masquerade rule."""
+        """Adds a rule that precedes the balancing; `kept`: the endpoint of an affinity rule, or None."""
         if kept:
             self.affinity.setdefault(chain, []).append(kept)
         else:
@@ -156,8 +154,7 @@ class Services:
         return itertools.chain(balanced, itertools.chain.from_iterable(self.affinity.values()))
 
     def targets(self):
-        """The chains and extensions that folded rules lead to, except for the chains that led_to() returns: the smaller
-        part of 50,000."""
+        """The chains and extensions that folded rules lead to, without those of led_to()."""
         found = {jump[4] for jump in self.jumps}
         if self.masquerading or self.endpoints:
             found.add("KUBE-MARK-MASQ")
@@ -217,8 +214,7 @@ class Table:
         return chain
 
     def references(self, wanted=None):
-        """`{target: number of rules that jump or go to it}`, of all or of `wanted` targets; extensions such as DNAT are
-        targets too."""
+        """`{target: number of rules that jump or go to it}`, of all or of `wanted` targets, DNAT and the like too."""
         counts = {}
         for rule in self._rules():
             target = rule.target
@@ -228,8 +224,7 @@ class Table:
         return counts
 
     def targets(self, endpoints=True):
-        """The chains that rules lead to, and all targets of folded rules; `endpoints=False` leaves out the chains of
-        led_to()."""
+        """The chains that rules lead to, and all targets of folded rules; `endpoints`: with those of led_to()."""
         found = self.services.targets().union(rule.target for rule in self._rules() if rule.target in self.chains)
         if endpoints:
             found.update(self.services.led_to())
@@ -245,8 +240,7 @@ class Table:
         return itertools.chain.from_iterable(chain.rules for chain in self.chains.values() if chain is not BARE)
 
     def rule_counts(self):
-        """`{chain: number of rules}`, counted at the first call and kept: every query needs it after the table is
-        complete."""
+        """`{chain: number of rules}`, counted at the first call, when the table is complete, and kept."""
         if self._counts is None:
             self._counts = dict.fromkeys(self.chains, 0)
             self.services.add_rule_counts(self._counts)
@@ -256,8 +250,7 @@ class Table:
         return self._counts
 
     def unfolded(self):
-        """The names of the chains with rules that were not folded, sorted: about 20 of 40,000. Computed at the first
-        call, like the counts."""
+        """The sorted names of the chains with rules that were not folded, about 20 of 40,000; kept like the counts."""
         if self._unfolded is None:
             self._unfolded = sorted([name for name, chain in self.chains.items() if chain is not BARE and chain.rules])
         return self._unfolded

@@ -30,8 +30,7 @@ _INDENTED = re.compile(r"\n(?: |(?<= \n))")
 
 
 class SaveReader:
-    """Reads dumps piece by piece; how the bytes are divided only affects where reading stops if they take too much
-    memory.
+    """Reads dumps piece by piece; how they are divided only affects where reading stops for lack of memory.
 
     `feed` bytes, then `close` for [RuleSet], one for each dump. `lines` counts every line of the text under exactly one
     of table, commit, chain, rule, comment, blank and unread; further lines of a rule whose comment holds line ends are
@@ -58,8 +57,7 @@ class SaveReader:
             end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
             if end:
                 self._take(data[:end], False)
-            # Of a line without an end only enough is kept to prove that it is too long: a character has at most 4
-            # bytes.
+            # Of a line without an end enough is kept to prove that it is too long: at most 4 bytes a character.
             self._keep(data[end:])
 
     def _keep(self, data):
@@ -103,8 +101,7 @@ class SaveReader:
             self._held = rest + final
 
     def _read_lines(self, text, last):
-        """Reads text and returns the part that has to wait: a rule whose comment seems to continue after the line
-        end."""
+        """Reads text and returns the part that has to wait: a rule whose comment seems to continue."""
         unescaped = _ESCAPED.sub("", text) if "\\" in text else text
         if "\n" not in "".join(unescaped.split('"')[1::2]):
             self._lines.block(text, self._folding)
@@ -139,8 +136,8 @@ def _stripped(text):
 
 
 def _end_of_rule(lines, start):
-    """Index after the last line of a rule whose comment holds line ends; 0 if it is not such a rule, None if more lines
-    are needed."""
+    """Index after the last line of a rule whose comment holds line ends; 0 if it is no rule, None if more lines are
+    needed."""
     reach = 0
     for index in range(start + 1, len(lines) if len(lines[start]) <= LINE_LIMIT else 0):
         reach += len(lines[index]) + 1

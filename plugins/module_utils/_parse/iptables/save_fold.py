@@ -85,8 +85,7 @@ def fold_block(text, lines):
 
 
 def texts_of(chain, services):
-    """The folded rules of a chain as they were printed, limited to rules that can be rebuilt: balancing rules, or the
-    rules of an endpoint."""
+    """The folded rules of a chain that can be rebuilt, as printed: balancing rules, or those of an endpoint."""
     comments = services.comments.get(chain, ())
     if chain in services.endpoints:
         yield from _endpoint_texts(chain, *services.endpoints[chain] + comments)
@@ -120,8 +119,7 @@ class _Shape:
 
     def __init__(self, mark, pattern, take, lines, only_nat=True):
         self.mark = "\n" + mark
-        # The pattern begins at the end of the line before: a search for a fixed text is faster than a search for the
-        # beginning of any line.
+        # The pattern begins at the end of the line before: a search for a fixed text is faster than one for any line.
         self.pattern, self.take, self.lines = re.compile(r"\n" + pattern + r"(?![^\n])"), take, lines
         self.only_nat = only_nat
 
@@ -133,8 +131,7 @@ class _Folder:
         self.lines, self.table = lines, None
 
     def fold(self, text, shapes):
-        """Takes lines, each with its line end before it: handles lines of the first shape, and the lines between them
-        with the other shapes."""
+        """Takes lines, each with its line end before it: those of the first shape, then those between them."""
         if not text:
             return
         if not shapes:
@@ -288,8 +285,7 @@ class _Folder:
         return list(map(self.lines.names.get, names, names))
 
     def _mixed(self, names):
-        """The chains in `names` that may hold more than folded rules that can be rebuilt: rules added to such a chain
-        are recorded."""
+        """The chains in `names` that may hold more than folded rules that can be rebuilt; their rules are recorded."""
         noted, chains = self.lines.noted, self.table.chains
         if not self.lines.family_known:
             return set(names)
@@ -307,8 +303,7 @@ class _Folder:
 
 @functools.lru_cache(maxsize=1024)
 def _chances(texts):
-    """The probabilities as numbers; most services have as many endpoints as another one, and so the same
-    probabilities."""
+    """The probabilities as numbers; most services have the same ones as another."""
     return tuple([float(text) if text else None for text in texts])
 
 

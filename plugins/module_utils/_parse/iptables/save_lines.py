@@ -10,15 +10,13 @@ from .ruleset import BARE, NAMELESS, Rule, RuleSet, Table, fingerprint
 from .save_header import UNPRINTED, WARNINGS, family_of, header_of
 from .save_rule import COUNTERS, read_rule, repeats_with_reason
 
-# In characters. iptables-restore accepts 10240 bytes per line (iptables/iptables-restore.c); the rest is for bytes
-# shown as \xNN.
+# In characters. iptables-restore accepts 10240 bytes per line (iptables/iptables-restore.c); the rest is for \xNN.
 LINE_LIMIT = 16384
 # Enough for somewhat more than 500,000 rules with their chains. Lines and dumps beyond these limits are not read.
 LINES_LIMIT = 1000000
 DUMPS_LIMIT = 50
 # Bytes that the contents of a dump may take until all queries are answered: enough for 500,000 rules as firewalls and
-# kube-proxy write them. Lines beyond that are not read. Each object counts with its measured size (CPython 3.11, 64
-# bits).
+# kube-proxy write them. Lines beyond that are not read. Sizes of objects are those of CPython 3.11.
 ROOM = 121 * 1000 * 1000
 _OF_RULE, _OF_CHAIN, _OF_FOLDED_CHAIN, _OF_OWN_CHAIN = 155, 240, 180, 400
 # This many characters of rules are kept as parsed objects; later rules are packed.
@@ -164,8 +162,7 @@ class Lines:
         return False
 
     def note_folded(self, chain):
-        """Records the folded rules of a chain, the present and all later ones: a rule that is not folded may repeat one
-        of them.
+        """Records the folded rules of a chain, the present and all later ones, which another rule may repeat.
 
         Such repetitions are rare, so rules that can be rebuilt from the folded form are not recorded before that (30 ms
         for 110,000 rules).

@@ -21,8 +21,7 @@ _ESCAPE = re.compile(r"\\(.)")
 # The counters that iptables-save -c prints before a rule. They are not part of the rule.
 COUNTERS = re.compile(r"^\[\d{1,20}:\d{1,20}\] (?=-A )", re.MULTILINE)
 _BASIC = ("-s", "-d", "-i", "-o", "-p", "-f")
-# Options with exactly one value, whatever it looks like: a text of safe characters is not quoted, even if it begins
-# like an option.
+# Options with exactly one value, whatever it looks like: a text of safe characters is never quoted.
 _WITH_VALUE = ("-m", "-j", "-g", "-s", "-d", "-i", "-o", "-p",
                "--comment", "--log-prefix", "--nflog-prefix", "--ulog-prefix", "--string", "--name")
 # With these matches the second copy of a rule has an effect: it counts, draws a random number or limits again.
@@ -85,8 +84,7 @@ def read_rule(text):
 
 
 def repeats_with_reason(words):
-    """True for a rule (`Words`, None if it cannot be parsed) whose second copy has an effect of its own; a rule without
-    a target only counts packets."""
+    """True for `Words` (None: unreadable) whose second copy has an effect of its own; one without a target counts."""
     return words is None or words.target is None or any(match in _COUNTING for match, _options in words.matches)
 
 

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a kernel boots: its configuration, the entries of boot loaders and the command line. PRIVATE to the
-collection."""
+"""How a kernel boots: configuration, entries of boot loaders, command line. PRIVATE to the collection."""
 
 import itertools
 import re

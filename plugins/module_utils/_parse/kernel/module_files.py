@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a kernel's modules: its indexes, modprobe.d, modules-load.d and /proc/modules. PRIVATE to the
-collection."""
+"""The files of modules: indexes, modprobe.d, modules-load.d and /proc/modules. PRIVATE to the collection."""
 
 import fnmatch
 import re
@@ -20,8 +19,7 @@ _LINE = re.compile(r"^([^:\n]*?([^:/\n]+)\.ko(?:\.gz|\.xz|\.zst)?):(.*)$", re.M)
 
 
 def parse_modules_dep(text):
-    """({name: (path, paths of the hard dependencies in one text, see dependencies_of)}, [lines that could not be
-    read])."""
+    """({name: (path, the text for dependencies_of())}, [lines that could not be read])."""
     found = _LINE.findall(text)
     if len(found) == len(text.splitlines()) and not _NO_PATH.search(text):
         return {_names.normalise(name): (path, needs) for path, name, needs in found}, []
@@ -102,8 +100,7 @@ _WITHOUT_EFFECT = ("include", "config")
 
 
 class Directive:
-    """One directive: `keyword`, `name` (kmod's spelling), `rest` (the words after it, unsplit), `line` number and
-    `text`."""
+    """One directive: `keyword`, `name` (kmod's spelling), `rest` (unsplit words), `line` number and `text`."""
 
     def __init__(self, keyword, name, rest, line, text):
         self.keyword, self.name, self.rest, self.line, self.text = keyword, name, rest, line, text

@@ -49,8 +49,7 @@ READ_ONLY_PORT_OF_FLAGS = 10255
 
 
 def parse_component_config(text, kind):
-    """`ComponentConfig` of the first document of that kind. The documents before it must be readable too: an unreadable
-    one may be of that kind."""
+    """`ComponentConfig` of the first document of that kind; an unreadable one before it may be of that kind, too."""
     # Files given by mistake are mostly of another format and need not be parsed.
     for document in parse_yaml(text) if kind in text else ():
         if document.problem:

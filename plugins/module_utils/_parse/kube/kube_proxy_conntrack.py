@@ -33,7 +33,6 @@ FLAGS = {FIELDS[field][0]: field for field in FIELDS}
 
 
 def parse_kube_proxy_conntrack(texts):
-    """{field: number} of `{field: text}`; durations are in seconds, unset fields are left out. None if one of the texts
-    cannot be read."""
+    """{field: number} of `{field: text}`; durations in seconds, without unset fields; None if a text cannot be read."""
     found = {field: FIELDS[field][1](text) for field, text in texts.items() if field in FIELDS and text is not None}
     return None if None in found.values() else found

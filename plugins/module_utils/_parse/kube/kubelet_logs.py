@@ -64,8 +64,7 @@ _FAMILIES = {"IPv4": "ipv4", "IPv6": "ipv6"}
 
 
 def parse_kubelet_log(text):
-    """`{family: (failed, line)}`: the last result that was logged for each family, and the matching part of its
-    line."""
+    """`{family: (failed, line)}`: the last logged result of each family, and the matching part of its line."""
     found = {}
     for match in _LINE.finditer(text):
         family = _FAMILIES.get(match.group(2) or match.group(3))

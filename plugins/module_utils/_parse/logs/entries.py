@@ -17,8 +17,7 @@ _ENDED_BY = re.compile(r" {4,12}Reason: {1,20}[A-Z]\w{3,30}\s*\Z")
 
 
 class Entry(NamedTuple):
-    """One message. `time`: null if neither its line nor an earlier one has a time; `count`: above one if the carrier
-    counted repetitions."""
+    """One message. `time`: of its line or an earlier one, or null; `count`: above one where the carrier counted."""
 
     text: str
     time: "str | None"
@@ -26,8 +25,7 @@ class Entry(NamedTuple):
 
 
 def parse_entries(lines):
-    """A generator of the entries of `lines` (any iterable of texts), in their order; None among them stands for lines
-    that were left out.
+    """A generator of the entries of `lines`, texts in their order, in which None stands for lines that were left out.
 
     The parts of a CRI line are joined, and so are the lines that klog writes below a line that ends with `=<`: lines
     that begin with a TAB, then ` >` and further keys (klog keyvalues.go; is_of_value()). A line that begins no message
@@ -92,8 +90,7 @@ def _with_writer(found, opened):
 
 
 def is_of_value(found, first):
-    """Whether a line belongs to the value that `first` opens with `=<`. A frame around the log may have taken the
-    blanks before it."""
+    """Whether a line belongs to the value that `first` opens with `=<`; a frame may have taken the blanks before it."""
     return found.writer in ("", first.writer) and (found.text.startswith(CONTINUED) or not found.begins)
 
 

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One line of a log without the prefixes that its writer and carriers put before the message. PRIVATE to the
-collection.
+"""One line of a log without the prefixes of its writer and its carriers. PRIVATE to the collection.
 
 Known formats: klog (text and JSON), logrus, zap, Felix, CRI files, json-file of Docker, kubectl logs with --prefix or
 --timestamps, the journal (every form of one line), syslog, dmesg, and entries that log services export as JSON.
@@ -16,8 +15,7 @@ from .heads import KLOG, month_of, own_time, STAMP, stamp, time_of, time_of_numb
 
 # A longer line is cut; no line that matches a cause is half as long.
 LONGEST = 8192
-# Beginnings of the last line of a value, and of all its lines. journalctl prints eight spaces for a TAB (output_mode
-# short).
+# Beginnings of the last line of a value, and of all its lines. journalctl prints eight spaces for a TAB.
 ENDED = (" >", ">")
 CONTINUED = ("\t", " " * 8) + ENDED
 # containerd, internal/cri/io/logger.go: time, stream, P for a part and F for the end of a line.

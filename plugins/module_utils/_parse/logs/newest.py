@@ -22,8 +22,8 @@ _MOST_REST = MOST_LINES * LONGEST
 
 
 class Newest:
-    """Takes the bytes of a log block by block in their order and keeps its last `most` messages with a candidate line,
-    as texts."""
+    """Takes the blocks of a log in their order, and keeps the texts of its last `most` messages with a candidate
+    line."""
 
     def __init__(self, most):
         self._search, self._most, self._found = _Search(), most, collections.deque(maxlen=most)
@@ -46,15 +46,13 @@ class Newest:
 
 
 class FromEnd:
-    """Takes the blocks of a log from its end to its beginning, and keeps its last `most` messages with a candidate
-    line."""
+    """Takes the blocks of a log from its end to its beginning, and keeps its last `most` such messages."""
 
     def __init__(self, most):
         self._search, self._most, self._found, self._rest = _Search(), most, [], b""
 
     def feed(self, chunk, is_first):
-        """Takes the block that precedes the previous one; `is_first`: the log begins with it. True when there are
-        enough messages."""
+        """Takes the block before the previous one; `is_first`: it is the first. True when there are enough messages."""
         data = chunk + (self._rest or b"\n")
         if not is_first and b"\n" not in chunk and len(data) < _MOST_REST:
             self._rest = data
@@ -132,8 +130,7 @@ def _first_message(data):
 
 
 def _last_message(data, end):
-    """Where the last message begins in a block whose next block may continue it; `end` where none of its last lines
-    begins one."""
+    """Where the last message begins in a block, which the next one may continue, or `end`."""
     start = end
     for _number in range(MOST_LINES):
         if not start or end - start > _MOST_REST:

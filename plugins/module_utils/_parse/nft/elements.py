@@ -39,8 +39,7 @@ def parse_element(text):
 
 
 class ElementReader:
-    """Takes the text after `elements = {` line by line, passes each Element to `take`, and is `done` at the closing
-    brace."""
+    """Takes the lines after `elements = {`, passes each Element to `take`, and is `done` at the closing brace."""
 
     def __init__(self, take):
         self.done, self._take = False, take

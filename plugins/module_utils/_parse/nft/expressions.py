@@ -15,8 +15,7 @@ _STATEMENTS = {"masq": "masquerade", "redir": "redirect", "reject": "reject", "n
 
 
 def rule_text(expressions, attributes_of):
-    """The words of a rule; `expressions` [(name, {attribute: bytes})], `attributes_of(bytes)` returns the attributes of
-    a nested one."""
+    """The words of a rule; `expressions` [(name, {attribute: bytes})], `attributes_of(bytes)`: nested ones."""
     words = [_words(name, attributes, attributes_of) for name, attributes in expressions]
     return " ".join(word for word in words if word)
 

@@ -55,8 +55,7 @@ def _skip(text, at):
 
 
 def listing_of(objects, whole):
-    """The listing of nft; `whole=False` leaves out the closing brace of each table, as does an unknown object for its
-    own table."""
+    """The listing of nft; `whole=False`, or an unknown object in a table, leaves out the closing brace."""
     tables, torn = {}, set()
     for found in objects:
         if not isinstance(found, dict) or len(found) != 1:
@@ -130,8 +129,7 @@ def _rule(what):
 
 
 def _known(found):
-    """A statement; an unknown one becomes a word that no reader understands, so that the statements after it are still
-    read."""
+    """A statement; an unknown one becomes a word that no reader understands, so that the ones after it are read."""
     try:
         return _statement(found)
     except _Unknown:
@@ -191,7 +189,8 @@ def _expressions(form, *keys):
 
 _STATEMENTS = {
     "match": _match, "jump": _words("jump %s", "target"), "goto": _words("goto %s", "target"), "reject": _reject,
-    "counter": lambda what: "counter packets %s bytes %s" % tuple(_word(what.get(key, 0)) for key in ("packets", "bytes")),
+    "counter": lambda what: "counter packets %s bytes %s" % (_word(what.get("packets", 0)),
+                                                             _word(what.get("bytes", 0))),
     "vmap": _expressions("%s vmap %s", "key", "data"), "mangle": _expressions("%s set %s", "key", "value"), "log": _log,
     "set": lambda what: "%s %s { %s }" % (_word(what.get("op")), _word(what.get("set")), _expression(what.get("elem"))),
     "xt": _words('xt %s "%s"', "type", "name"), "limit": _words("limit rate %s/%s", "rate", "per"),

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The `nft list` commands that show the tables of kube-proxy's nftables mode, and the reader of their output. PRIVATE
-to the collection.
+"""The `nft list` commands for the tables of kube-proxy's nftables mode, and their reader. PRIVATE to the collection.
 
     reader = KubeTablesReader(deep=False)
     for arguments in reader.commands():
@@ -36,8 +35,7 @@ LOST_IN = 3
 PROBES = ("nat-prerouting", "services")
 # Above this number of chains the probes are read only with `deep` or `single`.
 PROBED_CHAINS = 25000
-# Whole tables are always read up to this many chains of both families together: 5000 Services with two endpoints in
-# both families have 30,000.
+# Whole tables are always read up to this many chains of both families together: 5000 Services have 30,000.
 WHOLE_CHAINS = 40000
 # And up to this many balancing chains of a table: the kernel searches a list of all maps for the map of each
 # (net/netfilter/nf_tables_api.c nft_set_lookup()), so the time grows with the square of their number: 5000 take one
@@ -104,18 +102,15 @@ class KubeTablesReader:
                 for kind, of_set in SETS[:LOST_IN]:
                     yield self._begin(["list", kind, name, NAME, of_set])
         if any(leads_nowhere(table) for table in self._found.tables.values()):
-            # kube-proxy may have added the chain together with the element in the meantime: several listings are not
-            # one snapshot.
+            # kube-proxy may have added the chain in the meantime: several listings are no snapshot.
             yield self._begin(FIRST)
 
     def next_table(self):
-        """The arguments that list the next whole table, so that it can be read at the same time; None where none
-        follows."""
+        """The arguments that list the next whole table, to read it at the same time; None where none follows."""
         return self._waiting[0] if self._waiting else None
 
     def _read_whole(self):
-        """Sorted families, as nft names them, whose table is read completely: the smaller one first if both together
-        are too large."""
+        """Sorted families of nft whose table is read completely: the smaller one if both together are too large."""
         whole, left = [], self._whole_chains
         for name in sorted(self._families(), key=lambda name: len(self._found.tables[FAMILIES[name]].chains)):
             chains = self._found.tables[FAMILIES[name]].chains
@@ -238,8 +233,7 @@ def leads_nowhere(table):
 
 
 def lost_addresses(table):
-    """Sorted ClusterIPs in use that no map contains: kube-proxy puts each into the set, and each of its ports into one
-    of the maps."""
+    """Sorted ClusterIPs in use that no map contains: kube-proxy puts each into the set, and its ports into the maps."""
     sets = table.sets
     if any(name not in sets or not sets[name].complete for _kind, name in SETS[:LOST_IN]):
         return []
@@ -248,8 +242,7 @@ def lost_addresses(table):
 
 
 def read_kube_tables(answer, *how):
-    """The `KubeTables` of saved outputs: `answer(arguments)` returns the output of a command, None where nft would not
-    find the object."""
+    """The `KubeTables` of saved outputs: `answer(arguments)`: the output of a command, None for a missing object."""
     reader = KubeTablesReader(*how)
     for arguments in reader.commands():
         text = answer(arguments)

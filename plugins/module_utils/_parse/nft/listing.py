@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The output of `nft list chains`, `list chain`, `list map`, `list set` and `list table`, read as it arrives. PRIVATE
-to the collection.
+"""The output of `nft list` for chains, a chain, map, set or table, read as it arrives. PRIVATE to the collection.
 
 Sample:
     table ip kube-proxy {
@@ -50,8 +49,8 @@ _PROPERTY = re.compile(r"^(type|typeof|flags|timeout|gc-interval|size|policy|com
 
 
 class Chain:
-    """`type`, `hook`, `priority` (a number), `policy`: None of a regular chain. `rules`: their number, None where they
-    were not listed.
+    """`type`, `hook`, `priority` (a number), `policy`: None of a regular chain. `rules`: their number, None: not
+    listed.
 
     `targets`: names of chains that its rules jump or go to. `otherwise`: the target of a `goto` without any match.
     `endpoints`: addresses with ports that its rules translate to. `share`: (modulus, number of elements) of the map
@@ -249,8 +248,7 @@ class ListingReader:
 
 
 def _take_common(chain, line):
-    """Whether a rule has one of the forms that nearly all chains of Services and endpoints consist of; if so it is
-    added to `chain`."""
+    """Whether a rule has one of the forms of nearly all chains of Services; then it is added to `chain`."""
     found = _COMMON.match(line)
     if not found:
         return False

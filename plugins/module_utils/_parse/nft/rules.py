@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parsers of single lines of a chain in `nft list`: the hook of the chain, the targets of its rules. PRIVATE to the
-collection.
+"""Single lines of a chain in `nft list`: its hook, the targets of its rules. PRIVATE to the collection.
 
 Samples:
     type filter hook prerouting priority dstnat - 10; policy accept; numgen random mod 2 vmap { 0 : goto
@@ -27,8 +26,8 @@ _MANY = re.compile(r" : (\S+) \. (\d+)")
 
 
 def base_chain(line):
-    """(type, hook, priority, policy) of the first line of a base chain; None for any other line. An unknown name of a
-    priority becomes None."""
+    """(type, hook, priority, policy) of the first line of a base chain; None for any other line. An unknown priority
+    becomes None."""
     found = _BASE.match(line)
     if not found:
         return None
@@ -48,8 +47,7 @@ def without_quoted(line):
 
 
 def leads_to(plain):
-    """(names of chains that it jumps or goes to, addresses with ports that it translates to) of a rule without quoted
-    parts."""
+    """(chains that it jumps or goes to, addresses with ports that it translates to) of a rule without quoted parts."""
     targets = tuple(_TARGET.findall(plain)) if "jump " in plain or "goto " in plain else ()
     if " dnat " not in " " + plain:
         return targets, ()
@@ -65,8 +63,7 @@ def balances(elements):
 
 
 def share_of(plain):
-    """(modulus, number of elements) of the map by which a rule without quoted parts balances, None of any other
-    rule."""
+    """(modulus, number of elements) of the map by which a rule without quoted parts balances, or None."""
     shared = _SHARED.search(plain) if "numgen " in plain else None
     return (int(shared.group(1)), shared.group(2).count(" : ")) if shared else None
 

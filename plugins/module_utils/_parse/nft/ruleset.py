@@ -243,8 +243,7 @@ def _phrase(rest):
 
 
 def _lost_match(name, parts, target, text, doubts):
-    """The replacement for a match of which nft prints only the name; raises _Unprinted if the rule has no meaning
-    without it."""
+    """The replacement for a match of which nft prints only the name; raises _Unprinted where the rule depends on it."""
     protocol = next((part[3:] for part in parts if part.startswith("-p ")), None)
     if name == "comment" or (name == protocol and (target or "").startswith("-j DNAT")):
         return None

@@ -14,8 +14,7 @@ import collections
 import re
 
 # keys: ("ip daddr", "tcp dport"), empty where it was not understood. values: [(word for each key)], or the name of a
-# set with @. The key "limit" stands for conditions that hold for some packets of any connection: rates, counts, TCP
-# flags.
+# set with @. The key "limit" stands for conditions that hold for some packets of any connection: rates, counts, flags.
 Condition = collections.namedtuple("Condition", "keys negated values")
 # action: accept, drop, reject, return, continue, jump, goto, dnat, redirect, notrack, queue, mark, vmap. argument:
 # chain, expression, or the (keys, [(values, verdict, chain)] or the name of a map) of vmap.

@@ -27,8 +27,7 @@ _MONITOR = "conmon-"
 
 
 def parse_cgroup(text):
-    """The `Place` of the process, None where it belongs to no container. Lines: hierarchy:controllers:path (man 7
-    cgroups)."""
+    """The `Place` of the process, or None. Lines: hierarchy:controllers:path."""
     places = [_place(line.split(":", 2)[2]) for line in text.splitlines() if line.count(":") >= 2]
     known = [place for place in places if place != Place(None, None)]
     # In version 1 the process may be in the root group, or only in the pod's group, of some hierarchies.
@@ -59,8 +58,7 @@ _UNIT = re.compile(r"_?([A-Za-z0-9:_.\\@-]{1,255}\.service)\Z")
 
 
 def parse_cgroup_unit(text):
-    """Name of the service of the system's own systemd, or None: a scope, a container, a user's service, or no systemd
-    at all."""
+    """Name of the service of the system's own systemd; None for a scope, a container or a user's service."""
     paths = {}
     for line in text.splitlines():
         _number, _colon, rest = line.partition(":")

@@ -6,8 +6,7 @@
 import collections
 import re
 
-# `device` is (major, minor), `inode` a number; both None for a lock without a file. `waits`: it waits for the lock and
-# does not hold it.
+# `device` is (major, minor), `inode` a number; both None without a file. `waits`: it does not hold the lock yet.
 Lock = collections.namedtuple("Lock", "number waits kind mode pid device inode")
 
 # ID: [-> ]KIND  STATE MODE PID MAJ:MIN:INODE START END, device numbers in hex and the inode in decimal (fs/locks.c

@@ -34,8 +34,7 @@ _REAL = re.compile(r"  -> " + _PLACE + r" +(\w+) +(-?\d+) +-?\d+ +-?\d+ *\Z")
 
 
 def parse_proc_net_ip_vs(text):
-    """([VirtualServer], lines that could not be read). Protocols are `tcp`, `udp`, `sctp`; a real server needs a
-    virtual one before it."""
+    """([VirtualServer], lines that could not be read). A real server needs a virtual one before it."""
     servers, unread = [], []
     for row in _ROW.finditer(text):
         line = row.group(0)

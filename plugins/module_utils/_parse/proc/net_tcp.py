@@ -21,8 +21,7 @@ _STATES = {"01": "ESTABLISHED", "02": "SYN_SENT", "0A": "LISTEN"}
 
 
 def parse_net_tcp(text, inodes=None):
-    """[Socket] of the complete lines of a text, or only of those with one of the `inodes`, which are texts; other lines
-    are skipped."""
+    """[Socket] of the complete lines of a text, or only of those with one of the `inodes`, which are texts."""
     return [Socket(*(end + (_STATES.get(fields[3], "OTHER"), int(fields[_INODE]))))
             for end, fields in _ends(text, inodes, 1)]
 
@@ -54,7 +53,6 @@ def _address(text):
 
 
 def ipv6_text(packed):
-    """An IPv6 address from its 16 bytes: the unspecified and the loopback address in their short form, all others in
-    full."""
+    """An IPv6 address from its 16 bytes: the unspecified and the loopback address are short, all others in full."""
     groups = struct.unpack(">8H", packed)
     return {(0,) * 8: "::", (0,) * 7 + (1,): "::1"}.get(groups) or ":".join(["%x" % group for group in groups])

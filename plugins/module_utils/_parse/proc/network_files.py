@@ -27,8 +27,7 @@ _OF_IPV6 = re.compile(r"^([0-9a-f]{32}) ([0-9a-f]{2}) [0-9a-f]{32} [0-9a-f]{2} [
 
 
 def parse_proc_net_route(text, gateways=False):
-    """[Route] of IPv4 in the order of the file, without routes through a gateway to a single network unless
-    `gateways`."""
+    """[Route] of IPv4 in the order of the file; unless `gateways`, without those through a gateway to one network."""
     rows = ((_number(network), _length(_number(mask)), int(flags, 16), interface)
             for interface, network, flags, mask in _OF_IPV4.findall(text))
     return _routes(ipaddress.IPv4Network, rows, gateways)
@@ -93,8 +92,7 @@ _INET6_LINE = re.compile(r"^([0-9a-f]{32})(?: [0-9a-f]{2,8}){4} +(\S+)$", re.MUL
 
 
 def parse_proc_net_if_inet6(text):
-    """{address: name of its interface}; several interfaces may have the same link-local address, which then keeps one
-    of them."""
+    """{address: name of its interface}; of several with the same link-local address one is kept."""
     return {str(ipaddress.IPv6Address(int(found.group(1), 16))): found.group(2) for found in _INET6_LINE.finditer(text)}
 
 

@@ -67,8 +67,7 @@ def masked_text(command, limit=LIMIT):
 
 
 def _piece(piece, starts, alone=False):
-    """The visible form of the words between two dividers; `starts`: a command begins with them; `alone`: they are the
-    whole command."""
+    """The visible form of the words between two dividers; `starts`: a command begins there; `alone`: as a whole."""
     words = piece.split()
     if not words:
         return piece

@@ -29,8 +29,7 @@ _IN = re.compile(r"in(?=[ \t\r\n]|\\\r?\n|\Z)")
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}"))
 
 
-# Files that many scripts source are parsed for each of them; a few parsed texts are cached, so few that large ones do
-# not stay.
+# Files that many scripts source are parsed for each of them; only a few are cached, since they may be large.
 @functools.lru_cache(maxsize=8)
 def parse_shell(text):
     """A ShellText; never fails."""

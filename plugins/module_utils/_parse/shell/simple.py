@@ -23,8 +23,7 @@ _DECLARERS = frozenset(("local", "declare", "typeset", "export", "readonly"))
 
 
 class SimpleReader(WordReader):
-    """`here_documents`: Redirects; `here_starts`: where they start; `assigned`: {name of a variable: how often it is
-    set}."""
+    """`here_documents`: Redirects; `here_starts`: where they start; `assigned`: {variable: how often it is set}."""
 
     def __init__(self, text):
         WordReader.__init__(self, text)

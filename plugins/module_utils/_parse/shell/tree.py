@@ -5,8 +5,7 @@
 
 
 class Word:
-    """`parts`: texts, Variables and Substitutions in a row; `text` is the word if it consists only of text, otherwise
-    None.
+    """`parts`: texts, Variables and Substitutions in a row; `text`: the word if it is only text, otherwise None.
 
     `quoted` is true if any of it was quoted, so that it is not a reserved word and its braces do not expand.
     """
@@ -22,8 +21,8 @@ class Word:
 
 
 class Variable:
-    """`$name`, `${name}`, `${name:-default}`: `operator` and the `rest` after it (parts of a word). `index`: index of
-    an array, or None."""
+    """`$name`, `${name}`, `${name:-default}`: `operator`, the `rest` after it (parts of a word), `index` of an array or
+    None."""
 
     __slots__ = ("name", "index", "operator", "rest", "quoted")
 
@@ -32,8 +31,7 @@ class Variable:
 
 
 class Substitution:
-    """The output of `nodes`, or of the commands of `text` if they had to be unescaped. `process`: `<(...)`, which
-    becomes a file name."""
+    """The output of `nodes`, or of the unescaped commands of `text`. `process`: `<(...)`, which becomes a file name."""
 
     __slots__ = ("nodes", "text", "quoted", "process")
 
@@ -51,8 +49,7 @@ class Assignment:
 
 
 class Redirect:
-    """`operator` and `word`; for a here-document `word` is its delimiter, `body` its (start, end), `last` the end of
-    the delimiter line."""
+    """`operator` and `word`; for a here-document its delimiter, `body` (start, end), `last`: its last end."""
 
     __slots__ = ("start", "descriptor", "operator", "word", "body", "last")
 

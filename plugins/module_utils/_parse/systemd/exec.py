@@ -24,16 +24,14 @@ _PREFIXES = re.compile(r"[-@:+!]*")
 
 
 class ExecLine:
-    """One command: `key` (ExecStart), `prefixes` of its program (`-@:+!`), `text` as written after them, `path` and
-    `line` of its value."""
+    """One command: `key` (ExecStart), `prefixes` (`-@:+!`), `text` after them, `path` and `line` of its value."""
 
     def __init__(self, key, prefixes, text, path, line, unit):
         self.key, self.prefixes, self.text, self.path, self.line = key, prefixes, text, path, line
         self._unit = unit
 
     def argv(self):
-        """The words without quotes, specifiers of the unit's name filled in, `$$` replaced with `$`, as systemd does
-        before it starts the program.
+        """The words without quotes, specifiers of the unit's name filled in, `$$` replaced with `$`, as systemd does.
 
         With the prefix `@` the second word is argv[0] of the program. Variables (`${NAME}`) stay.
         """
@@ -48,8 +46,7 @@ def parse_exec(key, value, unit):
 
 
 def filled_specifiers(text, unit):
-    """`text` with the specifiers filled in that depend only on the unit's name, or are the same on every system (man
-    systemd.unit)."""
+    """`text` with the specifiers filled in that depend on the unit's name alone, or on nothing (man systemd.unit)."""
     if "%" not in text:
         return text
     parts = parse_unit_name(unit)
@@ -84,8 +81,7 @@ def _without_prefixes(command):
 
 
 def split_arguments(text):
-    """The words of one command without their quotes. The text after an unbalanced quote is lost: systemd rejects such a
-    line."""
+    """The words of one command without their quotes, up to an unbalanced one: systemd rejects such a line."""
     return [";" if text[begin:end] == "\\;" else _unquoted(text[begin:end]) for begin, end in _words(text)]
 
 

@@ -31,8 +31,7 @@ Assignment.__doc__ = "One `key=text` below `[section]`; `line` is where it begin
 Value = collections.namedtuple("Value", "text path line")
 Value.__doc__ = "What one line of `path` gives a key."
 
-# Keys that an empty assignment does not reset: dependencies, these lists, and switches, of which the last yes or no
-# counts.
+# Keys that an empty assignment does not reset: dependencies, these lists, and switches, which have a last value.
 _DEPENDENCIES = (
     "After", "Before", "Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Upholds", "Conflicts", "OnFailure",
     "OnSuccess", "PropagatesReloadTo", "ReloadPropagatedFrom", "PropagatesStopTo", "StopPropagatedFrom",
@@ -85,8 +84,7 @@ def parse_unit(data):
 
 
 def _joined(text):
-    """(number of the first line, text) with continued lines joined; the backslash becomes a blank, comments between the
-    lines are removed."""
+    """(number of the first line, text) with continued lines joined by blanks, without comments between them."""
     start, parts = 0, []
     for number, line in enumerate(_LINE_END.split(text), 1):
         if line.lstrip(_BLANKS)[:1] in ("#", ";"):

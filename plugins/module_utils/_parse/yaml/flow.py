@@ -28,8 +28,7 @@ Flow = collections.namedtuple("Flow", "node line end")
 
 
 def parse_flow(text, at, line, notes):
-    """`Flow` of the node that begins with a bracket at `at`, in line `line`; doubts go to `notes`. Raises
-    `Unreadable`."""
+    """`Flow` of the node that begins with a bracket at `at`, in `line`; doubts go to `notes`. Raises `Unreadable`."""
     reader = _Reader(text, at, line, notes)
     node = reader.value(0)
     notes.doubt(reader.line, "text follows a closing bracket", not _TAIL.match(text, reader.at))

@@ -64,8 +64,7 @@ class _Reader:
         return indent
 
     def _block(self, least, parent, depth):
-        """The node that begins on the next line, if the line is indented by at least `least`; `parent` is the
-        indentation of the node above."""
+        """The node on the next line, if indented by at least `least`; `parent`: the indentation of the node above."""
         indent = self._indent()
         if indent < least or depth > _DEPTH:
             self._doubt("it is nested deeper than %d levels" % _DEPTH, depth > _DEPTH)
@@ -114,8 +113,7 @@ class _Reader:
             self._at += 1
 
     def _value(self, text, indent, depth, least=None):
-        """The node that begins with `text`, the rest of the current line; its further lines are indented by more than
-        `indent`."""
+        """The node that begins with `text`, the rest of its line; further lines are indented by more than `indent`."""
         line, tags, anchors = self._number(self._at), [], []
         for _number in range(_PROPERTIES):
             found = _PROPERTY.match(text)

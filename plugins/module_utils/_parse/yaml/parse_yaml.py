@@ -23,8 +23,7 @@ from .scalars import typed
 
 __all__ = ["BINARY", "LIST", "MAP", "NOTHING", "SCALAR", "item", "parse_yaml", "plain_value"]
 
-# `root` is its Node; `problem` names the line and the reason why the text may mean something different from `root`, or
-# None.
+# `root` is its Node; `problem`: the line and the reason why the text may mean another thing, or None.
 Document = collections.namedtuple("Document", "root problem")
 
 # Limits of characters, lines and documents of one file, for one second of work. Configurations have a few hundred
@@ -59,8 +58,7 @@ def parse_yaml(text):
 
 
 def _bounds(lines):
-    """(first line, line after the last, problem or None) of each document; the mark before a document is blanked in
-    `lines`."""
+    """(first line, line after the last, problem or None) of each document; the marks are blanked in `lines`."""
     start, has_content, marked, odd = 0, False, False, None
     for number, line in enumerate(lines):
         # A mark at the first column ends a document even inside of a literal block.

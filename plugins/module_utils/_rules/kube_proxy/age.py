@@ -33,8 +33,7 @@ def is_before_1_20(rule_set, setting):
 
 
 def writes(rule_set, setting, since, until):
-    """Whether kube-proxy writes what exists from version `since` on and before `until` (either may be None); None if
-    that is not known."""
+    """Whether kube-proxy writes what exists from version `since` on and before `until` (or None); None: not known."""
     ended = None if until is None else proxy_since(setting, until)
     if ended or (until is not None and ended is None and not is_before_1_20(rule_set, setting)):
         return False

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which jumps out of built-in chains lead to kube-proxy and kubelet, by mode and version of Kubernetes. PRIVATE to the
-collection.
+"""The jumps out of built-in chains to kube-proxy and kubelet, by mode and version. PRIVATE to the collection.
 
 Source: the jump tables of kubernetes pkg/proxy/iptables/proxier.go and pkg/proxy/ipvs/proxier.go, 1.16 to 1.30.
 `since`: the first version that has it for certain, None for all; `until`: the first version that no longer has it.
@@ -75,7 +74,6 @@ def breakage(table, chain, text):
 CANARY, CANARY_SINCE = "KUBE-PROXY-CANARY", (1, 17)
 CANARY_TABLES = ("mangle", "nat", "filter")
 
-# Of kubelet, in mangle: the chain by which other programs detect its backend (kubernetes enhancement 3178), and its own
-# canary.
+# Of kubelet, in mangle: the chain that shows its backend (kubernetes enhancement 3178), and its canary.
 HINT, HINT_SINCE = "KUBE-IPTABLES-HINT", (1, 24)
 KUBELET_CANARY = "KUBE-KUBELET-CANARY"

@@ -21,8 +21,7 @@ _NODE_PORTS, _SERVICES = "KUBE-NODEPORTS", "KUBE-SERVICES"
 
 
 def ask_anchors(rule_set, setting):
-    """anchor_missing, anchor_shadowed and canary_missing of one rule set; a family kube-proxy has no chain in is not
-    used."""
+    """anchor_missing, anchor_shadowed and canary_missing of one rule set; nothing where kube-proxy has no chain."""
     if not has_proxy(rule_set):
         return []
     expected = _expected(rule_set, setting)
@@ -112,8 +111,7 @@ def _leads(rule, anchor):
 
 
 def _node_ports(rule_set, setting):
-    """The last rule of KUBE-SERVICES jumps to the NodePorts; it does not exist where no address of the node serves them
-    (nodePortAddresses)."""
+    """The last rule of KUBE-SERVICES jumps to the NodePorts, unless no address serves them (nodePortAddresses)."""
     chains = chains_of(rule_set, "nat")
     if setting.mode != "iptables" or not chains or not rule_set.tables["nat"].rule_counts().get(_NODE_PORTS):
         return

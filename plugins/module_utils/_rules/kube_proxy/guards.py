@@ -23,8 +23,7 @@ _LOCALNET_SINCE, _COPY_SINCE = (1, 20), (1, 27)
 
 
 def ask_guards(rule_set, setting):
-    """emptied_chain of one rule set: loadBalancerSourceRanges that are not enforced, and an unguarded loop-back
-    interface."""
+    """emptied_chain of one rule set: loadBalancerSourceRanges that are not enforced, unguarded loopback."""
     nat, filters = chains_of(rule_set, "nat"), chains_of(rule_set, "filter")
     if not nat or not filters:
         return []
@@ -114,6 +113,5 @@ def ask_invalid(rule_sets, setting_by):
 
 
 def _drops(rules):
-    """True if a rule drops INVALID packets, or all of them: a DROP that has lost its match is reported as
-    lost_match."""
+    """True if a rule drops INVALID packets, or all of them, which is reported as lost_match."""
     return any(rule.target == "DROP" and (not rule.has_match or "INVALID" in states(rule)) for rule in rules)

@@ -49,8 +49,7 @@ def _of_services(rule_set, nat, filters):
     chains = [chain for chain in direct if chain and chain[:9] in _OF_SERVICE and counts.get(chain)]
     bare = [chain for chain in chains if chain not in table.services.masquerading
             and not any(rule.target == _MARKING for rule in nat[chain].rules)]
-    # No chain has the rule where kube-proxy cannot detect local traffic (detectLocalMode). Where most chains have it,
-    # the other ones lost it.
+    # No chain has the rule without a local traffic detection (detectLocalMode); where most do, the others lost it.
     if bare and 2 * len(bare) < len(chains):
         yield observe("emptied_chain", rule_set, "nat", min(bare), "", len(bare),
                       "its rule to %s is missing; the chains of all other Services have one" % _MARKING)

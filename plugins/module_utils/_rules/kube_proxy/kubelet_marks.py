@@ -16,8 +16,7 @@ from .anchor_table import CANARY_TABLES, HINT, KUBELET_CANARY
 from .proxy import has_proxy
 
 # hint: True, False, or None where not all of mangle could be read. canary: the same for the canary in mangle. others:
-# the other tables that hold a canary. used: whether the family is needed; kubelet creates IPv6 chains wherever
-# ip6tables works.
+# the other tables that hold a canary. used: whether the family is needed; kubelet creates IPv6 chains anyhow.
 Marks = collections.namedtuple("Marks", ("hint", "canary", "others", "used"))
 
 

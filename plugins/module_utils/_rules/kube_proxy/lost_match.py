@@ -99,8 +99,7 @@ def _of_service(services, chain, rules, setting):
     first, count = _first_of(lambda rule: rule.target in VERDICTS, rules)
     if not first or setting.mode not in (None, "iptables"):
         return
-    # Balancing and translation stand behind all other folded rules. A chain without both is the chain of a Local policy
-    # up to 1.24, which refuses packets.
+    # Balancing and translation stand behind all other folded rules. Up to 1.24 a chain of a Local policy has none.
     if chain.startswith("KUBE-SEP-") and not first.has_match:
         return  # An endpoint without a DNAT, which is reported as unsound_endpoint.
     folded = (chain in services.balancing
@@ -112,8 +111,7 @@ def _of_service(services, chain, rules, setting):
 
 
 def _early_jump(rules):
-    """A jump without a match that is not the last jump of a chain for external traffic: only the last jump takes all
-    remaining packets."""
+    """A jump without a match that is not the last of a chain for external traffic: only the last takes all packets."""
     last = None
     for rule in rules:
         last = rule if SERVICE_CHAIN.match(rule.target or "") else last
@@ -122,8 +120,7 @@ def _early_jump(rules):
 
 
 def lost_rules(table, chain, rules, setting):
-    """(rule, why) of the rules of a chain that have lost their match because they have none; one pass over the
-    chain."""
+    """(rule, why) of the rules of a chain that have lost their match, as they have none; one pass over the chain."""
     forms = [form for form in FORMS if (form.tables is None or table in form.tables) and form.chain.match(chain)]
     added = _added(table, chain, rules, setting)
     masquerades, returned = (table, chain) == ("nat", "KUBE-POSTROUTING"), False
@@ -161,16 +158,14 @@ def _targets(rows, table, chain):
 
 
 def _lacks_port(rule, targets):
-    """True for a rule that has to name a port and does not; a rule with matches of another sort belongs to another
-    program."""
+    """True for a rule that has to name a port and does not; one with other matches belongs to another program."""
     return (rule.has_match and rule.target is not None and any(target.match(rule.target) for target in targets)
             and port_ranges(rule) is None
             and not any(uses(rule, name) for name in ("set", "mark", "addrtype", "conntrack")))
 
 
 def _refuses_all_ports(rule, targets):
-    """True for a refusal that has lost its port: the refusal of a NodePort without endpoints then closes the whole
-    node."""
+    """True for a refusal that has lost its port: that of a NodePort without endpoints then closes the whole node."""
     return (rule.has_match and any(target.match(rule.target or "") for target in targets) and port_ranges(rule) is None
             and bool(plain_value(rule, "-d") or to_local(rule))
             and not any(uses(rule, name) for name in ("set", "mark", "conntrack")))
@@ -181,8 +176,7 @@ def _is_bare_jump(rule, targets):
 
 
 def _lacks_address(rule):
-    """True for a rule that sends a port of every address to a Service, or the ports of all addresses to the
-    NodePorts."""
+    """True for a rule that sends a port of every address to a Service, or all addresses to the NodePorts."""
     if not rule.has_match or plain_value(rule, "-d") is not None:
         return False
     if rule.target == "KUBE-NODEPORTS":
@@ -191,8 +185,7 @@ def _lacks_address(rule):
 
 
 def _lacks_source(rule):
-    """True for the rule against packets from other hosts to loopback addresses, if it has lost its source or its
-    state."""
+    """True for the rule against packets of other hosts to loopback, if it has lost its source or its state."""
     if rule.target != "DROP" or not (plain_value(rule, "-d") or "").startswith(("127.", "::1")):
         return False
     return not rule.options.get("-s", ("", False))[1] or not any(match_options(rule, match)

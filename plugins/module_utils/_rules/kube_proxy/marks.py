@@ -15,8 +15,7 @@ from .proxy import has_proxy
 
 
 def ask_marks(rule_set, setting):
-    """mark_mismatch of one rule set: packets that KUBE-MARK-MASQ marks are not masqueraded in KUBE-POSTROUTING, or not
-    accepted in KUBE-FORWARD."""
+    """mark_mismatch of one rule set: what KUBE-MARK-MASQ marks is not masqueraded, or not accepted in KUBE-FORWARD."""
     nat, mark = chains_of(rule_set, "nat"), service_mark(rule_set)
     if setting.mode not in (None, "iptables", "ipvs") or mark is None or not has_proxy(rule_set):
         return
@@ -30,14 +29,12 @@ def ask_marks(rule_set, setting):
 
 
 def service_mark(rule_set):
-    """The mark of packets that kube-proxy masquerades; None where it is not known, or where no rule sets it, which is
-    reported as mark_mismatch."""
+    """The mark of packets that kube-proxy masquerades; None where it is not known, or not set (mark_mismatch)."""
     return mark_of(rules_in(chains_of(rule_set, "nat"), "KUBE-MARK-MASQ"))
 
 
 def mark_of(rules):
-    """The mark of an unmarked packet after these rules; None where it cannot be computed, or where no rule sets a
-    mark."""
+    """The mark of an unmarked packet after these rules; None where it is not known, or where no rule sets one."""
     mark = 0 if any(rule.target == "MARK" for rule in rules) else None
     for rule in rules:
         if rule.target == "MARK":
@@ -46,8 +43,7 @@ def mark_of(rules):
 
 
 def _unmasqueraded(rules, mark):
-    """The rule of KUBE-POSTROUTING that prevents masquerading of a packet with this mark; None if there is no such
-    rule, or if it is not certain."""
+    """The rule of KUBE-POSTROUTING that certainly prevents masquerading of a packet with this mark, or None."""
     missed = None
     for rule in rules:
         fits = _fits(rule, mark)
@@ -72,8 +68,7 @@ def _unaccepted(rules, mark):
 
 
 def _fits(rule, mark):
-    """True if the rule matches all packets with this mark, False if it matches none of them, None if it has other
-    matches too."""
+    """True if the rule matches all packets with this mark, False if none of them, None if it has other matches too."""
     for _option, values, negated in match_options(rule, "mark"):
         found = mark_value(values)
         if found is not None and (mark & found[1] == found[0]) is negated:

@@ -9,8 +9,7 @@ from ..others.owners import owner_of
 from ..rules import match_options, uses
 from ..tables import readable, rules_of, table_of
 
-# kubelet up to 1.27 makes these two as well (kubernetes pkg/kubelet/kubelet_network_linux.go): they do not prove that
-# kube-proxy runs.
+# kubelet up to 1.27 makes these too (kubernetes pkg/kubelet/kubelet_network_linux.go): no sign of kube-proxy.
 SHARED = ("KUBE-MARK-MASQ", "KUBE-POSTROUTING")
 
 # One of its chains for each service or endpoint.
@@ -21,8 +20,7 @@ PORTALS = ("KUBE-SERVICES", "KUBE-NODEPORTS")
 
 
 def is_portal(rules, setting):
-    """True if these rules of one of `PORTALS` are of iptables mode, which writes no verdict there; ipvs mode looks up
-    sets and accepts."""
+    """True if these rules of one of `PORTALS` are of iptables mode, without verdicts; ipvs mode accepts by sets."""
     return setting.mode == "iptables" or (setting.mode is None and not any(uses(rule, "set") for rule in rules))
 
 
@@ -46,7 +44,6 @@ def has_proxy(rule_set):
 
 
 def carries_services(rule_set):
-    """True if kube-proxy's iptables mode has at least one Service of this family: its chains alone exist in both
-    families."""
+    """True if iptables mode has at least one Service of this family; its own chains exist in both families."""
     return any(SERVICE_CHAIN.match(chain) for name, table in readable(rule_set) if name == "nat"
                for chain in table.chains)

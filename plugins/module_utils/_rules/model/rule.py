@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The neutral rule of iptables and nft, the neutral packet, and whether the conditions of a rule hold for a packet.
-PRIVATE to the collection.
+"""The neutral rule of iptables and nft, the neutral packet, and whether a rule holds for it. PRIVATE to the collection.
 
 The packet is the first one of a connection. A dump shows the addresses, the port and the state of a packet to a
 Service. Other properties that a rule may match (most interfaces, sets, limits, marks of other programs) are not known.

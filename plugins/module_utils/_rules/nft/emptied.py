@@ -37,14 +37,12 @@ def emptied_chains(table):
 
 
 def marked_masquerade(text):
-    """Whether a rule masquerades packets with the mark, as far as its text shows; 1.36 has another rule for endpoints
-    that reach themselves."""
+    """Whether a rule masquerades packets with the mark; 1.36 has another rule for endpoints that reach themselves."""
     return "masquerade" in text and "@hairpin-connections" not in text
 
 
 def masquerades_all(table):
-    """The masquerade rule that takes every packet because the rule before it, which returns packets without the mark,
-    is gone; None without one."""
+    """The masquerade rule that takes every packet, as the return without the mark before it is gone; or None."""
     texts = table.chains["masquerading"].texts if "masquerading" in table.chains else ()
     place = next((index for index, text in enumerate(texts) if _ALL.match(text)), None)
     return None if place is None or any(text.endswith(" return") for text in texts[:place]) else texts[place]

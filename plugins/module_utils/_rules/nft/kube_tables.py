@@ -154,8 +154,7 @@ def _refusals(found, family, _setting):
 
 
 def _foreign(found, family, _setting):
-    """Rules with a match that end packets in kube-proxy's own chains; rules for all packets belong to _shadowed and
-    _refusals."""
+    """Rules with a match that end packets in kube-proxy's own chains; _shadowed() and _refusals() judge the others."""
     for kind, chain, text, detail in foreign_rules(found.tables[family]):
         if not _BARE.match(text):
             yield _seen(kind, family, chain, text, 1, detail)

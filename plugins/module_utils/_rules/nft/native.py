@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Native nft tables of other programs that see the traffic of Services before or beside kube-proxy's chains. PRIVATE to
-the collection.
+"""Native nft tables of others that see traffic of Services before or beside kube-proxy. PRIVATE to the collection.
 
 A packet passes the base chains of a hook in the order of their priorities, whatever their tables; an accept ends one
 base chain, a drop ends the packet (Linux net/netfilter/core.c nf_hook_slow()). The first address translation counts:
@@ -42,8 +41,7 @@ _FORWARDED = tuple(Packet(family=family, protocol="tcp", states=_NEW, destinatio
 
 
 def judge_table(table, services, own=(), routed=tuple):
-    """([(kind, chain, text, detail)], the reason why a part could not be judged, or None) of a listing.Table;
-    `services` [Service].
+    """([(kind, chain, text, detail)], why a part was not judged, or None) of a listing.Table; `services` [Service].
 
     `own`: the addresses of the node, None where they are not known. A packet to an endpoint on these addresses is not
     forwarded. `routed`: see carries_pods().
@@ -79,8 +77,7 @@ def judge_forwarding(table, pods=()):
 
 
 def _to_networks(pods):
-    """A packet to a pod of each network of a node, from one of the node before it. A cluster of one node has only the
-    first network."""
+    """A packet to a pod of each network of a node, from the node before it; one node alone has the first network."""
     for network in pods:
         span, family = range_of(network), "ip6" if ":" in network else "ip"
         shared, bits = _CLUSTER[family]
@@ -152,8 +149,7 @@ class _Judge:
             self._harmed("drop", chain, "policy drop", left, doubtful)
 
     def _input(self, chain):
-        """The purpose of an input chain is to close the node's own ports, so only a chain that lets no packet pass is
-        reported."""
+        """An input chain has to close the node's own ports, so only one that lets no packet pass is reported."""
         rules = self._rules.parsed(chain)
         if (chain.policy == "drop" and not rules) or (rules and not rules[0].conditions
                                                       and rules[0].statement.action in ("drop", "reject")):
@@ -193,8 +189,7 @@ class _Judge:
                                % (text[:120], chain.name))
 
     def _may_be_own(self, packets, text):
-        """True if the only address of a family may be an address of the node: the node's addresses are not known, and
-        the rule does not name it."""
+        """True if the only address of a family may be the node's: those are unknown, and the rule does not name it."""
         ends = {(packet.family, str(packet.destination)) for packet in packets if packet.states is _TRANSLATED}
         alone = len(ends) == len({family for family, _address in ends})
         return bool(ends) and alone and not self._own_known and not any(address in text for _family, address in ends)

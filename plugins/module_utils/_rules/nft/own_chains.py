@@ -28,8 +28,7 @@ def foreign_rules(table):
     for name in sorted(table.chains):
         if "/" in name and (name.startswith("firewall-")
                             or (name.startswith("endpoint-") and not table.chains[name].endpoints)):
-            # Chains of sourceRanges refuse packets; an endpoint's chain without a translation is unsound, whatever
-            # rules it has.
+            # Chains of sourceRanges refuse packets; an endpoint's chain without a translation is unsound anyhow.
             continue
         for text in table.chains[name].texts:
             plain = without_quoted(text).replace("ct status dnat", "")

@@ -15,12 +15,10 @@ from .services import name_of
 _NAME = re.compile(r"^(service|local|external|firewall|endpoint)-[A-Z2-7]{8}-(.+)$")
 _ENDPOINT = re.compile(r"^(.+)__([0-9a-f.]+)/(\d+)\Z")
 _TRANSLATED = re.compile(r"\[?([^\]]+)\]?:(\d+)\Z")
-# The maps without which Services do not work: (map, prefixes of the chains that it leads to, the addresses that do not
-# work).
+# The maps that Services need: (map, prefixes of the chains that it leads to, the addresses that need it).
 _MAPS = (("service-nodeports", ("external-",), "NodePort"),
          ("service-ips", ("service-", "local-", "external-"), "ClusterIP"))
-# nft keeps 128 bytes of an element's comment at most (libnftnl NFTNL_UDATA_COMMENT_MAXLEN): only so many characters of
-# names are compared.
+# nft keeps 128 bytes of an element's comment at most (libnftnl NFTNL_UDATA_COMMENT_MAXLEN).
 _COMMENT_LIMIT = 120
 # kube-proxy creates this chain only for a Service that has such an address.
 _NOT_EXTERNAL = ("no element of service-nodeports or service-ips jumps to this chain: NodePort, load balancer and "
@@ -112,8 +110,7 @@ def _judge(table, name, chain):
 
 
 def _forgotten(table, name, chain):
-    """(number of endpoints to which clients are not sent back, number of endpoints with a set of clients) of a
-    Service's chain.
+    """(number of endpoints that clients are not sent back to, of those with a set of clients) of a Service's chain.
 
     The chain of an endpoint adds the client to a set, and the chain of the Service looks the client up in that set
     before it balances; kube-proxy writes both together. Names of sets and chains may be cut at different places, so the

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Services kube-proxy's nftables mode has programmed, in the same form as the Services of iptables mode. PRIVATE to
-the collection.
+"""The Services of kube-proxy's nftables mode, in the same form as those of iptables mode. PRIVATE to the collection.
 
 Source of the forms: kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36. A Service's chain is called
 KIND-HASH-NAMESPACE/NAME/PROTOCOL/PORT; KIND is service (all endpoints), local (endpoints of this node), external (jumps

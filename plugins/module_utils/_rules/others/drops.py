@@ -27,8 +27,7 @@ _NEVER_SERVICES = ("127.", "168.63.129.16/", "169.254.", "224.", "239.", "240.",
                    "ff0")
 # Built-in chains that packets of Services pass.
 _PASSED = ("PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING")
-# Programs that set the policy of FORWARD to DROP (moby libnetwork, ufw DEFAULT_FORWARD_POLICY, firewalld while it
-# starts).
+# Programs that set the policy of FORWARD to DROP (moby libnetwork, ufw DEFAULT_FORWARD_POLICY, firewalld).
 _SETTERS = (("docker", "Docker"), ("ufw", "ufw"), ("firewalld", "firewalld"))
 
 
@@ -102,8 +101,7 @@ def _dropped(rule_set):
 
 
 def _serves(rule_set, setting, services):
-    """True if traffic of Services or pods passes here. In IPv6 kube-proxy has chains even without Services, so they are
-    checked."""
+    """True if traffic of Services or pods passes here. In IPv6 kube-proxy has chains even without Services."""
     if rule_set.family == "ipv6":
         return carries_services(rule_set) or any(service.family == "ipv6" for service in services or ())
     return has_proxy(rule_set) or setting.mode is not None or _leads_to_proxy(rule_set)
@@ -240,8 +238,7 @@ def _bare(chain, rules, setting):
 
 
 def _leads_on(table, rules):
-    """True where one of these rules jumps to a chain of another program; a truncated table may show only a part of that
-    chain."""
+    """True where a rule jumps to a chain of another program, which a truncated table may show only a part of."""
     return any(rule.target in table.chains and owner_of(rule.target, "filter") not in ("kube_proxy", "kubelet")
                for rule in rules)
 

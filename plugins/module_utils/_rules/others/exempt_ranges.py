@@ -25,8 +25,7 @@ _DNS = "kube-system/kube-dns:"
 
 
 def ask_exempt_ranges(rule_set, setting):
-    """masquerade_missing of one rule set, with the rule as its text: pods are certainly in none of the exempt
-    ranges."""
+    """masquerade_missing of one rule set, with the rule as its text: pods are in none of the exempt ranges."""
     table = table_of(rule_set, "nat")
     for chain in ("POSTROUTING",) + _AGENTS:
         found = _exempted(rules_of(table, chain), chain)

@@ -95,8 +95,7 @@ def _is_plain(match, option, values, negated):
 
 
 def _is_exception(table, refusal, rule):
-    """Whether a rule before the refusal lets new connections pass, other than those of private networks, of DNS replies
-    and of other interfaces."""
+    """Whether a rule lets new connections pass, but those of private networks, DNS replies, other interfaces."""
     if rule.target in table.chains:
         return any(each.target == "ACCEPT" and _is_exception(table, refusal, each)
                    for each in table.chains[rule.target].rules[:_RULES_LIMIT])
@@ -115,8 +114,7 @@ def _names_sender_port(rule):
 
 
 def _holds_pods(table, rules, network, pods):
-    """Whether pods have addresses in a network; where no address of a pod is known, one of the private networks if the
-    chain refuses all three."""
+    """Whether pods have addresses in a network; where none is known: a private network, if all three are refused."""
     outer, known = range_of(network), pods().get(":" in network)
     if outer is None:
         return False
@@ -127,8 +125,7 @@ def _holds_pods(table, rules, network, pods):
 
 
 def _networks(table, services):
-    """{whether IPv6: [(first, last) number]} of the addresses of endpoints and of the networks that the rules of a
-    network plugin name."""
+    """{whether IPv6: [(first, last) number]} of endpoints and of networks in the rules of a network plugin."""
     known = {plain_value(rule, option) for name, chain in table.chains.items() if owner_of(name, "filter") in CNI
              for rule in chain.rules for option in ("-s", "-d")}
     known.update(end[0] for service in services or () for end in service.endpoints or ())

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of other programs: jumps to the chain of a Service, chains that masquerade nothing, another network plugin.
+"""Rules of others: jumps to the chain of a Service, missing masquerading, another network plugin.
 PRIVATE to the collection.
 
 The kernel deletes no chain that a rule leads to. Once the Service goes, kube-proxy wants to delete the chain,
@@ -51,8 +51,7 @@ def ask_foreign(rule_set, setting):
 # aws/amazon-vpc-cni-k8s pkg/networkutils.
 
 def ask_masquerade(rule_set, _setting):
-    """masquerade_missing of one rule set: once for the chains that masquerade nothing, once for the chains that no rule
-    jumps to."""
+    """masquerade_missing of one rule set: one for chains that masquerade nothing, one for chains without a jump."""
     chains = chains_of(rule_set, "nat")
     if chains is None:
         yield from _unreferenced(rule_set)

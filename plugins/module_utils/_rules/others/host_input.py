@@ -53,8 +53,7 @@ def ask_input(rule_set, setting, services=None):
 
 
 def _refused_api_server(rule_set, setting, table, services):
-    """unexpected_drop of the rule or the policy that refuses what pods of this node send to its API server: the last
-    rule of a firewall of the host."""
+    """unexpected_drop of the last rule or the policy that refuses what pods of this node send to its API server."""
     if not table.committed or table.chains["INPUT"].policy != "DROP" and _TO_HOST not in table.chains and not any(
             rule.target in REFUSALS for _name, those in _unlimited(table) for rule in those):
         return
@@ -91,8 +90,8 @@ def _refused_api_server(rule_set, setting, table, services):
 
 
 def _clients(table, pods):
-    """Numbers of addresses that pods of this node may have: one for each network of endpoints, and one for each network
-    near them that a rule accepts."""
+    """Numbers of addresses that pods here may have: one of each network of endpoints, and of accepted ones near
+    them."""
     found = {number >> _POD_BITS: number for number, address in pods if ":" not in address}
     near = {number >> 16 for number in found.values()}
     for chain in table.chains.values():

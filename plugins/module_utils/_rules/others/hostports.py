@@ -78,8 +78,7 @@ def ask_host_ports_of_ipvs(rule_set, setting):
 
 
 def ask_node_ports(rule_set, _setting):
-    """hostport_capture: a translation in a chain that PREROUTING leads to before KUBE-SERVICES takes a NodePort, as a
-    port that Docker Swarm publishes."""
+    """hostport_capture: a translation before KUBE-SERVICES takes a NodePort, as of Docker Swarm."""
     table = table_of(rule_set, "nat")
     chain = table.chains.get("PREROUTING") if table is not None else None
     if chain is None or not any(rule.target == "KUBE-SERVICES" for rule in chain.rules):
@@ -119,14 +118,12 @@ def _of_chain(chain, rules, ports):
 
 
 def _translates(rule):
-    """DNAT and REDIRECT, or the jump of kubelet's old host ports, whose DNAT does not repeat the port
-    (KUBE-HOSTPORTS)."""
+    """DNAT and REDIRECT, or the jump of kubelet's old host ports, whose DNAT does not repeat the port."""
     return rule.target in _TRANSLATIONS or (rule.target or "").startswith("KUBE-HP-")
 
 
 def _taken(rule, ports, all_pass):
-    """The ports that a rule matches; `all_pass`: every packet reaches its chain, so a rule that names no port matches
-    all ports."""
+    """The ports that a rule matches; `all_pass`: every packet reaches its chain, so without a port it matches all."""
     if not _everywhere(rule):
         return []
     ranges, but = port_ranges(rule), all_but_ports(rule)
@@ -141,8 +138,7 @@ def _taken(rule, ports, all_pass):
 
 
 def _everywhere(rule):
-    """True unless the rule is limited to one address or to some clients; with addrtype LOCAL it matches all addresses
-    of the node."""
+    """True unless the rule is limited to one address or to some clients; addrtype LOCAL means all of the node."""
     types = match_options(rule, "addrtype")
     if rule.options.get("-s") or ((rule.options.get("-d") or types)
                                   and not to_local(rule)) or any(option == "--src-type" for option, _v, _n in types):

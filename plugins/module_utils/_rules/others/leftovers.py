@@ -13,8 +13,7 @@ from ..tables import chains_of, readable, rules_of
 from ..targets import REFUSALS
 from .owners import CNI, OF_SERVICES, owner_of
 
-# Chains of one mode only (kubernetes pkg/proxy/iptables and pkg/proxy/ipvs, 1.20 to 1.30): (table or None for any,
-# pattern).
+# Chains of one mode only (kubernetes pkg/proxy/iptables, pkg/proxy/ipvs, 1.20 to 1.30): (table or None, pattern).
 _ONLY = {
     "ipvs": (("nat", re.compile("KUBE-(NODE-PORT|LOAD-BALANCER|FIREWALL)$")),
              ("filter", re.compile("KUBE-(NODE-PORT|SOURCE-RANGES-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER)$"))),

@@ -59,8 +59,7 @@ def _owner_by_name(chain):
 
 
 def count_owners(rule_set):
-    """Rules and chains of each owner in one rule set: `[{"owner", "family", "backend", "rules", "chains"}]`, sorted by
-    owner.
+    """Rules and chains of each owner in one rule set, sorted: `[{"owner", "family", "backend", "rules", "chains"}]`.
 
     A rule of a built-in chain counts for the owner of its target; built-in chains have no owner and do not count.
     """

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Redirections of transparent proxies (Clash, redsocks, V2Ray, Squid) that take connections to the API server. PRIVATE
+"""Redirections of proxies (Clash, redsocks, V2Ray, Squid) that take connections to the API server. PRIVATE
 to the collection.
 
 Such a proxy takes all TCP except that to a list of networks, which it calls local. Where the network of the nodes is
@@ -26,8 +26,7 @@ _MOST = 8
 
 
 def ask_redirections(rule_set, setting):
-    """hostport_capture: a DNAT or REDIRECT that names no port and takes connections to an endpoint of
-    default/kubernetes."""
+    """hostport_capture: a DNAT or REDIRECT without a port that takes connections to default/kubernetes."""
     table = table_of(rule_set, "nat")
     # The missing part of a truncated table may hold the exception for these connections.
     if table is None or not table.committed or not any(_takes_all(rule) for chain in table.unfolded()

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Services that send a returning client to another endpoint although they have session affinity. PRIVATE to the
-collection.
+"""Session affinity of Services that does not keep a client at its endpoint. PRIVATE to the collection.
 
 With sessionAffinity ClientIP the chain of each endpoint records the client (recent --set), and the chain of the Service
 sends the client back to that endpoint (recent --rcheck) before it balances; kube-proxy writes both together (kubernetes
@@ -16,8 +15,7 @@ from .reached import SERVICE_CHAINS
 
 
 def ask_affinity(rule_set, setting):
-    """emptied_chain of the Services where the endpoints that record clients and the endpoints that clients are sent
-    back to differ."""
+    """emptied_chain of Services whose endpoints that record clients are not the ones that clients are sent back to."""
     if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
         return
     table = rule_set.tables["nat"]

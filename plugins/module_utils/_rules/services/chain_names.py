@@ -20,16 +20,14 @@ from .endpoints import balancing_of, endpoint_of
 from .reached import SERVICE_CHAINS
 from .services import other_jumps
 
-# With more endpoints than this, only the Services that have a conspicuous endpoint are checked: hashing all endpoints
-# takes too long on a big node.
+# With more endpoints, only Services with a conspicuous one are checked: hashing all takes too long on a big node.
 _LIMIT = 4000
 # A port is conspicuous if at most this many of the node's endpoints have it.
 _RARE = 3
 
 
 def ask_chain_names(rule_set, setting):
-    """anchor_missing and unsound_endpoint of one rule set: rules of a Service that lead to a chain or an endpoint of
-    another Service."""
+    """anchor_missing and unsound_endpoint of one rule set: rules that lead to those of another Service."""
     if setting.mode not in (None, "iptables") or not chains_of(rule_set, "nat"):
         return
     table = rule_set.tables["nat"]
@@ -86,8 +84,7 @@ def _led(table):
 
 
 def _doubtful(table):
-    """The same for Services that share an endpoint with another chain, have an endpoint with a rare port, or have rules
-    that were not folded."""
+    """The same for Services that share an endpoint, have one with a rare port, or have rules that were not folded."""
     endpoints = table.services.endpoints
     ports = collections.Counter(map(operator.itemgetter(1), endpoints.values()))
     rare = {port for port, count in ports.items() if count <= _RARE}

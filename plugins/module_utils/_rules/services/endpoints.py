@@ -60,8 +60,7 @@ def _step(rule):
 
 
 def balancing_of(table, name):
-    """[(probability or None, KUBE-SEP chain)] of a KUBE-SVC or KUBE-SVL chain in order, without its rules of client
-    affinity.
+    """[(probability or None, KUBE-SEP chain)] of a KUBE-SVC or KUBE-SVL chain in order, without client affinity.
 
     A probability that is not a number counts as 0; a probability that was not printed (nft -j) becomes NaN, which
     equals no value.
@@ -83,8 +82,7 @@ def balancing_of(table, name):
 
 
 def refuses(chain):
-    """True for a service chain that refuses packets, as up to 1.24 where all endpoints of a Local policy are on other
-    nodes."""
+    """True for a service chain that refuses packets, as up to 1.24 for a Local policy without endpoints here."""
     return any(rule.target in ("KUBE-MARK-DROP", "DROP") for rule in chain.rules)
 
 

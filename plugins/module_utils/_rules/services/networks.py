@@ -9,8 +9,7 @@ import ipaddress
 from .services import NODE_PORT
 
 NETWORKS_LIMIT = 8
-# Prefix length of a row's network, and the wider one that replaces many rows: the pods of one node, those of one
-# cluster.
+# Prefix length of a row's network, and the wider one of many rows: pods of one node, of one cluster.
 _LENGTHS = {4: (24, 16), 6: (64, 48)}
 # The endpoints of this Service are API servers, which have addresses of nodes (kubernetes
 # pkg/controlplane/reconcilers).
@@ -32,11 +31,9 @@ def networks_of(services):
 
 
 def _rows(named):
-    """`[{"family", "network", "addresses", "name"}]` of (address, name of a Service), the network with the most
-    addresses first."""
+    """`[{"family", "network", "addresses", "name"}]` of (address, name of a Service), the largest first."""
     names = dict(named)
-    # Addresses that differ only in their last part are in one network: of 30,000 addresses only a few hundred are
-    # parsed.
+    # Addresses that differ only in their last part are in one network: of 30,000 a few hundred are parsed.
     starts, one_of = collections.Counter(), {}
     for address in names:
         start = address.rpartition(":" if ":" in address else ".")[0]

@@ -43,6 +43,5 @@ def clears(rule, mark):
 
 
 def is_between_pods(rule):
-    """True for the RETURN by which Flannel up to 0.20 exempts traffic between pods from masquerading; it names both
-    networks."""
+    """True for the RETURN by which Flannel up to 0.20 does not masquerade between pods; it names both networks."""
     return rule.target == "RETURN" and bool(rule.options.get("-s")) and bool(rule.options.get("-d"))

@@ -16,8 +16,7 @@ class Reached:
     def __init__(self, nat):
         self._nat, self._known = nat, {}
         services = nat.services
-        # Chains with rules that were not folded, a few of 50,000 on a big node. A lookup among so few is faster than
-        # among all.
+        # Chains with rules that were not folded, a few of 50,000 on a big node: a fast lookup.
         self._others = {name for name, chain in nat.chains.items() if chain is not BARE}
         self._sound, self._balancing = services.endpoints, services.balancing
         changed = {name: endpoint_of(nat, name)[0] for name in self._others if name.startswith("KUBE-SEP-")}
@@ -25,8 +24,8 @@ class Reached:
             self._sound = dict(services.endpoints, **changed)
 
     def by(self, target):
-        """([(address, port, protocol)] behind a chain, each once; True if a chain there refuses packets; True if every
-        node has the same endpoints)."""
+        """([(address, port, protocol)] behind a chain; whether a chain refuses packets; whether every node has the
+        same)."""
         if target not in self._others and target in self._balancing:
             # The usual case: the rule of the address jumps straight to a chain that only balances.
             return self._endpoints(self._balancing[target][1]), False, target.startswith("KUBE-SVC-")
@@ -59,7 +58,6 @@ class Reached:
 
 
 def _is_for_all(chain, rule):
-    """True for the jump to all endpoints that all clients take; in KUBE-EXT the jumps with a match are for pods and the
-    node itself."""
+    """True for the jump to all endpoints for all clients; in KUBE-EXT jumps with a match are for pods and the node."""
     return rule.target.startswith("KUBE-SVC-") and (chain.startswith("KUBE-FW-")
                                                     or (chain.startswith("KUBE-EXT-") and not rule.has_match))

@@ -18,8 +18,7 @@ _NAMES = 10
 
 
 def with_names(rows, rule_sets):
-    """The observations, which should be few. In the observations of a Service's chain, `detail` begins with the name of
-    the Service."""
+    """The observations, which should be few; `detail` of a Service's chain begins with the name of the Service."""
     known = {}
     return [_named(row, rule_sets, known) for row in rows]
 

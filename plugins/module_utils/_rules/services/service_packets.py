@@ -116,8 +116,7 @@ class ServicePackets:
             "UNICAST" if target.address is not None and target.address == target.original else None))
 
     def _to_themselves(self, rule, conditions):
-        """Packets of pods that reached themselves through a Service; one packet for each port, of the first pod that
-        the rule names."""
+        """Packets of pods that reached themselves through a Service: one for each port, of the first named pod."""
         network = plain_value(rule, "-s") or plain_value(rule, "-d")
         found, tried = range_of(network) if network else (0, self._pods[-1].number if self._pods else 0), {}
         first = bisect.bisect_left(self._pods, found[:1]) if found else len(self._pods)
@@ -149,8 +148,7 @@ def _number(target):
 
 
 def _most_alike(endpoints):
-    """The endpoints that are pods: their addresses are in the network (/16, /64) of most endpoints; other endpoints are
-    nodes or external hosts."""
+    """The endpoints that are pods, in the network (/16, /64) of most endpoints; others are nodes or external hosts."""
     most = collections.Counter(map(_network, endpoints)).most_common(1)
     return [target for target in endpoints if _network(target) == most[0][0]]
 

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Services kube-proxy's iptables mode has programmed: their list, their digest and their problems. PRIVATE to the
-collection.
+"""The Services of kube-proxy's iptables mode: their list, their digest and their problems. PRIVATE to the collection.
 
 Source of the forms: kubernetes pkg/proxy/iptables/proxier.go 1.20 to 1.33.
 """
@@ -39,16 +38,14 @@ _OLD_DIGITS = 5
 
 
 def list_services(rule_set):
-    """[Service] of one rule set, each (address, port, protocol) once; None where table nat or filter is not known as a
-    whole."""
+    """[Service] of one rule set, each (address, port, protocol) once; None without all of table nat and filter."""
     if chains_of(rule_set, "nat") is None or chains_of(rule_set, "filter") is None:
         return None
     return _listed(rule_set)
 
 
 def _listed(rule_set):
-    # {(protocol, port): {address: Service}}: there are few (protocol, port), so that most keys need no object of their
-    # own.
+    # {(protocol, port): {address: Service}}: so most keys need no object of their own.
     rows = collections.defaultdict(dict)
     nat, family = rule_set.tables.get("nat"), rule_set.family
     reached = Reached(nat) if nat else None
@@ -66,8 +63,7 @@ def _listed(rule_set):
 
 
 def routed_services(rule_set):
-    """The same of a dump that leaves out table filter: of Services without endpoints it shows none. For packets, not
-    for comparing nodes."""
+    """The same of a dump without table filter, which shows no Service without endpoints: for packets alone."""
     if table_of(rule_set, "filter") is not None or rule_set.source == "live":
         return list_services(rule_set)
     return None if chains_of(rule_set, "nat") is None else _listed(rule_set)
@@ -148,8 +144,7 @@ def _reached(table):
 
 
 def _doubtful(table):
-    """The chains that are more than the folded rules of a sound endpoint or of a fair balancing: on a big node 20 of
-    40,000."""
+    """The chains that are more than the folded rules of a sound endpoint or a fair balancing: 20 of 40,000."""
     endpoints, balancing = table.services.endpoints, table.services.balancing
     unfair = {chances for chances in {chances for chances, _endpoints in balancing.values()} if _fault_of(chances)}
     if unfair:
@@ -159,8 +154,7 @@ def _doubtful(table):
 
 
 def _unfair(balancing):
-    """The problem of the probabilities of n rules, or None. Rule i (from 0) has to take 1/(n-i) of the connections that
-    reach it."""
+    """The problem of the probabilities of n rules, or None. Rule i (from 0) has to take 1/(n-i) of what reaches it."""
     # A repeated last rule has no effect and is reported as a duplicate.
     chances = tuple([chance for chance, _endpoint in balancing])
     if chances.count(None) > 1:
@@ -206,8 +200,7 @@ def addressed_jumps(nat):
 
 
 def other_jumps(nat):
-    """(chain, address or None, protocol, port, target, comment) of rules that send an address to its Service and were
-    not folded."""
+    """The same of the rules that were not folded."""
     for chain in ("KUBE-SERVICES", "KUBE-NODEPORTS"):
         for rule in rules_of(nat, chain):
             if (rule.target or "").startswith(PER_SERVICE):

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Endpoints that kube-proxy has programmed and that no rule of their Service leads to any more. PRIVATE to the
-collection.
+"""Endpoints that no rule of their Service leads to any more. PRIVATE to the collection.
 
 Without the first of its n rules a Service balances fairly between n-1 endpoints: only the chain of the lost endpoint
 shows the problem. The name of that chain proves its Service (chain_names.py), or the Service's chain for endpoints of
@@ -74,8 +73,7 @@ def _share(rule_set, chain, name, endpoint):
 
 
 def _owners(table):
-    """{(namespace/name:port, protocol): the chain that balances, None if it does not exist} of the Services that
-    comments name."""
+    """{(namespace/name:port, protocol): the chain that balances, or None} of the Services in comments."""
     owners = {}
     for name, protocol in {((jump[5] or "").partition(" ")[0], jump[2]) for jump in table.services.jumps}:
         chains = [prefix + chain_hash(name, protocol) for prefix in ("KUBE-SVC-", "KUBE-SVL-", "KUBE-XLB-")]

@@ -20,8 +20,7 @@ _OF_DOCUMENTS = ("192.0.2.", "198.51.100.", "203.0.113.")
 
 
 def tell_jumps(rule_set, table):
-    """anchor_missing of each Service if a rule for one of its addresses jumps to another Service or is for another
-    protocol."""
+    """anchor_missing of each Service if a rule of its addresses jumps to another one or is for another protocol."""
     jumps = [jump[:5] + ((jump[5] or "").partition(" ")[0],) for jump in addressed_jumps(table)]
     names = _names(jumps)
     reported = set()

@@ -18,8 +18,7 @@ _HEADER, _LINE = "header", "line"
 
 
 def changed_lines(before, after):
-    """(former lines, new lines) as two texts that differ where the files do; each change is headed by its line
-    number."""
+    """(former lines, new lines), two texts that differ where the files do; its line number heads each change."""
     old, new = _lines(before), _lines(after)
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:

@@ -74,8 +74,7 @@ def sorts_behind(path):
 
 
 def noflush_start(argv, settings, knows_switch, loadable, program):
-    """The start of a distribution's firewall without flushing: (commands, words of the environment), or None if there
-    is no known one.
+    """The start of a distribution's firewall without flushing: (commands, words of the environment), or None.
 
     `program(name)` returns the path of a program, `loadable(path)` returns whether a saved rule set flushes nothing by
     itself (None: the file does not exist). `settings`: the names that /etc/default/netfilter-persistent sets, which
@@ -94,8 +93,7 @@ def noflush_start(argv, settings, knows_switch, loadable, program):
     return None
 
 
-# Program of a unit -> what it restores: Azure Linux and Photon (SPECS/iptables), RHEL's iptables.init, which has a unit
-# for each family.
+# Program of a unit -> what it restores: Azure Linux and Photon (SPECS/iptables), RHEL's iptables.init.
 _RESTORED = (
     ("/etc/systemd/scripts/iptables",
      (("iptables-restore", "/etc/systemd/scripts/ip4save"), ("ip6tables-restore", "/etc/systemd/scripts/ip6save"))),
@@ -107,12 +105,10 @@ _SWITCHES = ("IPTABLES_RESTORE_NOFLUSH", "IP6TABLES_RESTORE_NOFLUSH")
 
 
 # A command line of a unit without its flushing commands.
-# A part of the line is edited only if it is written there exactly as its shell reads it; otherwise the whole line has
-# to be removed.
+# A part of the line is edited only if it is written there exactly as its shell reads it.
 
 def without_flush(text, argv, restores):
-    """`text` (after its prefixes) without its commands that destroy rules, `""` if nothing is left, None if it cannot
-    be edited.
+    """`text` (after its prefixes) without its commands that destroy rules, perhaps `""`; None if it cannot be edited.
 
     `restores`: a restore command gets `--noflush` and stays; otherwise it is removed as well.
     """

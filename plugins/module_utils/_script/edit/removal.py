@@ -26,8 +26,7 @@ _RESTORE = re.compile(r"(?<![\w.$-])(?:[\w./-]*/)?ip6?tables(?:-nft|-legacy)?-re
 
 
 def edited(text, removed, replaced=(), nothing=None):
-    """The text without the commands at the spans `removed`, and with `new` in the place of each `(start, end, new)` of
-    `replaced`.
+    """The text without the commands at the spans `removed`, and with `new` for each `(start, end, new)` of `replaced`.
 
     Of two spans that overlap the outer one counts. `nothing` replaces all of them if the text as a whole is not a
     script.
@@ -41,15 +40,13 @@ def edited(text, removed, replaced=(), nothing=None):
 
 
 def noflush_at(source):
-    """Where ` --noflush` belongs in the source of one command that restores rules, or None where its program is not
-    spelt out."""
+    """Where ` --noflush` belongs in the source of one command that restores rules; None if its program is unclear."""
     found = _RESTORE.findall(source)
     return _RESTORE.search(source).end() if len(found) == 1 else None
 
 
 def argument_at(source, unit):
-    """The part of the source of one command that names a unit among others, with the blank before it, or None where
-    that is not clear."""
+    """The part of the source of one command that names a unit among others, with the blank before it, or None."""
     stem = re.escape(unit[:-len(".service")] if unit.endswith(".service") else unit)
     found = list(re.finditer(r"[ \t]+([\"']?)%s(?:\.service)?\1(?=[\s;&|)>]|\Z)" % stem, source))
     return found[0].span() if len(found) == 1 else None
@@ -83,8 +80,7 @@ def _without_one(text, start, end):
 
 
 def _is_statement(text, line_start, head):
-    """Whether a command that begins after `head` is a separate command of a list, and nothing before it reads its
-    status."""
+    """Whether a command after `head` is a separate command of a list, and nothing before it reads its status."""
     if head.strip():
         return head.rstrip().endswith(";") and not head.rstrip().endswith(";;")
     for line in reversed(text[:line_start].split("\n")[:-1]):
@@ -117,8 +113,7 @@ def _after(text, end):
 
 
 def _reads_status(text, place):
-    """Whether the command at `place`, which may call functions of the script, may read the status of the one before
-    it."""
+    """Whether the command at `place`, which may call functions, may read the status of the one before it."""
     name = _NAME.match(text, place).group(0)
     # A compound command passes the status on to its first command, which may be lines further down.
     end = -1 if name in _COMPOUND or not name else text.find("\n", place)

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The edits that remove commands from a script, or from a file of another format that holds commands. PRIVATE to the
-collection.
+"""The edits that remove commands from a script, or from another file with commands. PRIVATE to the collection.
 
 A row is a hook as the look reports it; `commands` are the [Command] of the text. Everything is read again here, from
 the exact text.
@@ -71,8 +70,7 @@ def _is_of(effect, row):
 
 
 def _effects(command):
-    """The effects of a text, and its commands for units that are not services of a distribution: the look reports these
-    as effects too."""
+    """The effects of a text, with its commands for units that are no firewalls, as the look has them."""
     names = tuple(sorted({one or other for one, other in _FUNCTION.findall(command.text)}))
     reading = read_script(command.text, None, names)
     return reading.effects + [_as_effect(run) for run in reading.runs if run.how == "unit"]
@@ -131,8 +129,7 @@ def _argument(source, start, unit):
 
 
 def applied(text, edits, nothing):
-    """The text after the edits; `nothing` replaces each removed command; None: the command is removed as from a
-    script."""
+    """The text after the edits; `nothing` replaces each removed command, None removes it as from a script."""
     removed = [edit.span for edit in edits if edit.new is None]
     return removal.edited(text, removed, [edit.span + (edit.new,) for edit in edits if edit.new is not None], nothing)
 

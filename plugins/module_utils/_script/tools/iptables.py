@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an iptables, iptables-restore or iptables-apply command does to chains of other programs. PRIVATE to the
-collection.
+"""What an iptables, iptables-restore or iptables-apply command does to others' chains. PRIVATE to the collection.
 
 Options: iptables/xshared.c (optstring, long options; getopt_long accepts any prefix of a long option),
 iptables-restore.c. A chain or table may follow its option with or without a blank: `-tnat`, `-FINPUT`.

@@ -121,8 +121,7 @@ def run_kernel(walker, node, kind, name, arguments):
 
 
 def _connections(walker, node, arguments, plain):
-    """conntrack -F of the table of connections (conntrack-tools src/conntrack.c: the table may follow); -D deletes
-    only what matches."""
+    """conntrack -F of the table of connections, which may follow (conntrack-tools src/conntrack.c)."""
     if any(re.match(r"-[a-zA-Z]*F\Z|--flush\Z", word) for word in arguments) and not {"expect", "dying"} & set(plain):
         walker.effect(node, CONNECTIONS, families=(IPV4, IPV6), tables=(CONNECTIONS,))
 
