@@ -26,21 +26,16 @@ STREAM = _OF_CONNECTIONS % "udp_timeout_stream"
 _OTHER_NAMES = {FORWARD: ("net/ipv4/conf/all/forwarding",)}
 # Linux nf_conntrack_proto_tcp.c, nf_conntrack_proto_udp.c (the stream timeout was 180 before 5.0), br_netfilter_hooks.c
 # (1 when the module is loaded); kubernetes pkg/proxy/apis/config/v1alpha1/defaults.go, pkg/proxy/conntrack/sysctls.go.
-KEYS = (
-    Key(MAX, "nf_conntrack", None, "maxPerCore", None),
-    Key(BUCKETS, "nf_conntrack", None, None, None),
-    Key(_OF_CONNECTIONS % "tcp_timeout_established", "nf_conntrack", 432000, "tcpEstablishedTimeout", 86400),
-    Key(_OF_CONNECTIONS % "tcp_timeout_close_wait", "nf_conntrack", 60, "tcpCloseWaitTimeout", 3600),
-    Key(_OF_CONNECTIONS % "tcp_timeout_time_wait", "nf_conntrack", 120, None, None),
-    Key(_OF_CONNECTIONS % "udp_timeout", "nf_conntrack", 30, "udpTimeout", None),
-    Key(STREAM, "nf_conntrack", None, "udpStreamTimeout", None),
-    Key(_OF_CONNECTIONS % "tcp_be_liberal", "nf_conntrack", 0, "tcpBeLiberal", None),
-    Key(BRIDGE, "br_netfilter", 1, None, None),
-    Key(BRIDGE_6, "br_netfilter", 1, None, None),
-    Key(FORWARD, None, 0, None, None),
-    Key(FORWARD_6, None, 0, None, None),
-    Key("net/ipv4/conf/all/rp_filter", None, 0, None, None),
-)
+KEYS = (Key(MAX, "nf_conntrack", None, "maxPerCore", None), Key(BUCKETS, "nf_conntrack", None, None, None),
+        Key(_OF_CONNECTIONS % "tcp_timeout_established", "nf_conntrack", 432000, "tcpEstablishedTimeout", 86400),
+        Key(_OF_CONNECTIONS % "tcp_timeout_close_wait", "nf_conntrack", 60, "tcpCloseWaitTimeout", 3600),
+        Key(_OF_CONNECTIONS % "tcp_timeout_time_wait", "nf_conntrack", 120, None, None),
+        Key(_OF_CONNECTIONS % "udp_timeout", "nf_conntrack", 30, "udpTimeout", None),
+        Key(STREAM, "nf_conntrack", None, "udpStreamTimeout", None),
+        Key(_OF_CONNECTIONS % "tcp_be_liberal", "nf_conntrack", 0, "tcpBeLiberal", None),
+        Key(BRIDGE, "br_netfilter", 1, None, None), Key(BRIDGE_6, "br_netfilter", 1, None, None),
+        Key(FORWARD, None, 0, None, None), Key(FORWARD_6, None, 0, None, None),
+        Key("net/ipv4/conf/all/rp_filter", None, 0, None, None))
 MODULES = ("br_netfilter", "nf_conntrack")
 
 

@@ -21,8 +21,7 @@ PARTS = (
     ("iptables programs (update-alternatives --display iptables)",
      ("/usr/sbin/iptables", "/sbin/iptables", "/usr/bin/iptables")),
     ("scripts and units", ("/etc/systemd", "/usr/local/sbin", "/usr/local/bin")),
-    ("processes, kubelet and the xtables lock (preflight.yml --check on the node)", ()),
-)
+    ("processes, kubelet and the xtables lock (preflight.yml --check on the node)", ()))
 # Paths of the programs of a system. A tree without any of them holds only some files of a node.
 _PROGRAMS = ("/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 

@@ -13,8 +13,7 @@ MASK = "***"
 LIMIT = 1000
 # Words in the name of a secret.
 NAMES = (r"token|passw(?:or)?d|passphrase|(?<![a-z])pass(?![a-z])|(?<![a-z])pwd(?![a-z])|secret|credential|"
-         r"authorization|bearer|cookie|api[-_]?key|"
-         r"(?<![a-z])key(?![a-z])")
+         r"authorization|bearer|cookie|api[-_]?key|(?<![a-z])key(?![a-z])")
 URL = re.compile(r"(\w[\w+.-]*://)[^/\s@]*@")
 
 _WORD = re.compile(r"[\w.-]+")

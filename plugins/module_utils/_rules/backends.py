@@ -38,8 +38,7 @@ def backend_evidence(rule_sets, unread=()):
     rows = [{key: row[key] for key in row if key not in ("tables", "proxy_jumps")} for row in sets]
     return {
         "sets": sorted(rows, key=lambda row: (BACKENDS.index(row["backend"]), row["family"])),
-        "kubelet_backend": kubelet, "kube_proxy_backend": proxy, "mixing": {"verdict": verdict, "because": because},
-    }
+        "kubelet_backend": kubelet, "kube_proxy_backend": proxy, "mixing": {"verdict": verdict, "because": because}}
 
 
 def _nothing(backend, family):

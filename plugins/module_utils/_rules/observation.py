@@ -22,8 +22,7 @@ KINDS = (
     "hostport_capture", "hostport_stale", "masquerade_missing", "chain_loop", "dangling_jump", "unsound_endpoint",
     "wrong_probability", "empty_service_chain", "other_backend", "hint_missing", "canary_missing", "unrepaired",
     "other_mode", "other_cni", "duplicate_rule", "orphan_chain", "idle_leftover", "unsettled_chain",
-    "dropped_by_policy", "unjudged_table", "other_rule", "without_endpoints",
-)
+    "dropped_by_policy", "unjudged_table", "other_rule", "without_endpoints")
 
 
 def cut(text, limit=TEXT_LIMIT):
@@ -35,8 +34,7 @@ def observe(kind, rule_set, table, chain, text="", count=1, detail=""):
     """The dict of one observation; `text`: a rule as saved; `detail`: a short clause, or None: it is only counted."""
     return {
         "kind": kind, "family": rule_set.family, "backend": rule_set.backend, "table": table,
-        "chain": cut(chain, NAME_LIMIT), "text": cut(text), "count": count, "detail": detail,
-    }
+        "chain": cut(chain, NAME_LIMIT), "text": cut(text), "count": count, "detail": detail}
 
 
 class Tally:

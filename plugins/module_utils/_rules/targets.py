@@ -19,5 +19,4 @@ EXTENSIONS = TERMINAL | frozenset(
         "SNPT", "SYNPROXY", "TCPMSS", "TCPOPTSTRIP", "TEE", "TOS", "TRACE", "TTL", "ULOG", "FLOWOFFLOAD", "FULLCONENAT",
         "ROUTE", "NETFLOW", "IMQ", "ACCOUNT", "CHAOS", "DELUDE", "DHCPMAC", "DNETMAP", "ECHO", "IPMARK", "LOGMARK",
         "PROTO", "RAWDNAT", "RAWSNAT", "STEAL", "SYSRQ", "TARPIT", "mark", "dnat", "snat", "redirect", "arpreply",
-        "mangle",
-    ))
+        "mangle"))

@@ -17,8 +17,7 @@ from .sequence import KUBE_PROXY, KUBELET
 _CHAINS = {
     KUBE_PROXY: (("nat", "KUBE-SERVICES, KUBE-NODEPORTS, KUBE-SVC-*, KUBE-POSTROUTING"),
                  ("filter", "KUBE-FORWARD, KUBE-PROXY-FIREWALL")),
-    KUBELET: (("filter", "KUBE-FIREWALL"), ("mangle", "KUBE-IPTABLES-HINT")),
-}
+    KUBELET: (("filter", "KUBE-FIREWALL"), ("mangle", "KUBE-IPTABLES-HINT"))}
 # Written when a pod is set up (CNI plugin portmap), by the agent of the plugin, or by the program that added them.
 _OTHERS = (("nat", "host ports of pods (CNI-HOSTPORT-*)"), ("nat", "masquerade rules of the network plugin"),
            ("filter", "policy rules of the network plugin"))

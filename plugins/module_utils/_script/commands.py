@@ -206,5 +206,4 @@ def _source(walker, node, arguments):
 _BUILTINS = {
     "exec": _exec, "shift": _shift, "set": _set, "read": _read, "unset": _unset, "export": _declare,
     "declare": _declare, "typeset": _declare, "readonly": _declare, "local": _local, "eval": _eval, "trap": _trap,
-    ".": _source, "source": _source,
-}
+    ".": _source, "source": _source}

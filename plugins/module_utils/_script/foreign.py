@@ -22,8 +22,7 @@ _NOT_CODE = re.compile(
     r"(?m)^[ \t]*#.*|^=\w+[\s\S]*?(?:^=cut\b.*|\Z)|\"\"\"[\s\S]*?(?:\"\"\"|\Z)|'''[\s\S]*?(?:'''|\Z)")
 _CALL = re.compile(
     r"(?<!\w)(?:os\.(?:system|popen|exec\w+|spawn\w+)|(?:subprocess|sp|Open3)\.\w+|Popen|check_call|check_output|"
-    r"getoutput|system|exec|"
-    r"run_cmd|run_command|run|call|execute)(?:[ \t]*\(|(?=[ \t]+[\"']))|(?:qx|%x)(?=[{(\[/|])|`")
+    r"getoutput|system|exec|run_cmd|run_command|run|call|execute)(?:[ \t]*\(|(?=[ \t]+[\"']))|(?:qx|%x)(?=[{(\[/|])|`")
 _TOKEN = re.compile(
     r"[ \t\r\n]+|[fFrRbBuU]{0,2}(?:\"(?P<a>(?:[^\"\\]|\\.)*)\"|'(?P<b>(?:[^'\\]|\\.)*)')|(?P<name>[\w.$@%]+)"
     r"|(?P<sign>.)",

@@ -21,15 +21,13 @@ LOADERS = {
     "/etc/sysconfig/iptables": "iptables.service", "/etc/sysconfig/ip6tables": "ip6tables.service",
     "/etc/systemd/scripts/ip4save": "iptables.service", "/etc/systemd/scripts/ip6save": "iptables.service",
     "/var/lib/iptables/rules-save": "iptables-restore.service",
-    "/var/lib/ip6tables/rules-save": "ip6tables-restore.service",
-}
+    "/var/lib/ip6tables/rules-save": "ip6tables-restore.service"}
 # The main file includes them, on nodes that have them. `?` stands for a name that is not shown (Streams).
 _INCLUDED = re.compile(r"/etc/nftables(?:\.d)?/(?:[\w.?-]+/)*[\w.?-]+\.(?:nft|conf|rules)\Z")
 # What the save command of a service writes.
 SAVED_BY = {
     "netfilter-persistent": ("/etc/iptables/rules.v4", "/etc/iptables/rules.v6"),
-    "iptables": ("/etc/sysconfig/iptables",), "ip6tables": ("/etc/sysconfig/ip6tables",),
-}
+    "iptables": ("/etc/sysconfig/iptables",), "ip6tables": ("/etc/sysconfig/ip6tables",)}
 _IPTABLES_DROP = re.compile(r"(?m)^[ \t]*:FORWARD[ \t]+DROP\b")
 _IPTABLES_ACCEPTS = re.compile(r"(?m)^[ \t]*-[AI][ \t]+FORWARD\b(?!.*ESTABLISHED)(?!.*-j[ \t]+(?:DROP|REJECT|LOG)\b)"
                                r".*-[jg]")

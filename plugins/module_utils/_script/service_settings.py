@@ -42,8 +42,7 @@ def firewalld_settings(read, names=lambda folder: ()):
         "forward": forward, "forward_by": forward_by,
         "backend": settings.get("FirewallBackend", ("nftables", 0))[0].lower(), "flush_all_on_reload": _is_on(
             settings, "FlushAllOnReload"), "cleanup_on_exit": _is_on(settings, "CleanupOnExit"),
-        "direct_rules": len(re.findall(r"<(?:rule|chain|passthrough)\b", read(DIRECT) or "")),
-    }
+        "direct_rules": len(re.findall(r"<(?:rule|chain|passthrough)\b", read(DIRECT) or ""))}
 
 
 def _is_on(settings, name):

@@ -222,14 +222,10 @@ def value_of(settings, name):
     return settings[name][0] if name in settings else ""
 
 
-_PROGRAMS = (
-    ("/iptables/iptables.init", _iptables_init("iptables", IPV4)),
-    ("/iptables/ip6tables.init", _iptables_init("ip6tables", IPV6)),
-    ("/netfilter-persistent", _netfilter_persistent),
-    ("/ufw-init", _ufw_init),
-    ("/firewalld", _firewalld),
-    ("/init.d/ipvsadm", _ipvsadm_init),
-) + manager_acts(Act, settings_of)
+_PROGRAMS = (("/iptables/iptables.init", _iptables_init("iptables", IPV4)),
+             ("/iptables/ip6tables.init", _iptables_init("ip6tables", IPV6)),
+             ("/netfilter-persistent", _netfilter_persistent), ("/ufw-init", _ufw_init), ("/firewalld", _firewalld),
+             ("/init.d/ipvsadm", _ipvsadm_init)) + manager_acts(Act, settings_of)
 _VERB_PROGRAMS = {
     "iptables.service": "/usr/libexec/iptables/iptables.init",
     "ip6tables.service": "/usr/libexec/iptables/ip6tables.init",
@@ -239,5 +235,4 @@ _VERBS = {
     ("iptables.service", "panic"): "panic", ("ip6tables.service", "panic"): "panic",
     ("netfilter-persistent.service", "flush"): "flush", ("netfilter-persistent.service", "reload"): "reload",
     ("ufw.service", "reload"): "restart", ("ufw.service", "enable"): "start", ("ufw.service", "disable"): "stop",
-    ("ufw.service", "reset"): "stop",
-}
+    ("ufw.service", "reset"): "stop"}

@@ -16,13 +16,9 @@ WORDS = (b"tables", b"IPT", b"nft", b"firewall", b"ufw", b"ipset", b"ipvsadm", b
 # Stricter patterns for words that everyday text contains too: tables, executables and tablespaces, SCRIPT and
 # DESCRIPTION, a modprobe that loads a module and does not remove one, udevadm info --cleanup-db. Before `tables` stands
 # the rest of the name, or syntax of a shell.
-_MEANT = {
-    b"tables": rb"(?:p|nf|eb|[xX]|(?<![A-Za-z\s]))tables(?!pace)",
-    b"IPT": rb"(?<!SCR)IPT",
-    b"modprobe": rb"(?:(?<![\w-])|(?<=\\[nt]))-(?:[a-z]*r|-remove)",
-    b"--cleanup": rb"--cleanup(?!-db)",
-    b"conntrack": rb"\bconntrack[ \t]+(?:-[a-zA-Z46]*F\b|--flush\b|-f[ \t]+ipv[46][ \t]+(?:-F\b|--flush\b))",
-}
+_MEANT = {b"tables": rb"(?:p|nf|eb|[xX]|(?<![A-Za-z\s]))tables(?!pace)", b"IPT": rb"(?<!SCR)IPT",
+          b"modprobe": rb"(?:(?<![\w-])|(?<=\\[nt]))-(?:[a-z]*r|-remove)", b"--cleanup": rb"--cleanup(?!-db)",
+          b"conntrack": rb"\bconntrack[ \t]+(?:-[a-zA-Z46]*F\b|--flush\b|-f[ \t]+ipv[46][ \t]+(?:-F\b|--flush\b))"}
 # Modules of netfilter.
 MODULE = re.compile(
     r"(?:ip6?_?tables?|ip6?table_\w+|ipt_\w+|ip6t_\w+|x_tables|xt_\w+|nf_\w+|nft_\w+|nfnetlink\w*|ip_set\w*|ip_vs\w*|"

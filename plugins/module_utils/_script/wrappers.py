@@ -18,8 +18,7 @@ _WRAPPERS = {
     "screen": ("STtcehp", 0), "retry": ("", 0), "runcon": ("tulr", 1), "start-stop-daemon": ("", 0),
     "xtables-multi": ("", 0), "xtables-nft-multi": ("", 0), "xtables-legacy-multi": ("", 0), "flock": ("wE", 1),
     "systemd-cat": ("tp", 0), "dbus-run-session": ("", 0), "gosu": ("", 1), "su-exec": ("", 1), "setuidgid": ("", 1),
-    "ltrace": ("eops", 0),
-}
+    "ltrace": ("eops", 0)}
 _LONG_WITH_VALUE = frozenset(
     "--user --group --chdir --chroot --prompt --host --role --type --adjustment --class --classdata --signal "
     "--kill-after --timeout --wait --unset --conflict-exit-code --unit --property --on-active --on-boot --on-startup "

@@ -48,8 +48,7 @@ _STARTS = (("#!", "script"), ("#cloud-boothook", "boothook"), ("#cloud-config-ar
 TYPES = {
     "text/cloud-config": "config", "text/cloud-config-archive": "archive", "text/cloud-boothook": "boothook",
     "text/x-shellscript": "script", "text/x-shellscript-per-boot": "script_per_boot",
-    "text/x-shellscript-per-instance": "script", "text/x-shellscript-per-once": "script",
-}
+    "text/x-shellscript-per-instance": "script", "text/x-shellscript-per-once": "script"}
 # Parts of these types are classified by their first line; many files declare text/plain by mistake.
 _UNTYPED = ("", "text/plain", "text/x-not-multipart", "application/octet-stream", "text/jinja2")
 _TEMPLATE = re.compile(r"##\s*template:\s*jinja", re.IGNORECASE)

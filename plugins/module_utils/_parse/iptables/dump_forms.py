@@ -44,9 +44,8 @@ _REMARK = re.compile(r"#(?: |\Z)")
 _SUMMARY = re.compile(r"(?:={3,80}|Total Number of Rules: \d{1,9})\Z")
 _NO_HINTS = (None, None, None, None)
 SAVE, PRINT, LIST = "save", "print", "list"
-_RULES = (r"(?:\*(?:filter|nat|mangle|raw|security)\b|:[!-~]{1,64} (?:-|[A-Z]{1,20}) "
-          r"\[\d{1,20}:\d{1,20}\]|(?:\[\d{1,20}:\d{1,20}\] )?-A \S{1,64} -"
-          r"|-P \S{1,64} [A-Z]|-N \S|Chain \S{1,64} \(|table ip6? \S{1,64} \{)")
+_RULES = (r"(?:\*(?:filter|nat|mangle|raw|security)\b|:[!-~]{1,64} (?:-|[A-Z]{1,20}) \[\d{1,20}:\d{1,20}\]|"
+          r"(?:\[\d{1,20}:\d{1,20}\] )?-A \S{1,64} -|-P \S{1,64} [A-Z]|-N \S|Chain \S{1,64} \(|table ip6? \S{1,64} \{)")
 _PREFIX = re.compile(
     r"(?:\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?(?: std(?:out|err) [FP])? |[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ "
     r"[^\s:]+: |[IWEF]\d{4} [\d:.]+ +\d+ \S+:\d+\] |> ?|\| )+")

@@ -15,8 +15,7 @@ BUILT_IN = {
     "filter": frozenset(("INPUT", "FORWARD", "OUTPUT")),
     "nat": frozenset(("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING")),
     "mangle": frozenset(("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")),
-    "raw": frozenset(("PREROUTING", "OUTPUT")),
-}
+    "raw": frozenset(("PREROUTING", "OUTPUT"))}
 ALL_BUILT_IN = BUILT_IN["mangle"]
 _CHAINS = (
     ("nat",
@@ -24,13 +23,11 @@ _CHAINS = (
                 r"|CNI-(HOSTPORT|DN|SN)-|CNI-[0-9a-f]{24}$|FLANNEL-POSTRTG$|AWS-SNAT-CHAIN-|(IP|KIND)-MASQ-AGENT$|cali-"
                 r"(nat-|fip-)|KILO-NAT$|WEAVE$|ANTREA-POSTROUTING$|CILIUM_\w{3,6}_nat$|OVN-KUBE-(NODEPORT|EXTERNALIP)"
                 )),
-    ("filter", re.compile(r"KUBE-(FORWARD|EXTERNAL-SERVICES|PROXY-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER|SOURCE-RANGES-"
-                          r"FIREWALL|FIREWALL)$"
-                          r"|KUBE-(NWPLCY|POD-FW)-|DOCKER-(USER|FORWARD|ISOLATION)|FLANNEL-FWD$|WEAVE-NPC|ufw6?-|cali-"
-                          r"(FORWARD|INPUT|OUTPUT)$|KUBE-ROUTER-(INPUT|FORWARD|OUTPUT)$|ANTREA-FORWARD$|AZURE-NPM|"
-                          r"CILIUM_(INPUT|FORWARD|OUTPUT)$")),
-    ("mangle", re.compile(r"KUBE-IPTABLES-HINT$")),
-)
+    ("filter", re.compile(r"KUBE-(FORWARD|EXTERNAL-SERVICES|PROXY-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER|"
+                          r"SOURCE-RANGES-FIREWALL|FIREWALL)$|KUBE-(NWPLCY|POD-FW)-|DOCKER-(USER|FORWARD|ISOLATION)|"
+                          r"FLANNEL-FWD$|WEAVE-NPC|ufw6?-|cali-(FORWARD|INPUT|OUTPUT)$|KUBE-ROUTER-(INPUT|FORWARD|"
+                          r"OUTPUT)$|ANTREA-FORWARD$|AZURE-NPM|CILIUM_(INPUT|FORWARD|OUTPUT)$")),
+    ("mangle", re.compile(r"KUBE-IPTABLES-HINT$")))
 _TARGETS = {"DNAT": "nat", "SNAT": "nat", "MASQUERADE": "nat", "REDIRECT": "nat", "NETMAP": "nat", "REJECT": "filter",
             "CT": "raw", "NOTRACK": "raw", "TRACE": "raw", "TCPMSS": "mangle", "TPROXY": "mangle", "DSCP": "mangle",
             "TOS": "mangle"}

@@ -11,8 +11,7 @@ import re
 _ADDRESSES = {"localhost": "127.0.0.1", "ip6-localhost": "::1", "ip6-loopback": "::1"}
 _NETWORKS = {
     "localhost": "127.0.0.0", "loopback": "127.0.0.0", "link-local": "169.254.0.0", "base-address.mcast.net":
-    "224.0.0.0", "ip6-localnet": "fe00::", "ip6-mcastprefix": "ff00::",
-}
+    "224.0.0.0", "ip6-localnet": "fe00::", "ip6-mcastprefix": "ff00::"}
 _PORTS = {
     "ftp": 21, "ssh": 22, "telnet": 23, "smtp": 25, "domain": 53, "bootps": 67, "bootpc": 68, "tftp": 69, "http": 80,
     "kerberos": 88, "pop3": 110, "sunrpc": 111, "ntp": 123, "netbios-ssn": 139, "imap2": 143, "imap": 143, "snmp": 161,
@@ -20,8 +19,7 @@ _PORTS = {
     "domain-s": 853, "imaps": 993, "pop3s": 995, "ms-sql-s": 1433, "radius": 1812, "nfs": 2049, "etcd-client": 2379,
     "etcd-server": 2380, "mysql": 3306, "ms-wbt-server": 3389, "epmd": 4369, "vxlan": 4789, "mdns": 5353,
     "postgresql": 5432, "amqp": 5672, "amqps": 5671, "x11": 6000, "redis": 6379, "http-alt": 8080, "webcache": 8080,
-    "bacula-fd": 9102, "git": 9418, "zabbix-agent": 10050, "memcache": 11211, "mongodb": 27017,
-}
+    "bacula-fd": 9102, "git": 9418, "zabbix-agent": 10050, "memcache": 11211, "mongodb": 27017}
 # A port as a number or as a name that is known; a rule with another name is not read.
 PORT = r"(?:\d{1,5}|%s)" % "|".join(sorted(map(re.escape, _PORTS), key=len, reverse=True))
 _MASK = 0xffffffff
@@ -135,8 +133,7 @@ PHRASES = (
     (r"connbytes (\S+) connbytes mode (\w+) connbytes direction (\w+)",
      r"-m connbytes --connbytes \1 --connbytes-mode \2 --connbytes-dir \3"),
     (r"esp spis?:(\S+)", r"-m esp --espspi \1"), (r"owner GID match (\S+)", r"-m owner --gid-owner \1"),
-    (r"cgroup (\S+)", r"-m cgroup --cgroup \1"), (r"proto \d+", None),
-)
+    (r"cgroup (\S+)", r"-m cgroup --cgroup \1"), (r"proto \d+", None))
 # Options that belong to the target and so follow it.
 ARGUMENTS = (
     (r"reject-with (\S+)", r"--reject-with \1"),
@@ -161,8 +158,7 @@ ARGUMENTS = (
     (r"CONNMARK (save|restore)(?: mask (\S+))?", lambda found: "--%s-mark%s" % (
         found.group(1), " --mask " + found.group(2) if found.group(2) else "")),
     (r"CONNMARK set (0x[0-9a-f]+)", r"--set-xmark \1/0xffffffff"),
-    (r"CONNMARK (?:xset|and|or|xor) (0x[0-9a-f]+(?:/0x[0-9a-f]+)?)", r"--set-xmark \1"),
-)
+    (r"CONNMARK (?:xset|and|or|xor) (0x[0-9a-f]+(?:/0x[0-9a-f]+)?)", r"--set-xmark \1"))
 PHRASES = tuple((re.compile(form), put) for form, put in PHRASES)
 ARGUMENTS = tuple((re.compile(form), put) for form, put in ARGUMENTS)
 TO = {"DNAT": "--to-destination %s", "SNAT": "--to-source %s", "NETMAP": "--to %s"}

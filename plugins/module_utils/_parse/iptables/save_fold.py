@@ -32,12 +32,10 @@ def _comment(name=None):
 _DECLARED = "".join((r":(?P<chain>KUBE-S(?:EP|VC|VL)-", _HASH, r") - \[\d{1,20}:\d{1,20}\]"))
 # Both rules of an endpoint: masquerade traffic from the endpoint itself, translate to the same address.
 _ENDPOINT = "".join(
-    (
-        r"-A (?P<chain>KUBE-SEP-", _HASH, r") -s (?:(?P<four>[\d.]{7,15})/32|(?P<six>[\da-f:]{2,39})/128) ",
-        _comment("comment"), r"-j KUBE-MARK-MASQ", r"\n-A (?P=chain) -p (?P<protocol>tcp|udp|sctp) ", _comment("other"),
-        r"(?P<recent>-m recent --set ", _RECENT % "(?P=chain)", r"|)",
-        r"-m (?P=protocol) ", _comment("late"),
-        r"-j DNAT --to-destination (?:(?P=four)|\[(?P=six)\]):(?P<port>[1-9]\d{0,4})"))
+    (r"-A (?P<chain>KUBE-SEP-", _HASH, r") -s (?:(?P<four>[\d.]{7,15})/32|(?P<six>[\da-f:]{2,39})/128) ",
+     _comment("comment"), r"-j KUBE-MARK-MASQ", r"\n-A (?P=chain) -p (?P<protocol>tcp|udp|sctp) ", _comment("other"),
+     r"(?P<recent>-m recent --set ", _RECENT % "(?P=chain)", r"|)", r"-m (?P=protocol) ", _comment("late"),
+     r"-j DNAT --to-destination (?:(?P=four)|\[(?P=six)\]):(?P<port>[1-9]\d{0,4})"))
 # A rule of a service: to an endpoint by probability, to the endpoint that the client used before, or masquerading.
 _SERVICE = "".join(
     (

@@ -28,8 +28,7 @@ FIELDS = {
     ("", "metricsBindAddress"): ("metrics", str), ("", "healthzBindAddress"): ("healthz", str),
     ("", "clusterCIDR"): ("cluster_cidr", str),
     ("", "detectLocalMode"): ("detect_local_mode", str), ("iptables", "masqueradeAll"): ("masquerade_all", bool),
-    ("nftables", "masqueradeAll"): ("masquerade_all_nftables", bool),
-}
+    ("nftables", "masqueradeAll"): ("masquerade_all_nftables", bool)}
 _HAIRPIN = ("promiscuous-bridge", "hairpin-veth", "none")
 _LARGEST = 99999
 
@@ -38,8 +37,7 @@ KUBELET_FIELDS = {
     "port": ("port", int), "read_only_port": ("readOnlyPort", int), "healthz_port": ("healthzPort", int),
     "make_iptables_util_chains": ("makeIPTablesUtilChains", bool),
     "iptables_masquerade_bit": ("iptablesMasqueradeBit", int), "iptables_drop_bit": ("iptablesDropBit", int),
-    "hairpin_mode": ("hairpinMode", _HAIRPIN),
-}
+    "hairpin_mode": ("hairpinMode", _HAIRPIN)}
 # Defaults of kubelet (kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go).
 DEFAULTS = {"port": 10250, "read_only_port": 0, "healthz_port": 10248, "make_iptables_util_chains": True,
             "iptables_masquerade_bit": 14, "iptables_drop_bit": 15, "hairpin_mode": "promiscuous-bridge"}

@@ -28,8 +28,7 @@ _FAILURES = {
     "restore_failures": _SYNC + "iptables_restore_failures_total",
     "partial_restore_failures": _SYNC + "iptables_partial_restore_failures_total",
     "nftables_failures": _SYNC + "nftables_sync_failures_total",
-    "nftables_cleanup_failures": _SYNC + "nftables_cleanup_failures_total",
-}
+    "nftables_cleanup_failures": _SYNC + "nftables_cleanup_failures_total"}
 _DURATIONS = {"duration": _SYNC + "duration_seconds", "programming": "kubeproxy_network_programming_duration_seconds"}
 _PENDING = {"services": _SYNC + "service_changes_pending", "endpoints": _SYNC + "endpoint_changes_pending"}
 _REQUESTS, _BUILD, _STARTED = "rest_client_requests_total", "kubernetes_build_info", "process_start_time_seconds"
@@ -123,8 +122,7 @@ def parse_kube_proxy_metrics(text):
         "version": _version(samples), "started": _time(_first(samples, _STARTED, _any)),
         "pending": {name: _whole(_first(samples, metric, _any)) for name, metric in _PENDING.items()},
         "requests": _requests(samples),
-        "families": {family: _family(samples, family) for family in sorted(labelled) or (ALL,)},
-    }
+        "families": {family: _family(samples, family) for family in sorted(labelled) or (ALL,)}}
 
 
 def _family(samples, family):

@@ -17,15 +17,12 @@ def _switch(text):
 
 
 # Field of KubeProxyConfiguration.conntrack -> flag, how its value is read (kubernetes cmd/kube-proxy/app/options.go).
-FIELDS = {
-    "maxPerCore": ("conntrack-max-per-core", _number),
-    "min": ("conntrack-min", _number),
-    "tcpBeLiberal": ("conntrack-tcp-be-liberal", _switch),
-    "tcpCloseWaitTimeout": ("conntrack-tcp-timeout-close-wait", parse_go_duration),
-    "tcpEstablishedTimeout": ("conntrack-tcp-timeout-established", parse_go_duration),
-    "udpStreamTimeout": ("conntrack-udp-timeout-stream", parse_go_duration),
-    "udpTimeout": ("conntrack-udp-timeout", parse_go_duration),
-}
+FIELDS = {"maxPerCore": ("conntrack-max-per-core", _number), "min": ("conntrack-min", _number),
+          "tcpBeLiberal": ("conntrack-tcp-be-liberal", _switch),
+          "tcpCloseWaitTimeout": ("conntrack-tcp-timeout-close-wait", parse_go_duration),
+          "tcpEstablishedTimeout": ("conntrack-tcp-timeout-established", parse_go_duration),
+          "udpStreamTimeout": ("conntrack-udp-timeout-stream", parse_go_duration),
+          "udpTimeout": ("conntrack-udp-timeout", parse_go_duration)}
 # Type of the field in the configuration (k8s.io/kube-proxy config/v1alpha1 types.go: *int32, bool, metav1.Duration,
 # which is a text).
 TYPES = {field: {_number: int, _switch: bool}.get(read, str) for field, (_flag, read) in FIELDS.items()}

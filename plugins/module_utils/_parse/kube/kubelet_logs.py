@@ -58,8 +58,7 @@ PATTERN = "(failed to initialize|initialized) .*iptables rules"
 
 _LINE = re.compile(
     r"(Failed to initialize|Initialized) (?:(IPv[46]) |protocol )?iptables rules(?:; some functionality may be "
-    r"missing)?\."
-    r"(?:[^\n]{0,40}?protocol\\*\"?[=:]\s?\\*\"?(IPv[46]))?")
+    r"missing)?\.(?:[^\n]{0,40}?protocol\\*\"?[=:]\s?\\*\"?(IPv[46]))?")
 _FAMILIES = {"IPv4": "ipv4", "IPv6": "ipv6"}
 
 

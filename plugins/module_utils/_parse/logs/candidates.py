@@ -30,8 +30,7 @@ WORDS = (
     "overlaps with", "another peer", "level=fatal", "NOT OK", "TooManyRequests", "program removal", "RunOrFail",
     "Still waiting", "unsynced", "is too small", "'[' 0 '=='", ": connecting (get", ": connected to ",
     "was enabled but", "checksum offload", "bad udp cksum", "no default route", "hard LOCKUP", "hw csum",
-    "Running kubelet --", "conflict with",
-)
+    "Running kubelet --", "conflict with")
 
 
 def is_candidate(text):

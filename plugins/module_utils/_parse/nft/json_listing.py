@@ -194,8 +194,7 @@ _STATEMENTS = {
     "vmap": _expressions("%s vmap %s", "key", "data"), "mangle": _expressions("%s set %s", "key", "value"), "log": _log,
     "set": lambda what: "%s %s { %s }" % (_word(what.get("op")), _word(what.get("set")), _expression(what.get("elem"))),
     "xt": _words('xt %s "%s"', "type", "name"), "limit": _words("limit rate %s/%s", "rate", "per"),
-    "ct count": lambda what: "ct count %s%s" % ("over " if what.get("inv") else "", _word(what.get("val"))),
-}
+    "ct count": lambda what: "ct count %s%s" % ("over " if what.get("inv") else "", _word(what.get("val")))}
 _STATEMENTS.update((kind, _translation(kind)) for kind in ("dnat", "snat", "masquerade", "redirect"))
 
 
@@ -231,8 +230,7 @@ _EXPRESSIONS = {
     "meta": _meta, "payload": _words("%s %s", "protocol", "field"), "ct": _words("ct %s", "key"),
     "fib": lambda what, _depth: "fib %s %s" % (" . ".join(_flags(what)), _word(what.get("result"))),
     "prefix": _words("%s/%s", "addr", "len"), "numgen": _words("numgen %s mod %s", "mode", "mod"),
-    "map": _expressions("%s map %s", "key", "data"), "elem": _expressions("%s", "val"),
-}
+    "map": _expressions("%s map %s", "key", "data"), "elem": _expressions("%s", "val")}
 
 
 def _word(found):

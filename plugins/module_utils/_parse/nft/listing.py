@@ -37,11 +37,9 @@ _ENDING = re.compile("(?:^| )(?:accept|drop|reject|return|redirect|notrack|queue
 _AFFINITY = re.compile(r"@(affinity-[^\s{}]+)")
 # Only addresses and a port may precede the jump or map. A map with other content is read by the general parser.
 _COMMON = re.compile(
-    r"(?:ip6? [sd]addr (?:!= )?[^\s@{}]+ |(?:tcp|udp|sctp) dport \d+ )*(?:(?:jump|goto) ([^\s,;{}]+)"
-    r"|meta l4proto \w+ dnat to (\[[^\]\s]+\]:\d+|[\d.]+:\d+)"
-    r"|(?:meta l4proto \w+ dnat ip6? to )?numgen random mod (\d+) v?map \{ (\d+ : (?:goto [^\s,;{}]+|[0-9a-f.:]+ \. "
-    r"\d+)"
-    r"(?:, \d+ : (?:goto [^\s,;{}]+|[0-9a-f.:]+ \. \d+))*) \})\Z")
+    r"(?:ip6? [sd]addr (?:!= )?[^\s@{}]+ |(?:tcp|udp|sctp) dport \d+ )*(?:(?:jump|goto) ([^\s,;{}]+)|meta l4proto \w+ "
+    r"dnat to (\[[^\]\s]+\]:\d+|[\d.]+:\d+)|(?:meta l4proto \w+ dnat ip6? to )?numgen random mod (\d+) v?map \{ (\d+ : "
+    r"(?:goto [^\s,;{}]+|[0-9a-f.:]+ \. \d+)(?:, \d+ : (?:goto [^\s,;{}]+|[0-9a-f.:]+ \. \d+))*) \})\Z")
 _OPENED = re.compile(r"^(table|chain|set|map|meter|counter|quota|limit|secmark|synproxy|flowtable|ct "
                      r"\w+|tunnel)\s+(.*\S)\s*\{(?:\s*#.*)?$")
 _PROPERTY = re.compile(r"^(type|typeof|flags|timeout|gc-interval|size|policy|comment|counter|auto-merge|quota|limit|"

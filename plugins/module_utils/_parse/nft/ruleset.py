@@ -126,8 +126,7 @@ _PHRASES = (
      lambda found: "-j REDIRECT" + (" --to-ports " + found.group(1) if found.group(1) else "")),
     (r'log(?: prefix "([^"]*)")?(?: level \w+| flags \w+)*',
      lambda found: "-j LOG" + (' --log-prefix "%s"' % found.group(1) if found.group(1) else "")),
-    (r"notrack", "-j CT --notrack"),
-)
+    (r"notrack", "-j CT --notrack"))
 _PHRASES = tuple((re.compile(form), put) for form, put in _PHRASES)
 _XT = re.compile(r'xt (match|target) "?([\w-]+)"?')
 _FINAL = ("LOG", "MASQUERADE", "REJECT")

@@ -32,10 +32,8 @@ _CONDITION = re.compile(
 _MAP = re.compile(_KEYS + r" vmap (?P<values>@\S+|\{ [^{}]*\})")
 _PASSED_OVER = re.compile(
     r'(?:counter(?: packets \d+ bytes \d+| name \S+)?|comment "[^"]*"|log(?: prefix "[^"]*"| level \w+| flags \w+| '
-    r'group \d+| snaplen \d+)*'
-    r'|(?:ct|meta) (?!mark)\w+ set \S+|ct mark set (?:meta )?(?:mark|\S+)(?: (?:&|\||\^|and|or|xor) \S+)*'
-    r'|flow (?:add|offload) \S+|tcp option maxseg size set \S+'
-    r'|(?:add|update) @\S+ \{[^{}]*\})(?= |$)')
+    r'group \d+| snaplen \d+)*|(?:ct|meta) (?!mark)\w+ set \S+|ct mark set (?:meta )?(?:mark|\S+)(?: (?:&|\||\^|and|or|'
+    r'xor) \S+)*|flow (?:add|offload) \S+|tcp option maxseg size set \S+|(?:add|update) @\S+ \{[^{}]*\})(?= |$)')
 _LIMIT = re.compile(r"(?:limit rate|ct count|meter|quota|tcp flags) .*?(?= "
                     r"(?:accept|drop|reject|return|jump|goto|counter|log|comment)|$)")
 _MARK = re.compile(r"(?:meta )?mark set (.+?)(?= (?:accept|drop|return|counter|log|comment|jump|goto|masquerade|ct "

@@ -23,10 +23,9 @@ _ONE_WORD = re.compile(r"""(?<![^\s(=])(["'])([^\s"'|&;()`\\]*)\1(?![^\s);=])"""
 _QUOTES = ("\ue000", "\ue001")
 _QUOTES_IN_TEXT = re.compile("[%s]" % "".join(_QUOTES))
 _TOOL = re.compile(
-    r"(?:\S*/)?(?:(?:ip|ip6|arp|eb|x|ip\{\S*\})tables(?:-[\w-]+)?|nft|ipset|ipvsadm(?:-\w+)?|systemctl|service|rc-"
-    r"service|invoke-rc\.d|ufw|firewall-cmd|"
-    r"netfilter-persistent|modprobe|rmmod|update-alternatives|kube-proxy|ip6?tables\.init|conntrack)\Z|\$\{?\w*(?:ipt|"
-    r"tables|nft)\w*\}?[\w-]*\Z",
+    r"(?:\S*/)?(?:(?:ip|ip6|arp|eb|x|ip\{\S*\})tables(?:-[\w-]+)?|nft|ipset|ipvsadm(?:-\w+)?|systemctl|service|"
+    r"rc-service|invoke-rc\.d|ufw|firewall-cmd|netfilter-persistent|modprobe|rmmod|update-alternatives|kube-proxy|"
+    r"ip6?tables\.init|conntrack)\Z|\$\{?\w*(?:ipt|tables|nft)\w*\}?[\w-]*\Z",
     re.IGNORECASE)
 _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})\Z")
 _PLAIN = re.compile(r"\[?[\w./-]{1,60}\]?\Z")

@@ -33,17 +33,14 @@ ANCHORS = {
         + _anchors("filter", "KUBE-NODEPORTS", (1, 22), "INPUT")
         + _anchors("filter", "KUBE-PROXY-FIREWALL", (1, 25), "INPUT", "FORWARD", "OUTPUT")
         # kube-proxy's own copy of kubelet's chain; in IPv6 and with localhostNodePorts off it is empty but jumped to.
-        + _anchors("filter", "KUBE-FIREWALL", (1, 27), "INPUT", "OUTPUT")
-    ),
+        + _anchors("filter", "KUBE-FIREWALL", (1, 27), "INPUT", "OUTPUT")),
     "ipvs": (
         _BOTH
         + _anchors("filter", "KUBE-FORWARD", None, "FORWARD")
         + _anchors("filter", "KUBE-NODE-PORT", (1, 22), "INPUT")
         + _anchors("filter", "KUBE-PROXY-FIREWALL", (1, 25), "INPUT", "FORWARD")
         + _anchors("filter", "KUBE-IPVS-FILTER", (1, 26), "INPUT")
-        + _anchors("filter", "KUBE-IPVS-OUT-FILTER", (1, 29), "OUTPUT")
-    ),
-}
+        + _anchors("filter", "KUBE-IPVS-OUT-FILTER", (1, 29), "OUTPUT"))}
 
 
 def comes_with(mode, anchor):

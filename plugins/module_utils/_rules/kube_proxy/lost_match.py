@@ -239,8 +239,7 @@ FORMS = (
     _form("filter", "AZURE-NPM(-.*)?", REFUSALS),
     _form("nat", "CNI-(HOSTPORT-MASQ|DN-[0-9a-f]+|[0-9a-f]{24})", TRANSLATIONS | frozenset(("ACCEPT",))),
     _form("filter", "CNI-ISOLATION-STAGE-2", REFUSALS),
-    _form("filter", "CNI-FORWARD", VERDICTS),
-)
+    _form("filter", "CNI-FORWARD", VERDICTS))
 
 
 def _jumps(*rows):
@@ -253,8 +252,7 @@ PORT_FORMS = _jumps(
     ("nat", "CNI-HOSTPORT-DNAT$", "CNI-DN-"),
     ("nat", "CNI-DN-", "DNAT$"),
     ("nat", "KUBE-SV[CL]-", "KUBE-MARK-MASQ$"),
-    ("filter", "KUBE-NODEPORTS$", "ACCEPT$"),
-)
+    ("filter", "KUBE-NODEPORTS$", "ACCEPT$"))
 
 # Refusals of a virtual address, or on every address of the node, that always name a port.
 ADDRESS_FORMS = _jumps(("filter", "KUBE-(SERVICES|EXTERNAL-SERVICES|PROXY-FIREWALL)$", "(DROP|REJECT)$"))
@@ -268,8 +266,7 @@ JUMP_FORMS = _jumps(
     ("nat", "KUBE-SERVICES$", "KUBE-NODEPORTS$"),
     # For the interfaces of pods; packets of other interfaces that get there are dropped.
     ("filter", "cali-FORWARD$", "cali-(from|to)-wl-dispatch$"),
-    ("filter", "cali-INPUT$", "cali-wl-to-host$"),
-)
+    ("filter", "cali-INPUT$", "cali-wl-to-host$"))
 
 # Chains in which ipvs mode masquerades by sets.
 SET_CHAINS = ("KUBE-SERVICES", "KUBE-NODE-PORT")

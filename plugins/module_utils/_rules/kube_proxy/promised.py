@@ -12,8 +12,7 @@ wanted number. Fewer rules in the kernel: they were flushed. More: an old dump w
 _CHAINS = {
     "filter": frozenset(("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-NODEPORTS", "KUBE-FORWARD",
                          "KUBE-PROXY-FIREWALL")),
-    "nat": frozenset(("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-POSTROUTING", "KUBE-MARK-MASQ")),
-}
+    "nat": frozenset(("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-POSTROUTING", "KUBE-MARK-MASQ"))}
 _OF_SERVICES = frozenset("KUBE-%s-" % kind for kind in ("SVC", "SEP", "SVL", "EXT", "XLB"))
 _FIREWALL = "KUBE-FIREWALL"
 _SYNCING = "a sync is running, or a change waits for one"

@@ -172,5 +172,4 @@ _FIELDS = {
     "rate": ((), lambda _value, _packet, harms: False if harms else None),
     # Whether the packet is such a packet: fragments, other protocols, replies; or the first segment of a connection.
     "fixed": ((), lambda value, _packet, _harms: value),
-    "unknown": ((), lambda _value, _packet, _harms: None),
-}
+    "unknown": ((), lambda _value, _packet, _harms: None)}

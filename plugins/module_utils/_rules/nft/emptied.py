@@ -18,8 +18,7 @@ _ALWAYS = {
     "firewall-check": ("vmap @firewall-ips", "loadBalancerSourceRanges are not enforced"),
     "cluster-ips-check": ("@cluster-ips", "ports of ClusterIPs that no Service has are not refused"),
     "reject-chain": ("reject", "Services without endpoints are not refused"),
-    "mark-for-masquerade": ("", "no packet is marked, so no Service traffic is masqueraded"),
-}
+    "mark-for-masquerade": ("", "no packet is marked, so no Service traffic is masqueraded")}
 _ALL = re.compile(r"^(?:counter(?: packets \d+ bytes \d+)? )?masquerade(?: |$)")
 
 

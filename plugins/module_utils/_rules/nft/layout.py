@@ -18,8 +18,7 @@ Layout = collections.namedtuple("Layout", "base chains sets jumps")
 
 _BASE = {
     "nat-prerouting": ("nat", "prerouting"), "nat-output": ("nat", "output"), "nat-postrouting": ("nat", "postrouting"),
-    "filter-input": ("filter", "input"), "filter-forward": ("filter", "forward"), "filter-output": ("filter", "output"),
-}
+    "filter-input": ("filter", "input"), "filter-forward": ("filter", "forward"), "filter-output": ("filter", "output")}
 _CHAINS = ("services", "masquerading", "firewall-check", "reject-chain")
 _SETS = ("service-ips", "service-nodeports", "no-endpoint-services", "no-endpoint-nodeports")
 _JUMPS = {"nat-prerouting": {"services"}, "nat-output": {"services"}, "nat-postrouting": {"masquerading"}}
@@ -28,8 +27,7 @@ _CHECKS = ("service-endpoints-check", "nodeport-endpoints-check", "cluster-ips-c
 _CHECKED = ("cluster-ips", "firewall-ips")
 _CHECK_JUMPS = {
     "filter-input": {"service-endpoints-check", "nodeport-endpoints-check"},
-    "filter-forward": {"service-endpoints-check", "cluster-ips-check"},
-}
+    "filter-forward": {"service-endpoints-check", "cluster-ips-check"}}
 
 
 def _with(base, jumps):

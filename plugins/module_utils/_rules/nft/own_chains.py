@@ -19,8 +19,7 @@ _OWN = {
     "reject-chain": re.compile(r"reject( with|$)"),
     "cluster-ips-check": re.compile(r'@cluster-ips (counter .* )?reject|drop comment "Drop traffic to unallocated '
                                     r'ClusterIPs"'),
-    "masquerading": re.compile(r"^(?:meta )?(?:mark|bitwise|cmp).* return$"),
-}
+    "masquerading": re.compile(r"^(?:meta )?(?:mark|bitwise|cmp).* return$")}
 
 
 def foreign_rules(table):

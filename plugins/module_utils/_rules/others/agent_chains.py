@@ -31,5 +31,4 @@ AGENTS = (
           False),
     Agent("ip-masq-agent", ("ip-masq-agent",), None, ("nat",), r"IP-MASQ-AGENT\Z", "IP-MASQ-AGENT", False),
     Agent("kube-router", ("kube-router",), None, ("filter",), r"KUBE-(ROUTER|POD-FW|NWPLCY)-", "KUBE-ROUTER-FORWARD",
-          True),
-)
+          True))

@@ -18,8 +18,7 @@ _ONLY = {
     "ipvs": (("nat", re.compile("KUBE-(NODE-PORT|LOAD-BALANCER|FIREWALL)$")),
              ("filter", re.compile("KUBE-(NODE-PORT|SOURCE-RANGES-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER)$"))),
     "iptables": ((None, re.compile("KUBE-(NODEPORTS|PROXY-CANARY)$")),
-                 ("filter", re.compile("KUBE-(SERVICES|EXTERNAL-SERVICES)$")), ("nat", SERVICE_CHAIN)),
-}
+                 ("filter", re.compile("KUBE-(SERVICES|EXTERNAL-SERVICES)$")), ("nat", SERVICE_CHAIN))}
 
 # A dump may hold any number of chains that refuse packets.
 _SHOWN = 3

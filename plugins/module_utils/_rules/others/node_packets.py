@@ -30,8 +30,7 @@ _TUNNELS = (
     (re.compile(r"cilium_vxlan\Z"), "VXLAN", 8472), (re.compile(r"cilium_geneve\Z"), "Geneve", 6081),
     (re.compile(r"vxlan-6784\Z"), "VXLAN", 6784), (re.compile(r"flannel-wg(?:-v6)?\Z"), "WireGuard", 51820),
     (re.compile(r"cilium_wg0\Z"), "WireGuard", 51871), (re.compile(r"wireguard\.cali\Z"), "WireGuard", 51820),
-    (re.compile(r"genev_sys_6081\Z"), "Geneve", 6081), (re.compile(r"vxlan_sys_4789\Z"), "VXLAN", 4789),
-)
+    (re.compile(r"genev_sys_6081\Z"), "Geneve", 6081), (re.compile(r"vxlan_sys_4789\Z"), "VXLAN", 4789))
 # With these the main table has a route to each other node behind the tunnel (flannel pkg/backend/vxlan
 # vxlan_network.go; felix vxlan_mgr.go): without one, on a single node or with host-gw, the tunnel carries nothing.
 _IS_ROUTED = re.compile(r"flannel(?:-v6)?\.\d+\Z|vxlan(?:-v6)?\.calico\Z")

@@ -30,8 +30,7 @@ _OWNERS = (
     ("docker", r"DOCKER(-|_|$)"),
     ("ufw", r"ufw6?-"),
     ("firewalld",
-     r"(IN|FWD|FWDI|FWDO|PRE|POST)_\w|(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING)_(\w+_)?(direct|ZONES|POLICIES)"),
-)
+     r"(IN|FWD|FWDI|FWDO|PRE|POST)_\w|(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING)_(\w+_)?(direct|ZONES|POLICIES)"))
 _PATTERNS = tuple((owner, re.compile(pattern)) for owner, pattern in _OWNERS)
 
 # Nearly all chains of a big node, by their first nine characters.

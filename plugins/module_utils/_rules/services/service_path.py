@@ -29,8 +29,7 @@ _HOOKS = (
     ("raw", "PREROUTING", VIRTUAL), ("raw", "OUTPUT", VIRTUAL), ("mangle", "PREROUTING", VIRTUAL),
     ("mangle", "OUTPUT", VIRTUAL), ("mangle", "FORWARD", ENDPOINT), ("mangle", "POSTROUTING", ENDPOINT),
     ("filter", "INPUT", NAMED), ("filter", "FORWARD", ENDPOINT), ("filter", "OUTPUT", ENDPOINT),
-    ("security", "INPUT", NAMED), ("security", "FORWARD", ENDPOINT), ("security", "OUTPUT", ENDPOINT),
-)
+    ("security", "INPUT", NAMED), ("security", "FORWARD", ENDPOINT), ("security", "OUTPUT", ENDPOINT))
 # The same in ipvs mode.
 _IPVS_HOOKS = tuple((table, hook, VIRTUAL if where == NAMED else where)
                     for table, hook, where in _HOOKS) + (("mangle", "INPUT", VIRTUAL),)

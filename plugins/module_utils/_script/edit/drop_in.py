@@ -98,8 +98,7 @@ _RESTORED = (
     ("/etc/systemd/scripts/iptables",
      (("iptables-restore", "/etc/systemd/scripts/ip4save"), ("ip6tables-restore", "/etc/systemd/scripts/ip6save"))),
     ("/iptables/iptables.init", (("iptables-restore", "/etc/sysconfig/iptables"),)),
-    ("/iptables/ip6tables.init", (("ip6tables-restore", "/etc/sysconfig/ip6tables"),)),
-)
+    ("/iptables/ip6tables.init", (("ip6tables-restore", "/etc/sysconfig/ip6tables"),)))
 # Debian's plugins of iptables-persistent read these from the environment (15-ip4tables, 25-ip6tables).
 _SWITCHES = ("IPTABLES_RESTORE_NOFLUSH", "IP6TABLES_RESTORE_NOFLUSH")
 

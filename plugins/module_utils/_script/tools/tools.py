@@ -24,8 +24,7 @@ _OTHERS = {
     "rmmod": "module", "systemctl": "service", "service": "service", "rc-service": "service", "invoke-rc.d": "service",
     "netfilter-persistent": "service", "iptables-persistent": "service", "iptables.init": "service",
     "ip6tables.init": "service", "ufw": "service", "firewall-cmd": "service", "kube-proxy": "cleanup",
-    "conntrack": "connections",
-}
+    "conntrack": "connections"}
 _INIT_SCRIPT = re.compile(r"/etc/(?:rc\.d/)?(?:init\.d|rc[0-6S]\.d)/(?:[SK]\d\d)?([\w.-]+)\Z")
 # Sets of kube-proxy, kube-router, Calico, Weave, Cilium and Azure NPM.
 _OTHERS_SET = re.compile(r"(?:KUBE-|kube-router-|cali[46]0|weave-|cilium_|azure-npm-)")
