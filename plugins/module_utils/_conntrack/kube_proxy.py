@@ -12,9 +12,7 @@ from collections import namedtuple
 
 from .. import _versions
 
-MAX_PER_CORE = 32768
-MIN = 131072
-CAP = 1048576
+MAX_PER_CORE, MIN, CAP = 32768, 131072, 1048576
 # kube-proxy may be up to this many minor versions older than kubelet (Kubernetes version skew policy).
 SKEW = 3
 
@@ -78,8 +76,7 @@ def number_wish(versions, value, by):
 
 def _agreed(wishes, value):
     """The wish that all possible versions agree on; `value` where no version is known."""
-    values = {wish.value for wish in wishes}
-    rules = {wish.rule for wish in wishes}
+    values, rules = {wish.value for wish in wishes}, {wish.rule for wish in wishes}
     return Wish(values.pop() if len(values) == 1 else None if values else value,
                 rules.pop() if len(rules) == 1 else UNKNOWN, any(wish.capped for wish in wishes))
 

@@ -8,29 +8,23 @@ anyway, and otherwise at most the value that the memory of the node allows. See 
 """
 
 from .._errors import BadInput
-from . import kube_proxy as proxy, kube_proxy
+from . import kube_proxy as proxy
 from .keys import MAX, dotted
 
 # kube-proxy's default minimum, and from 1.36 on its upper bound.
-FLOOR = kube_proxy.MIN
-FLOOR_PER_CPU = kube_proxy.MAX_PER_CORE
-CEILING = kube_proxy.CAP
+FLOOR, FLOOR_PER_CPU, CEILING = proxy.MIN, proxy.MAX_PER_CORE, proxy.CAP
 # An entry is 256 to 320 bytes of slab and has extensions (NAT, accounting, labels) beside it; a bucket is one pointer.
-ENTRY_BYTES = 400
-BUCKET_BYTES = 8
-USED_PERCENT = 60
-MEMORY_PERCENT = 5
+ENTRY_BYTES, BUCKET_BYTES = 400, 8
+USED_PERCENT, MEMORY_PERCENT = 60, 5
 # A smaller table would not even hold the entries that the kernel's own default holds.
 LEAST = 1024
 # nf_conntrack_max is an int of the kernel.
 MOST = (1 << 31) - 1
 
-_LIMITS = {  # option -> least, most, what it is
-             "memory_bytes": (16 << 20, 1 << 50, "bytes of memory"), "cpus": (1, 1 << 16, "processors"),
-             "peak": (0, MOST, "connections"),
-             "used_percent": (1, 100, "percent"), "memory_percent": (1, 50, "percent"),
-             "ceiling": (LEAST, MOST, "connections"),
-             "kube_proxy_value": (1, MOST, "connections")}
+# option -> least, most, what it is
+_LIMITS = {"memory_bytes": (16 << 20, 1 << 50, "bytes of memory"), "cpus": (1, 1 << 16, "processors"),
+           "peak": (0, MOST, "connections"), "used_percent": (1, 100, "percent"), "memory_percent": (1, 50, "percent"),
+           "ceiling": (LEAST, MOST, "connections"), "kube_proxy_value": (1, MOST, "connections")}
 
 
 def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT,
@@ -61,10 +55,9 @@ def conntrack_size(memory_bytes, cpus, peak=0, used_percent=USED_PERCENT, memory
     if wanted <= most:
         return _answer(wanted, need, None, reason)
     value = max(LEAST, power_of_two_to(most), kube_proxy_value or 0)
-    return _answer(value, need, limited_by,
-                   "%s, but %s" % (
-                       reason, "%d %% of the memory are %d entries" % (memory_percent, budget)
-                       if limited_by == "memory" else "at most %d entries are allowed" % ceiling))
+    return _answer(value, need, limited_by, "%s, but %s" % (
+        reason, "%d %% of the memory are %d entries" % (memory_percent, budget)
+        if limited_by == "memory" else "at most %d entries are allowed" % ceiling))
 
 
 def checked(**given):
@@ -112,12 +105,16 @@ def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, c
     value = described["value"] if described and described["writes"] != proxy.LEAVES else None
     answer = conntrack_size(section["memory_bytes"], section["cpus"], min(most, MOST), used_percent, memory_percent,
                             ceiling, min(value, MOST) if value and value > 0 else None)
-    answer.update(peak=most, peak_because=because, enough=_enough(section, answer["max"]),
-                  advice=_advice(section, answer["max"]))
+    limit = section["limit_when_loaded"] if section["max"] is None else section["max"]
+    assigned = next((row["assigned"] for row in section["sysctls"]
+                     if row["key"] == dotted(MAX) and isinstance(row["assigned"], int)), 0)
+    answer.update(peak=most, peak_because=because,
+                  enough=limit if limit is None else limit == 0 or limit >= answer["max"],
+                  advice=advice_for(section, max(answer["max"], assigned)))
     return answer
 
 
-def peak_of(section, known=0, earlier=0):
+def peak_of(section, known, earlier):
     """(the highest known number of connections, its source); where the table was full, the limit was reached once."""
     peaks = [(known, "the policy sets it")] if known else []
     peaks += [(earlier, "an earlier report has it")] if earlier else []
@@ -138,18 +135,6 @@ def was_full(section):
     if section["kernel_log"]["table_full"] or (lost and (lost["dropped"] or lost["evicted"])):
         return True
     return None if lost is None else False
-
-
-def _enough(section, wanted):
-    limit = section["limit_when_loaded"] if section["max"] is None else section["max"]
-    return None if limit is None else limit == 0 or limit >= wanted
-
-
-def _advice(section, wanted):
-    return advice_for(section,
-                      max(
-                          wanted, next((row["assigned"] for row in section["sysctls"]
-                                        if row["key"] == dotted(MAX) and isinstance(row["assigned"], int)), 0)))
 
 
 def advice_for(section, limit):

@@ -23,14 +23,9 @@ def parse_ipset_list(text):
         if key == "Name":
             sets.append({"name": value, "entries": None, "size_limit": None})
         elif sets and key == "Header":
-            sets[-1]["size_limit"] = _size_limit(value)
+            limit, ports = _LIMIT.search(value), _RANGE.search(value)
+            sets[-1]["size_limit"] = int(limit.group(1)) if limit else (
+                int(ports.group(2)) - int(ports.group(1)) + 1 if ports else None)
         elif sets and key == "Number of entries" and value.isdigit() and len(value) <= 10:
             sets[-1]["entries"] = int(value)
     return sets
-
-
-def _size_limit(header):
-    limit, ports = _LIMIT.search(header), _RANGE.search(header)
-    if limit:
-        return int(limit.group(1))
-    return int(ports.group(2)) - int(ports.group(1)) + 1 if ports else None

@@ -14,6 +14,8 @@ FAMILIES = ("ipv4", "ipv6")
 # A backend has more than empty tables if it has one of these: rules, or marks (chains without rules by which other
 # programs detect the backend of the node).
 _CONTENT = ("rules", "drops", "hint", "kubelet_canary", "proxy_canary")
+# Canaries are in three tables, the hint is in mangle (kubernetes pkg/util/iptables).
+_MARKS = {"hint": "KUBE-IPTABLES-HINT", "kubelet_canary": "KUBE-KUBELET-CANARY", "proxy_canary": "KUBE-PROXY-CANARY"}
 
 
 def backend_evidence(rule_sets, unread=()):
@@ -28,11 +30,11 @@ def backend_evidence(rule_sets, unread=()):
         if (backend, family) not in known:
             known.add((backend, family))
             sets.append(dict(_nothing(backend, family), readable=False, rules=None, kube_rules=None, drops=None,
-                             hint=None, kubelet_canary=None, proxy_canary=None))
+                             **dict.fromkeys(_MARKS)))
     for row in sets:
         if any((row["backend"], row["family"]) == where[:2] for where in unread):
             _doubt(row)
-    kubelet = {family: _used(sets, family, _marks_of_kubelet) for family in FAMILIES}
+    kubelet = {family: _used(sets, family, lambda row: row["hint"] or row["kubelet_canary"]) for family in FAMILIES}
     proxy = {family: _used(sets, family, _marks_of_kube_proxy) for family in FAMILIES}
     verdict, because = judge_mixing(sets, kubelet, proxy, [why for _backend, _family, why in unread])
     rows = [{key: row[key] for key in row if key not in ("tables", "proxy_jumps")} for row in sets]
@@ -60,10 +62,8 @@ def _set_of(rules):
             for rule in chain.rules:
                 row["drops"] += rule.target == "DROP"
                 row["proxy_jumps"] = row["proxy_jumps"] or rule.target == "KUBE-SERVICES"
-        # Canaries are in three tables, the hint is in mangle (kubernetes pkg/util/iptables).
-        row["hint"] = row["hint"] or "KUBE-IPTABLES-HINT" in table.chains
-        row["kubelet_canary"] = row["kubelet_canary"] or "KUBE-KUBELET-CANARY" in table.chains
-        row["proxy_canary"] = row["proxy_canary"] or "KUBE-PROXY-CANARY" in table.chains
+        for mark, chain in _MARKS.items():
+            row[mark] = row[mark] or chain in table.chains
     row["tables"] = len(tables)
     if rules.unreadable or not all(table.complete for _name, table in tables):
         _doubt(row)
@@ -73,12 +73,8 @@ def _set_of(rules):
 def _doubt(row):
     """Part of the set was not read, so a mark that was not seen may exist."""
     row["readable"] = False
-    for mark in ("hint", "kubelet_canary", "proxy_canary"):
+    for mark in _MARKS:
         row[mark] = row[mark] or None
-
-
-def _marks_of_kubelet(row):
-    return row["hint"] or row["kubelet_canary"]
 
 
 def _marks_of_kube_proxy(row):
@@ -92,9 +88,7 @@ def _used(sets, family, marks):
     found = [row["backend"] for row in rows if marks(row)]
     if len(found) > 1:
         return "both"
-    if found:
-        return found[0]
-    return "none" if all(row["readable"] for row in rows) else None
+    return found[0] if found else "none" if all(row["readable"] for row in rows) else None
 
 
 def judge_mixing(sets, kubelet, proxy, doubts):

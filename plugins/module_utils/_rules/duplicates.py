@@ -39,8 +39,8 @@ def ask_duplicates(rule_set, setting):
 
 
 def _finds_none(rule_set):
-    """Whether iptables is a build whose -C fails, so that kubelet and kube-proxy add their rules on each sync (Debian
-    10; kubernetes-sigs/iptables-wrappers README)."""
+    """Whether iptables is a build whose -C fails, so that each sync adds rules (Debian 10;
+    kubernetes-sigs/iptables-wrappers)."""
     return rule_set.backend == "nft" and within(rule_set.version, "1.8.0", "1.8.3") is True
 
 

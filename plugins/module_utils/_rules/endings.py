@@ -29,8 +29,8 @@ def _is_plain_jump(table, rule):
 
 
 def _keeps_all(table, name, known, depth):
-    """`known`: {chain: answer}. Each chain is asked once: a dump may hold chains that jump to each other many times, or
-    that lead back to themselves, and those keep nothing."""
+    """`known`: {chain: answer}. Each chain is asked once: chains may jump to each other many times, or back, and keep
+    nothing then."""
     if name not in known:
         known[name] = False
         known[name] = depth < _DEPTH_LIMIT and _keeps(table, name, known, depth)

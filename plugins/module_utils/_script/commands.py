@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One command with its arguments: a function, builtin, wrapper, tool, or a program to read. PRIVATE to the
-collection."""
+"""One command: a function, builtin, wrapper, tool, or a program to read. PRIVATE to the collection."""
 
 import re
 

@@ -44,9 +44,8 @@ def _truth_of_simple(values, node):
         return name != "false"
     if name == "test":
         return _test(values, words[1:], False)
-    if name in ("[", "[[") and words[-1].text in ("]", "]]"):
-        return _test(values, words[1:-1], name == "[[")
-    return None
+    is_test = name in ("[", "[[") and words[-1].text in ("]", "]]")
+    return _test(values, words[1:-1], name == "[[") if is_test else None
 
 
 def _test(values, words, patterns):

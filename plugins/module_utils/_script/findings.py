@@ -40,8 +40,7 @@ class Findings:
         self.declared, self.cut = False, self.cut or why
 
     def enter(self, source, offset, place):
-        """Continue with `source`, at `offset` of the text, or somewhere in `place`; returns the argument for
-        leave()."""
+        """Continue with `source`, at `offset` of the text, or in `place`; returns the argument for leave()."""
         kept = self.place()
         # A text with an unknown part may not be a shell script.
         self.declared = self.declared and (source.whole or MARK in source.text)

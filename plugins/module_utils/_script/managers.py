@@ -39,8 +39,8 @@ def without_manager(name, unit):
 
 
 def manager_acts(act, settings_of):
-    """((end of the path of a program, its function `(argument, read, environment) -> [Act]`), ...); `act` makes an Act,
-    and `settings_of` reads a file of assignments."""
+    """((end of the path of a program, its function `(argument, read, environment) -> [Act]`), ...); `act` makes an
+    Act."""
     def replaced(family, why):
         return act("restore", (family,), _TABLES, comes_back="replaced", command=why)
 

@@ -112,8 +112,8 @@ def forward_drops(text):
     for words, block in _blocks(text):
         if words[:2] == ["add", "rule"] or words[:2] == ["insert", "rule"]:
             opened.update(words if _accepts(words) else ())
-        elif block is not None and ["hook", "forward"] in [pair for each in block for pair in _pairs(each)] and (
-                ["policy", "drop"] in block):
+        elif block is not None and ["policy", "drop"] in block and any(
+                pair == ("hook", "forward") for each in block for pair in zip(each, each[1:])):
             chains.append((words[-1] if words else "", any(_accepts(each) for each in block)))
     return [accepts or name in opened for name, accepts in chains]
 
@@ -143,7 +143,8 @@ def _blocks(text):
         if word == "}" and stack:
             before, inner = stack.pop()
             yield before, inner
-            if _is_rule(before):
+            is_rule = before and not {"table", "chain"} & set(before[:2]) and before[0] not in ("set", "map")
+            if is_rule:
                 # In place: a rule may have any number of sets.
                 before.extend(each for block in inner for each in block)
                 words = before
@@ -151,18 +152,10 @@ def _blocks(text):
         yield words, None
 
 
-def _is_rule(words):
-    return bool(words) and words[0] not in ("table", "chain", "set", "map") and words[1:2] not in (["table"], ["chain"])
-
-
 def _accepts(words):
     if "ct" in words and "state" in words and "new" not in " ".join(words):
         return False
     return any(word in ("accept", "jump", "goto", "vmap", "queue") for word in words)
-
-
-def _pairs(words):
-    return [list(pair) for pair in zip(words, words[1:])]
 
 
 def _judge(verb, sort, words):

@@ -24,19 +24,16 @@ _STARTS = ("ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost")
 
 def shown(rows):
     """All commands with their lines; where they do not fit, only the lines of the rest."""
-    return _ascii(_shown(rows))[:LIMIT]
-
-
-def _shown(rows):
     if len(rows) == 1:
-        return "in line %d: %s" % (rows[0]["line"], rows[0]["command"])
+        return _ascii("in line %d: %s" % (rows[0]["line"], rows[0]["command"]))[:LIMIT]
     texts = ["line %d: %s" % (row["line"], row["command"] if len(row["command"]) <= 80 else row["command"][:77] + "...")
              for row in rows]
     number = len(texts)
     while number > 1 and len("; ".join(texts[:number])) + (40 if number < len(texts) else 0) > LIMIT:
         number -= 1
     left = rows[number:]
-    return "; ".join(texts[:number] + (["and %d more in %s" % (len(left), _lines(left, 3))] if left else []))[:LIMIT]
+    more = ["and %d more in %s" % (len(left), _lines(left, 3))] if left else []
+    return _ascii("; ".join(texts[:number] + more)[:LIMIT])[:LIMIT]
 
 
 def remedy(rows, owns):
@@ -59,17 +56,13 @@ def _remedy(rows, owns):
 
 def remedy_of_written(row):
     """What to change in a script that writes settings or rules into a file."""
-    return _fitting(_remedy_of_written(row))
-
-
-def _remedy_of_written(row):
     written, file = row["tables"], row["file"]
     if file == RUNNING:
-        return "Remove %s from line %d of %s, then run sysctl -w %s." % (
-            row["command"][:100], row["line"], row["path"], " ".join(text.replace("=0", "=1") for text in written[:3]))
+        return _fitting("Remove %s from line %d of %s, then run sysctl -w %s." % (
+            row["command"][:100], row["line"], row["path"], " ".join(text.replace("=0", "=1") for text in written[:3])))
     if loader_of(file) is None:
-        return "Remove %s from line %d of %s, then correct %s." % (", ".join(written[:5]), row["line"], row["path"],
-                                                                   file)
+        return _fitting("Remove %s from line %d of %s, then correct %s." % (
+            ", ".join(written[:5]), row["line"], row["path"], file))
     texts = []
     if COPY in written:
         texts.append("write only %s" % (
@@ -80,7 +73,7 @@ def _remedy_of_written(row):
                      "its own table")
     if DROP in written:
         texts.append("accept traffic of pods in its forward chain")
-    return "In line %d of %s: %s. Then correct %s." % (row["line"], row["path"], "; ".join(texts), file)
+    return _fitting("In line %d of %s: %s. Then correct %s." % (row["line"], row["path"], "; ".join(texts), file))
 
 
 def _of_nft(path, rows, owns):

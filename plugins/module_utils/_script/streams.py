@@ -128,8 +128,7 @@ class Streams:
                                          span=part.span)
 
     def _shown(self, path):
-        """A path without names that the text does not hold: the value of a variable may be a secret
-        (/etc/sysctl.d/$x.conf)."""
+        """A path without names that the text does not hold: they may be secret values, as in /etc/sysctl.d/$x.conf."""
         if path in self.findings.text or path in LOADERS:
             return path
         names = [name if name in self.findings.text else "?" + posixpath.splitext(name)[1] for name in path.split("/")]
@@ -157,6 +156,4 @@ def harmful_settings(path, text):
 
 
 def _blocks(directive):
-    if directive.keyword == "install":
-        return _NOTHING.match(directive.rest) is not None
-    return directive.keyword == "blacklist"
+    return directive.keyword == "blacklist" or directive.keyword == "install" and _NOTHING.match(directive.rest)

@@ -72,17 +72,13 @@ def unwrapped(name, arguments):
         while number < len(arguments) and _ASSIGNMENT.match(arguments[number]):
             number += 1
     rest = arguments[number:]
-    if name == "flock" and rest[:1] in (["-c"], ["--command"]):
-        return ["sh"] + rest
-    return rest
+    return ["sh"] + rest if name == "flock" and rest[:1] in (["-c"], ["--command"]) else rest
 
 
 def _ip(arguments):
     """`ip vrf exec NAME command` stays in the namespace, `ip netns exec` does not."""
     rest = [word for word in arguments if not word.startswith("-")]
-    if rest[:2] == ["vrf", "exec"]:
-        return arguments[arguments.index("exec") + 2:]
-    return []
+    return arguments[arguments.index("exec") + 2:] if rest[:2] == ["vrf", "exec"] else []
 
 
 def _container(name, arguments):

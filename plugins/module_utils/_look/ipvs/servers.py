@@ -20,7 +20,6 @@ PROC_LIMIT = 16 * 1024 * 1024
 # The smallest page of memory: a list that is shorter was printed by one read().
 _PAGE = 4096
 _FORWARDS = {0: "Masq", 1: "Local", 2: "Tunnel", 3: "Route", 4: "Bypass"}
-_PERSISTENT, _ONE_PACKET = 1, 4
 _IPV6 = 10
 
 # `file`: the status of /proc/net/ip_vs; `status`: the status of its content; `found`: the servers, None where they are
@@ -70,9 +69,8 @@ def _key(server):
 
 def _of_netlink(server, destinations):
     from ..._parse.proc.net_ip_vs import RealServer, VirtualServer
-    flags = server.flags or 0
     return VirtualServer(
         None if server.mark else "ipv6" if server.family == _IPV6 else "ipv4", server.address, server.port,
-        server.protocol, server.mark, server.scheduler, bool(flags & _PERSISTENT), bool(flags & _ONE_PACKET),
+        server.protocol, server.mark, server.scheduler,
         [RealServer(real.address, real.port, _FORWARDS.get(real.forward & 7, "Masq"), real.weight)
          for real in destinations])

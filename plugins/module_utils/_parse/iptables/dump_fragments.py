@@ -79,8 +79,7 @@ def _declared(line):
 
 
 def _table_by_chains(lines):
-    """The table of lines that fit several tables: the one whose built-in chains are declared, or filter, the default of
-    iptables, where nothing contradicts it."""
+    """The table of lines that fit several tables: by the built-in chains that are declared, or filter, the default."""
     chains = {_declared(line) if line.startswith(":") else COUNTERS.sub("", line).split(" ")[1] for line in lines}
     table = table_of_chains({_declared(line) for line in lines} & ALL_BUILT_IN)
     return table or ("filter" if chains & BUILT_IN["filter"] and not chains & {"PREROUTING", "POSTROUTING"} else None)

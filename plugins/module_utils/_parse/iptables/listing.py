@@ -205,8 +205,7 @@ class _Row:
 
     @property
     def ends_firewall(self):
-        """Whether it is the last rule of the firewall of Red Hat's distributions, which names no interface
-        (/etc/sysconfig/iptables of iptables-services, firewalld)."""
+        """Whether it is the last rule of Red Hat's firewall, without interface (/etc/sysconfig/iptables, firewalld)."""
         return self.chain in ("INPUT", "FORWARD") and self.arguments == ["--reject-with icmp-host-prohibited"]
 
     def text(self):

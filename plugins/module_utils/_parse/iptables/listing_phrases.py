@@ -47,10 +47,9 @@ def negated(option, value):
 
 
 def _ports(found):
-    protocol, options = found.group(1), []
-    for side, mark, ports in re.findall(r"([sd])pts?:(!?)(\S+)", found.group(2)):
-        options.append("%s--%sport %s" % ("! " if mark else "", side, ports_of(ports)))
-    return "-m %s %s" % (protocol, " ".join(options))
+    return "-m %s %s" % (found.group(1), " ".join(
+        "%s--%sport %s" % ("! " if mark else "", side, ports_of(ports))
+        for side, mark, ports in re.findall(r"([sd])pts?:(!?)(\S+)", found.group(2))))
 
 
 def _mark(found):

@@ -130,13 +130,11 @@ class SaveReader:
 
 
 def _stripped(text):
-    if text.startswith(" ") or "\t" in text or _INDENTED.search(text):
-        return _BLANKS.sub("", text)
-    return text
+    return _BLANKS.sub("", text) if text.startswith(" ") or "\t" in text or _INDENTED.search(text) else text
 
 
 def _end_of_rule(lines, start):
-    """Index after the last line of a rule whose comment holds line ends; 0 if it is no rule, None if more lines are
+    """Index after the last line of a rule whose comment holds line ends; 0 for no rule, None if more lines are
     needed."""
     reach = 0
     for index in range(start + 1, len(lines) if len(lines[start]) <= LINE_LIMIT else 0):

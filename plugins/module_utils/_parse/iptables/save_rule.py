@@ -58,9 +58,7 @@ def plain(token):
 
 def is_open(text):
     """True if a quote is still open at the end."""
-    if '"' not in text:
-        return False
-    return (_ESCAPE.sub("", text) if "\\" in text else text).count('"') % 2 == 1
+    return '"' in text and (_ESCAPE.sub("", text) if "\\" in text else text).count('"') % 2 == 1
 
 
 def is_rule(text):

@@ -75,12 +75,9 @@ def parse_grub_cfg(text):
 def find_entry(menu, wanted):
     """The entry that GRUB takes for a `default` value such as `0`, `1>2`, a title or an id; None without a match."""
     parts = wanted.split(">")
-    for entry in menu["entries"]:
-        if len(entry["where"]) == len(parts) and all(
-                part == str(index) or part in names
-                for part, index, names in zip(parts, entry["where"], entry["names"])):
-            return entry
-    return None
+    return next((entry for entry in menu["entries"] if len(entry["where"]) == len(parts) and all(
+        part == str(index) or part in names
+        for part, index, names in zip(parts, entry["where"], entry["names"]))), None)
 
 
 def parse_loader_entry(text):

@@ -45,6 +45,6 @@ def _text(entry):
 
 
 def passed_on(texts):
-    """Arguments of a component, from the values of an option such as `kubelet-arg`; an argument without a value means
-    `true` (k3s pkg/daemons/config GetArgs)."""
+    """Arguments of a component, from the values of an option such as `kubelet-arg`; without a value `true` (k3s
+    GetArgs)."""
     return ["--" + text.lstrip("-") + ("" if "=" in text else "=true") for text in texts]

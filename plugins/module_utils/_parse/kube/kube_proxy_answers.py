@@ -52,8 +52,7 @@ def split_answer(text):
 
 
 def parse_healthz(text):
-    """`{"node_eligible", "healthy" {family: bool}, "now"}` of the body of /healthz or /livez; None for any other
-    body."""
+    """`{"node_eligible", "healthy" {family: bool}, "now"}` of the body of /healthz or /livez, or None."""
     body = _json(text)
     if body is None or "currentTime" not in body:
         return None

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Times at the beginning of log lines, and what terminals and collectors put around a line. PRIVATE to the
-collection."""
+"""Times before log lines, and what terminals and collectors put around a line. PRIVATE to the collection."""
 
 import re
 import time

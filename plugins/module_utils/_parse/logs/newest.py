@@ -22,8 +22,7 @@ _MOST_REST = MOST_LINES * LONGEST
 
 
 class Newest:
-    """Takes the blocks of a log in their order, and keeps the texts of its last `most` messages with a candidate
-    line."""
+    """Takes the blocks of a log in their order, and keeps its last `most` messages with a candidate line, as texts."""
 
     def __init__(self, most):
         self._search, self._most, self._found = _Search(), most, collections.deque(maxlen=most)
@@ -158,8 +157,7 @@ def _head_of(data, start, floor):
 
 
 def _message(data, start):
-    """(text, where it ends) of the message that begins at `start`, with the lines of its value, where it opens one, and
-    the lines that its writer printed below it."""
+    """(text, where it ends) of the message that begins at `start`, with the lines of its value and those below it."""
     first = _parsed(data, start)
     stop = data.find(b"\n", start)
     lines, is_value = [_line(data, start, stop)], first.text.endswith("=<")
@@ -176,8 +174,8 @@ def _message(data, start):
 
 
 def _prompt_of(data, start):
-    """The prompt before the line at `start` with its end, where only lines of the C library about a crash stand between
-    them; an empty text without one."""
+    """The prompt before the line at `start` with its end, behind which only the C library printed of a crash; or
+    empty."""
     for _number in range(_MOST_CRASH):
         before = data.rfind(b"\n", 0, max(start - 1, 0)) + 1
         if before >= start:

@@ -86,7 +86,7 @@ class KubeTablesReader:
         yield self._begin(FIRST)
         whole_families = self._read_whole()
         self._waiting = [["list", "table", name, NAME] for name in whole_families]
-        for name in sorted(set(FAMILIES) & set(self._families())):
+        for name in sorted(self._families()):
             family = FAMILIES[name]
             chains = self._found.tables[family].chains
             whole = name in whole_families
@@ -183,11 +183,9 @@ class KubeTablesReader:
                 mine.update((chain, table.chains[chain]) for chain in table.chains if chain not in mine)
             return
         found.status, found.looked = status, status == OK
-        if not found.looked:
-            return
-        for (name, _table), table in _kube_only(tables):
-            found.tables[FAMILIES[name]] = table
-        found.others = set(tables) - {key for key, _table in _kube_only(tables)}
+        if found.looked:
+            found.tables.update((FAMILIES[name], table) for (name, _table), table in _kube_only(tables))
+            found.others = set(tables) - {key for key, _table in _kube_only(tables)}
 
     @staticmethod
     def _take_rules(known, chains):

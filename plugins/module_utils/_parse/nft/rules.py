@@ -26,8 +26,7 @@ _MANY = re.compile(r" : (\S+) \. (\d+)")
 
 
 def base_chain(line):
-    """(type, hook, priority, policy) of the first line of a base chain; None for any other line. An unknown priority
-    becomes None."""
+    """(type, hook, priority, policy) of the first line of a base chain; or None. An unknown priority becomes None."""
     found = _BASE.match(line)
     if not found:
         return None

@@ -19,15 +19,14 @@ import ipaddress
 import re
 
 # A server with a firewall mark has no address and port (None); any other server has no mark (None).
-VirtualServer = collections.namedtuple("VirtualServer",
-                                       "family address port protocol mark scheduler persistent one_packet real_servers")
+VirtualServer = collections.namedtuple("VirtualServer", "family address port protocol mark scheduler real_servers")
 RealServer = collections.namedtuple("RealServer", "address port forward weight")
 
 _HEADING = ("IP Virtual Server version ", "Prot LocalAddress:Port ", "  -> RemoteAddress:Port ")
 _PLACE = r"(?:([0-9A-F]{8})|\[([0-9a-f:]{39})\]):([0-9A-F]{4})"
 _ROW = re.compile("[^\n]+")
 # One or two blanks between them and one after them: this differs by family (see the format strings).
-_FLAGS = r"(?: +(ops))? *(?: (persistent) -?\d+ [0-9A-F]{8})? *\Z"
+_FLAGS = r"(?: +ops)? *(?: persistent -?\d+ [0-9A-F]{8})? *\Z"
 _SERVER = re.compile(r"(\w+) +" + _PLACE + r" (\S+)" + _FLAGS)
 _MARK = re.compile(r"FWM +([0-9A-F]{8}) (\S+)" + _FLAGS)
 _REAL = re.compile(r"  -> " + _PLACE + r" +(\w+) +(-?\d+) +-?\d+ +-?\d+ *\Z")
@@ -55,17 +54,13 @@ def parse_proc_net_ip_vs(text):
 def _server(line):
     found = _MARK.match(line)
     if found:
-        return VirtualServer(None, None, None, None, int(found.group(1), 16), found.group(2), bool(found.group(4)),
-                             bool(found.group(3)), [])
+        return VirtualServer(None, None, None, None, int(found.group(1), 16), found.group(2), [])
     found = _SERVER.match(line)
     if not found:
         return None
     protocol, scheduler = found.group(1).lower(), found.group(5)
     family, address, port = _place(*found.groups()[1:4])
-    if not address:
-        return None
-    return VirtualServer(family, address, port, protocol, None, scheduler, bool(found.group(7)), bool(found.group(6)),
-                         [])
+    return VirtualServer(family, address, port, protocol, None, scheduler, []) if address else None
 
 
 def _place(four, six, port):

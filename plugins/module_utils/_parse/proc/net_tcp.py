@@ -47,9 +47,7 @@ def _address(text):
     """The address as a socket takes it."""
     words = [int(text[place:place + 8], 16) for place in range(0, len(text), 8)]
     packed = struct.pack("=%dI" % len(words), *words)
-    if len(words) == 1:
-        return "%d.%d.%d.%d" % struct.unpack("4B", packed)
-    return ipv6_text(packed)
+    return "%d.%d.%d.%d" % struct.unpack("4B", packed) if len(words) == 1 else ipv6_text(packed)
 
 
 def ipv6_text(packed):

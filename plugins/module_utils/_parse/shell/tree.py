@@ -21,8 +21,7 @@ class Word:
 
 
 class Variable:
-    """`$name`, `${name}`, `${name:-default}`: `operator`, the `rest` after it (parts of a word), `index` of an array or
-    None."""
+    """`$name`, `${name}`, `${name:-default}`: `operator`, its `rest` (parts of a word), `index` of an array or None."""
 
     __slots__ = ("name", "index", "operator", "rest", "quoted")
 

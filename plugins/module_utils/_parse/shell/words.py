@@ -241,6 +241,4 @@ def _ansi(found):
     letter, hexadecimal, octal, other = found.groups()
     if letter:
         return _ANSI_LETTERS[letter]
-    if hexadecimal or octal:
-        return chr(int(hexadecimal, 16) if hexadecimal else int(octal, 8) & 0xff)
-    return other
+    return chr(int(hexadecimal, 16) if hexadecimal else int(octal, 8) & 0xff) if hexadecimal or octal else other

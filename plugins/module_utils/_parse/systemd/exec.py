@@ -20,7 +20,7 @@ _PARTS = re.compile(r"""((?:[^"'\\]|\\.|\\\Z)+)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|
 _ESCAPE = re.compile(
     r"""\\(?:([abfnrtv\\"'s])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))""")
 _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "s": " "}
-_PREFIXES = re.compile(r"[-@:+!]*")
+_COMMAND = re.compile(r"([-@:+!]*)(.*)\Z", re.DOTALL)
 
 
 class ExecLine:
@@ -71,13 +71,7 @@ def split_commands(text):
         if text[begin:end] == ";":
             commands.append(text[start:begin])
             start = end
-    commands.append(text[start:])
-    return [_without_prefixes(command.strip()) for command in commands if command.strip()]
-
-
-def _without_prefixes(command):
-    length = _PREFIXES.match(command).end()
-    return command[:length], command[length:]
+    return [_COMMAND.match(command.strip()).groups() for command in commands + [text[start:]] if command.strip()]
 
 
 def split_arguments(text):

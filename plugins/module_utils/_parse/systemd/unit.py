@@ -58,8 +58,7 @@ class UnitText:
 
 
 def parse_unit(data):
-    """`UnitText` of the bytes of a file. A line that is not an assignment is skipped; a line that is not UTF-8, or an
-    invalid section line, ends the reading."""
+    """`UnitText` of the bytes of a file. A line that is not UTF-8, or an invalid section line, ends it."""
     ascii_only = _BEYOND_ASCII.search(data) is None
     text = data.decode("utf-8", "surrogateescape")
     text = text[1:] if text.startswith("\ufeff") else text

@@ -72,9 +72,7 @@ class _Reader:
         line = self._lines[self._at][indent:]
         if _is_item(line):
             return self._list(indent, depth)
-        if _key_of(line):
-            return self._mapping(indent, depth)
-        return self._value(line, parent, depth)
+        return self._mapping(indent, depth) if _key_of(line) else self._value(line, parent, depth)
 
     def _list(self, indent, depth):
         items, first = [], self._at
@@ -143,9 +141,7 @@ class _Reader:
                                  block.group(3) or block.group(4))
         if text[0] in QUOTES:
             return self._quoted(text, indent)
-        if text[0] in "[{" and self._broken < _BROKEN_LIMIT:
-            return self._flow(text)
-        return self._plain(text, indent)
+        return self._flow(text) if text[0] in "[{" and self._broken < _BROKEN_LIMIT else self._plain(text, indent)
 
     def _literal(self, indent, style, chomping, given):
         self._at += 1

@@ -35,8 +35,7 @@ _FOREIGN = re.compile(u"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029
 
 
 def parse_yaml(text):
-    """[`Document`]; empty for a text without content. A document that cannot be read has a problem and the part that
-    could be read; there is never an exception."""
+    """[`Document`], for an unreadable one the problem and the part that could be read; there is never an exception."""
     foreign = _FOREIGN.search(text)
     problem = ("line %d: a character that YAML does not allow" % (text.count("\n", 0, foreign.start()) + 1)
                if foreign else None)

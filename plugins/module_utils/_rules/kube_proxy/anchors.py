@@ -45,8 +45,7 @@ def ask_presence(rule_sets, setting_by):
 
 
 def ask_hint(rule_sets, setting_by):
-    """hint_missing of each family: no backend has the chain by which other programs detect kubelet's backend. IPv6
-    counts where kubelet or kube-proxy uses it."""
+    """hint_missing of each family: no backend has the chain that shows kubelet's. IPv6 counts where it is used."""
     for family in sorted({rule_set.family for rule_set in rule_sets if rule_set.family}):
         mine = [rule_set for rule_set in rule_sets if rule_set.family == family]
         setting = setting_by(mine[0])
@@ -101,8 +100,7 @@ def _missing(rule_set, expected):
 
 
 def _leads(rule, anchor):
-    """True if the rule is the anchor. A jump may be limited to new connections, which is all that kube-proxy needs; a
-    jump with further limits does not carry all traffic."""
+    """True if the rule is the anchor. A jump may be limited to new connections, and to nothing more."""
     if rule.target != anchor.target:
         return False
     return not rule.has_match or (not rule.options

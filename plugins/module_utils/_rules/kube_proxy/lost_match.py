@@ -63,7 +63,8 @@ def _of_chain(table, chain, rules, setting):
     for why, applies, lacks in (
             (NO_PORT, ports, lambda rule: _lacks_port(rule, ports)),
             (NO_PORT, refusals, lambda rule: _refuses_all_ports(rule, refusals)),
-            ("a jump to this chain always has a match here", jumps, lambda rule: _is_bare_jump(rule, jumps)),
+            ("a jump to this chain always has a match here", jumps,
+             lambda rule: not rule.has_match and _leads_to(rule, jumps)),
             ("the virtual address is missing", portals, _lacks_address),
             ("the source or the state is missing", (table, chain) == ("filter", "KUBE-FIREWALL"), _lacks_source),
             (NO_SET, sets, _lacks_set)):
@@ -112,11 +113,8 @@ def _of_service(services, chain, rules, setting):
 
 def _early_jump(rules):
     """A jump without a match that is not the last of a chain for external traffic: only the last takes all packets."""
-    last = None
-    for rule in rules:
-        last = rule if SERVICE_CHAIN.match(rule.target or "") else last
-    return next((rule for rule in rules
-                 if SERVICE_CHAIN.match(rule.target or "") and not rule.has_match and rule.text != last.text), None)
+    jumps = [rule for rule in rules if SERVICE_CHAIN.match(rule.target or "")]
+    return next((rule for rule in jumps if not rule.has_match and rule.text != jumps[-1].text), None)
 
 
 def lost_rules(table, chain, rules, setting):
@@ -157,22 +155,21 @@ def _targets(rows, table, chain):
     return [target for where, which, target in rows if where == table and which.match(chain)]
 
 
+def _leads_to(rule, targets):
+    return any(target.match(rule.target or "") for target in targets)
+
+
 def _lacks_port(rule, targets):
     """True for a rule that has to name a port and does not; one with other matches belongs to another program."""
-    return (rule.has_match and rule.target is not None and any(target.match(rule.target) for target in targets)
-            and port_ranges(rule) is None
+    return (rule.has_match and _leads_to(rule, targets) and port_ranges(rule) is None
             and not any(uses(rule, name) for name in ("set", "mark", "addrtype", "conntrack")))
 
 
 def _refuses_all_ports(rule, targets):
     """True for a refusal that has lost its port: that of a NodePort without endpoints then closes the whole node."""
-    return (rule.has_match and any(target.match(rule.target or "") for target in targets) and port_ranges(rule) is None
+    return (rule.has_match and _leads_to(rule, targets) and port_ranges(rule) is None
             and bool(plain_value(rule, "-d") or to_local(rule))
             and not any(uses(rule, name) for name in ("set", "mark", "conntrack")))
-
-
-def _is_bare_jump(rule, targets):
-    return not rule.has_match and rule.target is not None and any(target.match(rule.target) for target in targets)
 
 
 def _lacks_address(rule):
@@ -193,8 +190,7 @@ def _lacks_source(rule):
 
 
 def _lacks_set(rule):
-    """True for a rule of ipvs mode that has lost its set: it names the sources that are not masqueraded, or the
-    protocol, but no destination addresses."""
+    """True for a rule of ipvs mode that has lost its set: it names at most other sources and the protocol."""
     if rule.target != "KUBE-MARK-MASQ" or not rule.has_match or rule.matches:
         return False
     return all(negated or option == "-p" for option, (_value, negated) in rule.options.items())

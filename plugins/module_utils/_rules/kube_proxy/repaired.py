@@ -23,8 +23,7 @@ _CHAINS = ("KUBE-FORWARD", "KUBE-MARK-MASQ", "KUBE-NODEPORTS", "KUBE-POSTROUTING
 
 
 def ask_repaired(rule_set, setting):
-    """half_repaired: with the canary in mangle most service chains are empty, or some without a jump to
-    KUBE-SERVICES."""
+    """half_repaired: with the canary most service chains are empty, or some without a jump to KUBE-SERVICES."""
     mangle, nat = chains_of(rule_set, "mangle"), chains_of(rule_set, "nat")
     if setting.mode not in (None,
                             "iptables") or not mangle or CANARY not in mangle or not nat or "KUBE-SERVICES" not in nat:

@@ -31,8 +31,7 @@ class Walk:
         self._doubts, self.left = doubts, limit
 
     def through(self, chain):
-        """(packets that pass the chain: the policy of a base chain decides on them, packets that may pass it), in their
-        order. Raises TooMuch."""
+        """(packets that pass the chain, to its policy, packets that may pass it), in their order. Raises TooMuch."""
         passed, lost = self._through(chain, list(range(len(self._packets))), [], [], 0)
         return self._named(passed), self._named(lost)
 

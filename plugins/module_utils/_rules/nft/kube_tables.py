@@ -70,9 +70,7 @@ def _missing_tables(found, setting):
 
 
 def _has_ipv6(found):
-    if found.ipv6 is None:
-        return any(name == "ip6" for name, _table in found.others)
-    return found.ipv6
+    return found.ipv6 if found.ipv6 is not None else any(name == "ip6" for name, _table in found.others)
 
 
 def _anchors(found, family, setting):

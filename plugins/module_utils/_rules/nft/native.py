@@ -30,6 +30,7 @@ _EFFECTS = {"drop": "drops", "reject": "rejects", "dnat": "translates before kub
             "redirect": "redirects before kube-proxy",
             "notrack": "exempts from conntrack, and so from kube-proxy's DNAT,",
             "mark": "clears kube-proxy's mark for masquerading on"}
+_TOO_MANY = "chain %s has too many rules to judge"
 _NEW, _TRANSLATED = frozenset(("NEW",)), frozenset(("NEW", "DNAT"))
 _NAMED, _NAMED_LIMIT = re.compile(r"\b[sd]addr ([0-9a-f.:]+/\d{1,3})(?!\S)"), 16
 # {family: (bits of an address behind the part that all pods of a cluster have in common, bits of the number of a node
@@ -47,15 +48,11 @@ def judge_table(table, services, own=(), routed=tuple):
     forwarded. `routed`: see carries_pods().
     """
     judge = _Judge(table, services, own, routed)
-    for name in sorted(table.chains):
-        chain = table.chains[name]
-        if chain.is_base and chain.priority is not None:
-            try:
-                judge.base_chain(chain)
-            except TooMuch:
-                judge.doubts.append("chain %s has too many rules to judge" % name)
-        elif chain.is_base:
+    for name, chain in sorted(table.chains.items()):
+        if chain.is_base and chain.priority is None:
             judge.doubts.append("the priority of chain %s is not known" % name)
+        elif chain.is_base and not judge.base_chain(chain):
+            judge.doubts.append(_TOO_MANY % name)
     return judge.rows, judge.doubts[0] if judge.doubts else None
 
 
@@ -66,13 +63,9 @@ def judge_forwarding(table, pods=()):
     judge = _Judge(table, (), None, between_pods=True)
     judge.behind = [packet for packet in _FORWARDED + tuple(_to_networks(pods))
                     if table.family in ("inet", packet.family)]
-    for name in sorted(table.chains):
-        chain = table.chains[name]
-        if chain.is_base and chain.hook == "forward" and chain.priority is not None:
-            try:
-                judge.base_chain(chain)
-            except TooMuch:
-                judge.rows.append(("unjudged_table", "", "", "chain %s has too many rules to judge" % name))
+    for name, chain in sorted(table.chains.items()):
+        if chain.is_base and chain.hook == "forward" and chain.priority is not None and not judge.base_chain(chain):
+            judge.rows.append(("unjudged_table", "", "", _TOO_MANY % name))
     return judge.rows
 
 
@@ -121,7 +114,7 @@ class _Judge:
 
     def _across(self, ends):
         """Packets into each network that a rule names, from pods outside of it: it may be that of the pods of this
-        node, to which pods of other nodes connect."""
+        node."""
         texts = [text for chain in self.table.chains.values() for text in chain.texts]
         for network in sorted({found for text in texts for found in _NAMED.findall(text)})[:_NAMED_LIMIT]:
             span, family = range_of(network), "ip6" if ":" in network else "ip"
@@ -133,20 +126,24 @@ class _Judge:
                 yield self._packet(*inside[0], states=_TRANSLATED)._replace(sources=outside)
 
     def base_chain(self, chain):
+        """Whether all rules of a chain, and of those it leads to, could be tried."""
         early = chain.hook in ("prerouting", "output") and chain.priority <= DSTNAT
         if chain.hook == "input":
             self._input(chain)
         if chain.hook not in ("prerouting", "output", "forward", "postrouting"):
-            return
+            return True
         self._base, self._early = chain, early
         packets = self.before if early else self.behind
         walk = Walk(self._rules.rules_of, packets, self._harms, self._met, self._left, True)
         try:
             left, doubtful = walk.through(chain.name)
+        except TooMuch:
+            return False
         finally:
             self._left = walk.left
         if chain.policy == "drop":
             self._harmed("drop", chain, "policy drop", left, doubtful)
+        return True
 
     def _input(self, chain):
         """An input chain has to close the node's own ports, so only one that lets no packet pass is reported."""

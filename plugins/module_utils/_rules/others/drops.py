@@ -39,18 +39,16 @@ def ask_drops(rule_set, setting, services=None):
     if not _serves(rule_set, setting, services):
         yield from _dropped(rule_set)
         return
-    noted, judged = set(), {}
-    for row in itertools.chain(_early(rule_set), _portals(rule_set, setting)):
-        noted.add((row["table"], row["chain"], row["text"]))
-        yield row
-    table = table_of(rule_set, "filter")
+    noted, judged, table = set(), {}, table_of(rule_set, "filter")
+    rows = [_early(rule_set), _portals(rule_set, setting)]
     if table is not None:
         # A rule that accepts pod traffic may be in the part of a table that was not read.
         policy = _policy(rule_set, table) if chains_of(rule_set, "filter") is not None else ()
-        for row in itertools.chain(_refusing_all(rule_set, table, setting), policy,
-                                   ask_first_chains(rule_set, table, services)):
-            noted.add((row["table"], row["chain"], row["text"]))
-            yield row
+        rows += [_refusing_all(rule_set, table, setting), policy, ask_first_chains(rule_set, table, services)]
+    for row in itertools.chain.from_iterable(rows):
+        noted.add((row["table"], row["chain"], row["text"]))
+        yield row
+    if table is not None:
         judged = _judged(rule_set, table, services, setting)
         for chain in sorted(judged):
             for rule, doubted in zip(rules_of(table, chain), judged[chain]):
@@ -82,8 +80,8 @@ def ask_policy(rule_set, setting):
 
 
 def _is_whole(table, forward):
-    """Whether all rules of FORWARD were read, because rules of a chain after it were, and the chains that they lead to
-    accept no pod traffic, whatever is in them."""
+    """Whether all rules of FORWARD were read, as rules of a chain after it were, and lead to no chain that accepts
+    pods."""
     after = list(table.chains)[list(table.chains).index("FORWARD") + 1:]
     return any(table.chains[name].rules for name in after) and all(
         rule.target in VERDICTS or owner_of(rule.target or "", "filter") in ("kube_proxy", "kubelet", "docker")
@@ -158,14 +156,13 @@ def _judged(rule_set, table, services, setting):
     Where Services are known, INPUT and OUTPUT are left out: packets to the Services show whether a rule there refuses
     them. A rule of FORWARD that names one source is the ban of a client, if no endpoint has that address.
     """
-    judged = {chain: [_is_doubted(rule, chain) for rule in rules_of(table, chain)]
-              for chain in ("FORWARD", "INPUT", "OUTPUT")}
-    _pardon_clients(rules_of(table, "FORWARD"), judged["FORWARD"],
-                    lambda: list_services(rule_set) if services is None else services)
-    pardon_sets(rules_of(table, "FORWARD"), judged["FORWARD"], setting,
-                lambda: list_services(rule_set) if services is None else services)
-    if any(map(any,
-               (judged["INPUT"], judged["OUTPUT"]))) and (list_services(rule_set) if services is None else services):
+    def known():
+        return list_services(rule_set) if services is None else services
+    judged = {chain: [rule.target in REFUSALS and rule.has_match and not _is_known(rule, chain)
+                      for rule in rules_of(table, chain)] for chain in ("FORWARD", "INPUT", "OUTPUT")}
+    _pardon_clients(rules_of(table, "FORWARD"), judged["FORWARD"], known)
+    pardon_sets(rules_of(table, "FORWARD"), judged["FORWARD"], setting, known)
+    if any(judged["INPUT"] + judged["OUTPUT"]) and known():
         del judged["INPUT"], judged["OUTPUT"]
     return judged
 
@@ -184,10 +181,6 @@ def _pardon_clients(rules, judged, services):
                 return
             serving = {endpoint[0] for service in known for endpoint in service.endpoints}
         judged[index] = address in serving
-
-
-def _is_doubted(rule, chain):
-    return rule.target in REFUSALS and rule.has_match and not _is_known(rule, chain)
 
 
 def _one_source(rule):
@@ -210,8 +203,7 @@ def _refusing_all(rule_set, table, setting):
 
 
 def _in_first_chains(rule_set, table):
-    """The same in the chains that FORWARD jumps to with all packets, where people paste these chains alone; of a whole
-    table the jumps that are not reached are reported."""
+    """The same in the chains that FORWARD jumps to with all packets, where people paste these chains alone."""
     rules = rules_of(table, "FORWARD")
     for at, jump in enumerate(rules):
         owner = owner_of(jump.target or "", "filter")
@@ -224,8 +216,8 @@ def _in_first_chains(rule_set, table):
 
 
 def _bare(chain, rules, setting):
-    """(index of the first rule that refuses all packets, number of such rules), without rules that stand before an
-    anchor: these are reported as anchor_shadowed."""
+    """(index of the first rule that refuses all packets, their number), without those before an anchor
+    (anchor_shadowed)."""
     anchors = {anchor.target for anchor in ANCHORS.get(setting.mode, ())
                if (anchor.table, anchor.chain) == ("filter", chain)}
     first, count = None, 0

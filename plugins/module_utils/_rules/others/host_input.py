@@ -90,8 +90,7 @@ def _refused_api_server(rule_set, setting, table, services):
 
 
 def _clients(table, pods):
-    """Numbers of addresses that pods here may have: one of each network of endpoints, and of accepted ones near
-    them."""
+    """Numbers of addresses that pods here may have: one of each network of endpoints, and of accepted ones near."""
     found = {number >> _POD_BITS: number for number, address in pods if ":" not in address}
     near = {number >> 16 for number in found.values()}
     for chain in table.chains.values():

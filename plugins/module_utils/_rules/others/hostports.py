@@ -8,7 +8,7 @@ import itertools
 from ..observation import observe
 from ..rules import all_but_ports, match_options, plain_value, port_ranges, to_local
 from ..services.services import addressed_jumps, list_services
-from ..tables import BUILT_IN, table_of
+from ..tables import BUILT_IN, rules_of, table_of
 from .owners import KUBERNETES, owner_of
 
 # The port of default/kubernetes (kubernetes pkg/controlplane/controller/kubernetesservice).
@@ -41,12 +41,8 @@ def ask_hostports(rule_set, setting):
 def ask_before_services(rule_set, setting):
     """anchor_shadowed where no Service was read, as in a listing of PREROUTING alone: a translation of port 443 on all
     addresses that stands before KUBE-SERVICES. default/kubernetes has that port in every cluster."""
-    table = table_of(rule_set, "nat")
-    chain = table.chains.get("PREROUTING") if table is not None else None
-    if chain is None or setting.mode not in (None, "iptables") or list_services(rule_set):
-        return
-    before = list(itertools.takewhile(lambda rule: rule.target != "KUBE-SERVICES", chain.rules))
-    for rule in before if len(before) < len(chain.rules) else ():
+    before = _before_services(rule_set) if setting.mode in (None, "iptables") else ()
+    for rule in before if before and not list_services(rule_set) else ():
         ranges = port_ranges(rule)
         if (rule.target in _TRANSLATIONS and set(rule.options) == {"-p"} and plain_value(rule, "-p") in ("tcp", "6")
                 and {name for name, _options in rule.matches} <= {"tcp", "multiport"}
@@ -60,9 +56,7 @@ def ask_host_ports_of_ipvs(rule_set, setting):
     """anchor_shadowed: in ipvs mode the addresses of Services are addresses of the node, so a host port that
     PREROUTING leads to before KUBE-SERVICES takes its port of every Service. default/kubernetes has port 443."""
     table = table_of(rule_set, "nat")
-    chain = table.chains.get("PREROUTING") if table is not None and setting.mode == "ipvs" else None
-    before = list(itertools.takewhile(lambda rule: rule.target != "KUBE-SERVICES", chain.rules)) if chain else ()
-    for jump in before if chain and len(before) < len(chain.rules) else ():
+    for jump in _before_services(rule_set) if setting.mode == "ipvs" else ():
         if owner_of(jump.target or "", "nat") != "portmap" or jump.target not in table.chains or not _everywhere(jump):
             continue
         inner = [table.chains[rule.target].rules for rule in table.chains[jump.target].rules
@@ -80,12 +74,9 @@ def ask_host_ports_of_ipvs(rule_set, setting):
 def ask_node_ports(rule_set, _setting):
     """hostport_capture: a translation before KUBE-SERVICES takes a NodePort, as of Docker Swarm."""
     table = table_of(rule_set, "nat")
-    chain = table.chains.get("PREROUTING") if table is not None else None
-    if chain is None or not any(rule.target == "KUBE-SERVICES" for rule in chain.rules):
-        return
-    names = {rule.target for rule in itertools.takewhile(lambda rule: rule.target != "KUBE-SERVICES", chain.rules)
+    names = {rule.target for rule in _before_services(rule_set)
              if rule.target in table.chains and owner_of(rule.target, "nat") not in KUBERNETES}
-    translating = {name for name in names if any(_translates(rule) for rule in table.chains[name].rules)}
+    translating = {name for name in names if any(map(_translates, table.chains[name].rules))}
     if not translating:
         return
     ports = {(protocol, port): (comment or "").partition(" ")[0] for _chain, address, protocol, port, _target, comment
@@ -96,6 +87,13 @@ def ask_node_ports(rule_set, _setting):
                 yield observe("hostport_capture", rule_set, "nat", name, rule.text, 1,
                               "takes the NodePort %d/%s of %s before KUBE-SERVICES" % (
                                   port, protocol, ports[(protocol, port)] or "a Service"))
+
+
+def _before_services(rule_set):
+    """The rules of PREROUTING before its jump to KUBE-SERVICES; empty without that jump."""
+    rules = rules_of(table_of(rule_set, "nat"), "PREROUTING")
+    before = list(itertools.takewhile(lambda rule: rule.target != "KUBE-SERVICES", rules))
+    return before if len(before) < len(rules) else []
 
 
 def captures(ports, protocol, port):

@@ -39,10 +39,10 @@ def ask_other_mode(rule_set, setting):
             whose = _mode_of(name, chain, setting)
             if whose:
                 foreign.setdefault(whose, []).append(chain)
-        for whose in sorted(foreign):
-            found.append(observe("other_mode", rule_set, name, foreign[whose][0], "", len(foreign[whose]),
-                                 "chains of %s, but kube-proxy runs in %s mode%s" % (
-                                     whose, setting.mode, _refusals(table, foreign[whose]))))
+        found += [observe("other_mode", rule_set, name, chains[0], "", len(chains),
+                          "chains of %s, but kube-proxy runs in %s mode%s" % (
+                              whose, setting.mode, _refusals(table, chains)))
+                  for whose, chains in sorted(foreign.items())]
     return found + list(_old(rule_set, setting))
 
 
@@ -57,10 +57,10 @@ def _refusals(table, chains):
 
 def _mode_of(table, chain, setting):
     """The mode that a chain belongs to, if kube-proxy does not run in that mode."""
-    for mode in sorted(_ONLY):
-        if mode != setting.mode and any(where in (None, table) and pattern.match(chain)
-                                        for where, pattern in _ONLY[mode]):
-            return "%s mode" % mode
+    mode = next((mode for mode, rows in sorted(_ONLY.items()) if mode != setting.mode and any(
+        where in (None, table) and pattern.match(chain) for where, pattern in rows)), None)
+    if mode:
+        return "%s mode" % mode
     # kubelet up to 1.27 makes the two of SHARED as well.
     if setting.mode == "nftables" and owner_of(chain, table) == "kube_proxy" and (chain not in SHARED
                                                                                   or since(setting, (1, 28))):
@@ -89,8 +89,8 @@ def _old(rule_set, setting):
 
 
 def ask_backends(rule_sets, used=None):
-    """other_backend: Kubernetes or CNI chains with rules in the backend that kube-proxy does not use, and kubelet's
-    chains in another backend than kube-proxy's.
+    """other_backend: Kubernetes or CNI chains with rules in a backend that kube-proxy does not use, and kubelet's
+    there.
 
     `used`: the backend of the iptables that kube-proxy runs, None where that is not known.
     """
@@ -156,8 +156,7 @@ def in_both(rule_sets):
 
 
 def in_use(rule_set, rule_sets, used=None):
-    """False for a rule set without rules of kube-proxy while the other backend of that family has some, and for a rule
-    set with leftover rules of kube-proxy."""
+    """False for a rule set without rules of kube-proxy, if the other backend has some, or with leftover ones."""
     others = [other for other in rule_sets
               if other.family == rule_set.family and other.backend != rule_set.backend and holds_rules(other)]
     if not others or not holds_rules(rule_set):

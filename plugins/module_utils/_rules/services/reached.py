@@ -24,7 +24,7 @@ class Reached:
             self._sound = dict(services.endpoints, **changed)
 
     def by(self, target):
-        """([(address, port, protocol)] behind a chain; whether a chain refuses packets; whether every node has the
+        """([(address, port, protocol)] behind a chain; whether a chain refuses packets, whether every node has the
         same)."""
         if target not in self._others and target in self._balancing:
             # The usual case: the rule of the address jumps straight to a chain that only balances.

@@ -32,8 +32,7 @@ class _Targets:
         self.ports = list({(target.protocol, target.port): target for target in reversed(self.rows)}.values())[:_LOOKED]
 
     def named(self, rule):
-        """The targets that a rule may match: the targets in the network that it names, otherwise one target of each
-        port. `rule` may be None, for a policy."""
+        """The targets that a rule (None: a policy) may match: those in its network, otherwise one of each port."""
         network, original = (plain_value(rule, "-d"), rule.value("--ctorigdst")) if rule else (None, None)
         if network:
             found = range_of(network)

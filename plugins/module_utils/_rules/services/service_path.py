@@ -143,8 +143,7 @@ def _candidates(rule_set, place, question):
 
 
 def _drops(rule_set, place):
-    """True for a DROP policy in a chain that should have none. A DROP policy of FORWARD is reported as forward_drop; a
-    DROP policy of INPUT guards the node itself."""
+    """True for a DROP policy in a chain that should have none; of FORWARD it is forward_drop, INPUT guards the node."""
     name, hook, where = place
     table = table_of(rule_set, name)
     return (table is not None and table.committed and hook in table.chains and table.chains[hook].policy == "DROP"

@@ -37,7 +37,7 @@ def clean_saved(text):
         bare = line.strip()
         if bare.startswith("*"):
             table = bare[1:]
-        if bare.startswith(":") and _is_theirs(bare[1:].split(None, 1)[:1], table):
+        if bare.startswith(":") and owner_of("".join(bare[1:].split(None, 1)[:1]), table) in OWNERS:
             chains += 1
         elif bare[:1] in ("-", "[") and _is_of_theirs(bare, table):
             rules += 1
@@ -63,15 +63,6 @@ def _is_of_theirs(rule, table):
     words = tokens(rule.replace("\n", " ")) or rule.split()
     if words[0].startswith("["):
         words = words[1:]
-    for option, value in zip(words, words[1:]):
-        if option in _OF_CHAIN + _JUMPS and _is_theirs([value], table):
-            return True
-        if option == "--comment" and plain(value).startswith(_MARK):
-            return True
-        if option == "--match-set" and _SETS.match(plain(value)):
-            return True
-    return False
-
-
-def _is_theirs(names, table):
-    return any(owner_of(name, table) in OWNERS for name in names)
+    return any(option in _OF_CHAIN + _JUMPS and owner_of(value, table) in OWNERS
+               or option == "--comment" and plain(value).startswith(_MARK)
+               or option == "--match-set" and _SETS.match(plain(value)) for option, value in zip(words, words[1:]))

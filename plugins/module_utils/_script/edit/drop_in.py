@@ -40,11 +40,8 @@ class DropIn:
         service = ["Environment=" + word for word in self.environment]
         for key in sorted(self.commands):
             service += [key + "="] + ["%s=%s" % (key, command) for command in self.commands[key]]
-        parts = [HEADER]
-        for name, lines in (("Unit", unit), ("Service", service)):
-            if lines:
-                parts.append("[%s]\n%s" % (name, "".join(line + "\n" for line in lines)))
-        return "".join(parts)
+        return HEADER + "".join("[%s]\n%s\n" % (name, "\n".join(lines))
+                                for name, lines in (("Unit", unit), ("Service", service)) if lines)
 
 
 def path_of(unit):
@@ -128,11 +125,8 @@ def without_flush(text, argv, restores):
 
 def _script_of(argv):
     """The script that a shell runs with -c, or None for a line without a shell."""
-    if len(argv) > 2 and _SHELL.match(argv[0]):
-        for option, word in zip(argv[1:], argv[2:]):
-            if re.match(r"-[a-z]*c\Z", option):
-                return word
-    return None
+    options = zip(argv[1:], argv[2:]) if argv and _SHELL.match(argv[0]) else ()
+    return next((word for option, word in options if re.match(r"-[a-z]*c\Z", option)), None)
 
 
 def _replaced(text, source):

@@ -76,7 +76,7 @@ def test_what_the_file_leaves_out_comes_over_netlink():
     servers, asked = both(ip_vs.HEADING + WEB, [NAMED_WEB, NAMED_DNS])
     assert asked == [NAMED_DNS]
     assert servers == parse_proc_net_ip_vs(WEB)[0] + [VirtualServer(
-        "ipv6", "fd00:96::a", 53, "udp", None, "wlc", True, True, [
+        "ipv6", "fd00:96::a", 53, "udp", None, "wlc", [
             RealServer("fd00:244::7", 53, "Tunnel", 1), RealServer("fd00:244::8", 53, "Masq", 0)])]
 
 

@@ -16,7 +16,7 @@ BUSY = {"starting": None, "sync": [{"waiting": False}, {"waiting": True}]}
 
 
 def reading(servers, entries, own=(WEB, DNS, SIX), whole=True):
-    return service_sets.Reading([VirtualServer("ipv4", *key, None, "rr", False, False, []) for key in servers],
+    return service_sets.Reading([VirtualServer("ipv4", *key, None, "rr", []) for key in servers],
                                 {key[0] for key in own}, set(entries), whole)
 
 

@@ -19,7 +19,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.cron_table import (
     parse_anacron_table, parse_cron_table)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.embedded import (
-    command, in_place, line_in_file, shell_words, TIMER)
+    Command, TIMER, in_place, line_in_file, shell_words)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.event_hooks import (
     parse_interfaces, parse_logrotate_conf, parse_udev_rules)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.package_hooks import (
