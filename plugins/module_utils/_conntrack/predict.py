@@ -82,7 +82,8 @@ def default_limit(memory_bytes, release, now):
     if not memory_bytes:
         return None
     limits = _limits(memory_bytes, release)
-    if isinstance(now, int) and any(abs(now - limit) <= _difference(limit) for limit in limits):
+    if isinstance(now, int) and any(now == limit if limit in (_LARGE, _MIDDLE) else abs(now - limit) <= max(
+            limit * _TOLERANCE, 4 * _BUCKETS_PER_PAGE) for limit in limits):
         return now
     return limits[0] if len(limits) == 1 else None
 
@@ -99,11 +100,6 @@ def _limits(memory_bytes, release):
         if memory_bytes >= above * (1 - _TOLERANCE) and (up_to is None or memory_bytes <= up_to * (1 + _TOLERANCE)):
             limits += values
     return limits
-
-
-def _difference(limit):
-    """Allowed difference between the kernel's own limit and the one computed from memory."""
-    return 0 if limit in (_LARGE, _MIDDLE) else max(limit * _TOLERANCE, 4 * _BUCKETS_PER_PAGE)
 
 
 def default_buckets(limit, release):

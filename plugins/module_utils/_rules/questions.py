@@ -90,7 +90,8 @@ def _without_consequences(rows, more):
     unreached = {place[1:5] for place in places if place[0] == "anchor_missing"}
     misled = {place[1:5] for place in places
               if place[0] == "anchor_missing" and place[5] and SERVICE_CHAIN.match(place[4])}
-    foreign = {place[1:5] for place in places if _is_foreign(place)}
+    # By wrong_targets.py: a Service jumps to the endpoint of another Service.
+    foreign = {place[1:5] for place in places if place[0] == "unsound_endpoint" and place[5]}
     broken = {where for place in places if place[0] in _OF_BALANCING and not _is_share(place)
               for where in (place[1:5], place[1:4])} | foreign
 
@@ -116,11 +117,6 @@ def _follows_from_empty(place):
     """True for an observation of chains behind KUBE-SERVICES and KUBE-NODEPORTS."""
     return (place[0] == "orphan_chain" and place[3] == "nat") or (place[0] == "anchor_missing" and (
         place[4] == "KUBE-SERVICES" or SERVICE_CHAIN.match(place[4])))
-
-
-def _is_foreign(place):
-    """True for an observation of wrong_targets.py: a Service jumps to the endpoint of another Service."""
-    return place[0] == "unsound_endpoint" and bool(place[5])
 
 
 def _is_share(place):

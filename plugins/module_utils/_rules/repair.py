@@ -43,11 +43,14 @@ def _repair(row, programs):
         return "nft 'add chain %s %s { policy accept; }'" % (table, chain)
     if kind in _OF_ONE_RULE and _TABLE.match(table):
         return _without_native_rule(table, chain, row["text"]) if known else None
-    program = programs.get((row["family"], row["backend"])) or _program(row["family"], row["backend"])
+    family, backend = row["family"], row["backend"]
+    program = programs.get((family, backend)) or "%stables%s" % (
+        "ip6" if family == "ipv6" else "ip", "-" + backend if backend in ("nft", "legacy") else "")
     if kind == "forward_drop":
         return "%s -w 5 -P FORWARD ACCEPT" % program
     if kind in _OF_OWNER and _NAME.match(table):
-        return "%s -w 5 -t mangle -X %s" % (program, KUBELET_CANARY if _of_kubelet(row) else CANARY)
+        of_kubelet = chain in _OF_KUBELET or row["text"].rpartition(" -j ")[2] in _OF_KUBELET
+        return "%s -w 5 -t mangle -X %s" % (program, KUBELET_CANARY if of_kubelet else CANARY)
     if kind not in _OF_ONE_RULE or not known or not _NAME.match(table):
         return None
     if chain.startswith("KUBE-ROUTER-") and (row["detail"] or "").endswith(" is empty"):
@@ -92,11 +95,3 @@ def _without_native_rule(table, chain, text):
     pattern = _COUNTED.sub("packets [0-9]* bytes [0-9]*", text.replace(".", r"\.").replace("/", r"\/"))
     return r"nft delete rule %s %s handle $(nft -a list chain %s %s | sed -n '/^\s*%s # handle /{s/.* //p;q}')" % (
         table, chain, table, chain, pattern)
-
-
-def _of_kubelet(row):
-    return any(name in (row["chain"], row["text"].rpartition(" -j ")[2]) for name in _OF_KUBELET)
-
-
-def _program(family, backend):
-    return "%stables%s" % ("ip6" if family == "ipv6" else "ip", "-" + backend if backend in ("nft", "legacy") else "")

@@ -149,11 +149,8 @@ def harmful_settings(path, text):
     if _MODPROBE.match(path):
         from .._parse.kernel.module_files import parse_modprobe_conf
         return tuple("%s %s" % (each.keyword, each.name) for each in parse_modprobe_conf(text)[0]
-                     if MODULE.match(each.name) and _blocks(each))
+                     if MODULE.match(each.name) and (
+                         each.keyword == "blacklist" or each.keyword == "install" and _NOTHING.match(each.rest)))
     if _SYSCTL.match(path):
         return harmful(text)
     return ()
-
-
-def _blocks(directive):
-    return directive.keyword == "blacklist" or directive.keyword == "install" and _NOTHING.match(directive.rest)

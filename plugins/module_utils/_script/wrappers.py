@@ -40,7 +40,9 @@ _MAY_CHANGE = re.compile(r"--privileged(?:=true)?\Z|(?:--cap-add=)?(?:CAP_)?(?:N
 def unwrapped(name, arguments):
     """The command after a wrapper, `[]` if nothing runs on this node; None if `name` is not a wrapper."""
     if name == "ip":
-        return _ip(arguments)
+        # `ip vrf exec NAME command` stays in the namespace, `ip netns exec` does not.
+        plain = [word for word in arguments if not word.startswith("-")]
+        return arguments[arguments.index("exec") + 2:] if plain[:2] == ["vrf", "exec"] else []
     if name in CONTAINERS:
         return _container(name, arguments)
     if name not in _WRAPPERS or name == "command" and arguments[:1] in (["-v"], ["-V"]):
@@ -73,12 +75,6 @@ def unwrapped(name, arguments):
             number += 1
     rest = arguments[number:]
     return ["sh"] + rest if name == "flock" and rest[:1] in (["-c"], ["--command"]) else rest
-
-
-def _ip(arguments):
-    """`ip vrf exec NAME command` stays in the namespace, `ip netns exec` does not."""
-    rest = [word for word in arguments if not word.startswith("-")]
-    return arguments[arguments.index("exec") + 2:] if rest[:2] == ["vrf", "exec"] else []
 
 
 def _container(name, arguments):

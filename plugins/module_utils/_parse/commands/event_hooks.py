@@ -32,12 +32,9 @@ def parse_udev_rules(text):
                 value = _unescaped(value) if escaped else value.replace('\\"', '"')
                 words = [_word(word) for word in _WORD.findall(value)]
                 if words:
-                    found.append(Command(number, shell_words([_program(words[0])] + words[1:]), EVENT))
+                    own = "" if "/" in words[0] or words[0].startswith("$") else OWN_PROGRAMS
+                    found.append(Command(number, shell_words([own + words[0]] + words[1:]), EVENT))
     return found
-
-
-def _program(name):
-    return name if "/" in name or name.startswith("$") else OWN_PROGRAMS + name
 
 
 def _word(word):

@@ -138,11 +138,6 @@ def read_forms(text, source):
     return found
 
 
-def _chains_in(lines):
-    return {line[1:].split(" ")[0] for line in lines if line.startswith(":")} | {
-        line.split(" ")[1] for line in lines if line.startswith("-A ")}
-
-
 def _is_sorted(lines, filtered):
     """Whether the order of rules is lost: a program that sorts printed them, or most chains come after all rules. Rules
     with counters are sorted behind the ends of their tables."""
@@ -167,7 +162,8 @@ class _Texts:
         family, backend, table = hints
         if not lines:
             return
-        chains = _chains_in(lines)
+        chains = {line[1:].split(" ")[0] for line in lines if line.startswith(":")}
+        chains.update(line.split(" ")[1] for line in lines if line.startswith("-A "))
         if self._last and self._last[:2] == (hints, lines[0]) and lines[0] == "*%s" % table and (
                 not chains & self._last[2] and "COMMIT" not in lines):
             # Listings of single chains of one table, one after the other.

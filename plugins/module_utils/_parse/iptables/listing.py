@@ -79,9 +79,11 @@ def save_text_of(lines, table=None, cut=False):
     # Headings of chains without any heading of columns or row were picked out of a listing.
     whole = (is_whole(table, built_in) and not cut and bool(columns or rows)
              and _all_references(chains, rows, unread))
+    # Addresses are printed even of rules without any.
+    families = (_FAMILIES[value] for row in rows for value in row.everywhere if value in _FAMILIES)
     text = SaveText(table, [(chain.name, chain.policy, chain.packets, chain.bytes) for chain in chains if chain.policy],
                     [chain.name for chain in chains if not chain.policy], _texts(rows), unread, whole,
-                    family=_family(rows))
+                    family=next(families, None))
     text.unreferenced = [chain.name for chain in chains if chain.references == 0]
     return text
 
@@ -97,11 +99,6 @@ def refused_services(line):
         return _Row("KUBE-SERVICES", line, columns).text()
     except _Unprinted:
         return None
-
-
-def _family(rows):
-    """Family of the addresses: the listing prints addresses even for rules without any."""
-    return next((_FAMILIES[value] for row in rows for value in row.everywhere if value in _FAMILIES), None)
 
 
 def _all_references(chains, rows, unread):

@@ -85,7 +85,10 @@ class SaveReader:
         self._started = True
         text = self._held + data.decode("utf-8", "backslashreplace")
         cut = bool(last and text and not text.endswith("\n"))
-        self._read(_stripped(text + "\n" if cut else text), last, cut)
+        text += "\n" if cut else ""
+        if text.startswith(" ") or "\t" in text or _INDENTED.search(text):
+            text = _BLANKS.sub("", text)
+        self._read(text, last, cut)
 
     def _read(self, text, last, cut):
         """Reads whole lines; keeps those at the end whose meaning depends on the lines that follow."""
@@ -127,10 +130,6 @@ class SaveReader:
     def _block(self, lines):
         if lines:
             self._lines.block("\n".join(lines + [""]), self._folding)
-
-
-def _stripped(text):
-    return _BLANKS.sub("", text) if text.startswith(" ") or "\t" in text or _INDENTED.search(text) else text
 
 
 def _end_of_rule(lines, start):

@@ -90,12 +90,8 @@ def _words(text):
 
 
 def _unquoted(word):
-    return "".join(_unescaped(next(part for part in found.groups() if part is not None))
+    return "".join(_ESCAPE.sub(_character, next(part for part in found.groups() if part is not None))
                    for found in _PARTS.finditer(word))
-
-
-def _unescaped(piece):
-    return _ESCAPE.sub(_character, piece) if "\\" in piece else piece
 
 
 def _character(found):

@@ -52,7 +52,7 @@ _OWNERS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?\Z")
 def rule_of(conditions, verdict, origin, target=None):
     """A Rule."""
     read = sorted({name for condition in conditions for field in condition.fields for name in _FIELDS[field][0]})
-    return Rule(conditions, operator.attrgetter(*read) if read else _no_property, verdict, target, origin)
+    return Rule(conditions, operator.attrgetter(*read) if read else lambda _packet: None, verdict, target, origin)
 
 
 def holds(conditions, packet, harms=False):
@@ -79,10 +79,6 @@ def span_of(word):
         return range_of(word)
     ends = number_of(first), number_of(last)
     return None if None in ends else ends
-
-
-def _no_property(_packet):
-    return None
 
 
 def _is_named(conditions, packet):

@@ -61,16 +61,13 @@ def _missing_tables(found, setting):
     restore only one of them."""
     if setting.mode != "nftables":
         return
+    has_ipv6 = found.ipv6 if found.ipv6 is not None else any(name == "ip6" for name, _table in found.others)
     for family, other in (("ipv4", "ipv6"), ("ipv6", "ipv4")):
-        if family not in found.tables and (found.ipv4 if family == "ipv4" else _has_ipv6(found)):
+        if family not in found.tables and (found.ipv4 if family == "ipv4" else has_ipv6):
             there = ", while the one of %s does" % other if other in found.tables else ""
             yield _seen("anchor_missing", family, "", "table %s %s" % (NFT_FAMILY[family], NAME), 1,
                         "kube-proxy runs in nftables mode, but this table does not exist%s: no Service of this family "
                         "works" % there)
-
-
-def _has_ipv6(found):
-    return found.ipv6 if found.ipv6 is not None else any(name == "ip6" for name, _table in found.others)
 
 
 def _anchors(found, family, setting):

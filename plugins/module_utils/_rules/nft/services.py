@@ -54,7 +54,10 @@ def _of_table(found, family):
             if key and element.target:
                 if element.target not in reached:
                     reached[element.target] = _reached(table, element.target)
-                endpoints, cluster = reached[element.target] if deep else (None, _direct(element.target))
+                # Without the rules the name alone may show the policy.
+                endpoints, cluster = reached[element.target] if deep else (
+                    None, True if element.target.startswith("service-") else False
+                    if element.target.startswith("local-") else None)
                 rows.setdefault(key, Service(family, key[0], key[1], key[2], name_of(element.target), endpoints,
                                              bool(endpoints) if deep else True, cluster))
         for element in table.sets[refused].elements if refused in table.sets else ():
@@ -72,11 +75,6 @@ def _key(element):
     if len(words) != 3 or not _PORT.match(words[2]):
         return None
     return words[0], int(words[2]), _PROTOCOLS.get(words[1], words[1])
-
-
-def _direct(target):
-    """Whether a chain has the policy Cluster; None if its name does not show that."""
-    return True if target.startswith("service-") else False if target.startswith("local-") else None
 
 
 def _reached(table, target):

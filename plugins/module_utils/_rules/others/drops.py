@@ -171,8 +171,8 @@ def _pardon_clients(rules, judged, services):
     """Removes the bans of clients from `judged`; `services()` returns [Service], or None where they are not known."""
     serving = None
     for index, rule in enumerate(rules):
-        address = _one_source(rule) if judged[index] else None
-        if address is None:
+        address, _slash, bits = (plain_value(rule, "-s") or "").partition("/")
+        if not judged[index] or bits not in ("32", "128"):
             continue
         if serving is None:
             known = services()
@@ -181,12 +181,6 @@ def _pardon_clients(rules, judged, services):
                 return
             serving = {endpoint[0] for service in known for endpoint in service.endpoints}
         judged[index] = address in serving
-
-
-def _one_source(rule):
-    """The only address whose packets a rule matches, or None."""
-    address, _slash, bits = (plain_value(rule, "-s") or "").partition("/")
-    return address if bits in ("32", "128") else None
 
 
 def _refusing_all(rule_set, table, setting):

@@ -21,14 +21,11 @@ def untracks(rule_set, rule, lacks=None):
     destination, filters = plain_value(rule, "-d"), table_of(rule_set, "filter")
     if destination and lacks is not None and lacks(destination.partition("/")[0]):
         return True
-    if filters is None and rule_set.source != "live" and destination and _is_single(destination):
+    if filters is None and rule_set.source != "live" and destination and (
+            destination.partition("/")[2] in ("", "128" if ":" in destination else "32")):
         return False
     return not destination or not any(other.target == "ACCEPT" and plain_value(other, "-d") == destination
                                       for other in rules_of(filters, "INPUT"))
-
-
-def _is_single(network):
-    return network.partition("/")[2] in ("", "128" if ":" in network else "32")
 
 
 def clears(rule, mark):

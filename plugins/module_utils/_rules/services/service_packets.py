@@ -57,7 +57,10 @@ class ServicePackets:
                                    for address, port, protocol in service.endpoints or ())
         self._node_ports = _Targets(_Target(0, None, service.protocol, service.port, None, service.port)
                                     for service in services if service.address == NODE_PORT)
-        self._pods, self._left = _most_alike(self._endpoints.rows), _LOOKED_ALL
+        # Pods are in the network (/16, /64) of most endpoints; others are nodes or external hosts.
+        most = collections.Counter(map(_network, self._endpoints.rows)).most_common(1)
+        self._pods = [target for target in self._endpoints.rows if _network(target) == most[0][0]]
+        self._left = _LOOKED_ALL
 
     def of(self, rule, table, hook, where):
         """[Packet] that may match the rule (None: the policy); empty where no packet can."""
@@ -144,12 +147,6 @@ class ServicePackets:
 
 def _number(target):
     return (target.number,) if target is not None and target.number else ()
-
-
-def _most_alike(endpoints):
-    """The endpoints that are pods, in the network (/16, /64) of most endpoints; others are nodes or external hosts."""
-    most = collections.Counter(map(_network, endpoints)).most_common(1)
-    return [target for target in endpoints if _network(target) == most[0][0]]
 
 
 def _network(target):

@@ -22,7 +22,9 @@ _OF_DOCUMENTS = ("192.0.2.", "198.51.100.", "203.0.113.")
 def tell_jumps(rule_set, table):
     """anchor_missing of each Service if a rule of its addresses jumps to another one or is for another protocol."""
     jumps = [jump[:5] + ((jump[5] or "").partition(" ")[0],) for jump in addressed_jumps(table)]
-    names = _names(jumps)
+    # {(name, protocol): hash} of all Services that rules name.
+    names = {(name, protocol): chain_hash(name, protocol)
+             for name in sorted({jump[5] for jump in jumps if jump[5]})[:_NAMES] for protocol in PROTOCOLS}
     reported = set()
     for source, address, protocol, port, target, name in jumps:
         own, ending = names.get((name, protocol)), target[-HASH_LENGTH:]
@@ -42,12 +44,6 @@ def tell_jumps(rule_set, table):
             reported.add((chain, why))
             yield observe("anchor_missing", rule_set, "nat", chain,
                           "-A %s -p %s --dport %d -j %s" % (source, protocol, port, target), 1, why)
-
-
-def _names(jumps):
-    """{(name, protocol): hash} of all Services that rules name."""
-    names = sorted({jump[5] for jump in jumps if jump[5]})[:_NAMES]
-    return {(name, protocol): chain_hash(name, protocol) for name in names for protocol in PROTOCOLS}
 
 
 def tell_endpoints(rule_set, owners, unproven, is_edited):

@@ -119,7 +119,8 @@ def without_flush(text, argv, restores):
     if _EMPTY.match(removal.edited(script, [effect.span for effect in gone], nothing=removal.NOTHING)):
         return ""
     for effect in gone:
-        text = _replaced(text, script[effect.span[0]:effect.span[1]])
+        source = _written(text, script[effect.span[0]:effect.span[1]])
+        text = text.replace(source, removal.NOTHING) if source else None
     return _with_noflush(text, [script[effect.span[0]:effect.span[1]] for effect in kept])
 
 
@@ -127,11 +128,6 @@ def _script_of(argv):
     """The script that a shell runs with -c, or None for a line without a shell."""
     options = zip(argv[1:], argv[2:]) if argv and _SHELL.match(argv[0]) else ()
     return next((word for option, word in options if re.match(r"-[a-z]*c\Z", option)), None)
-
-
-def _replaced(text, source):
-    source = _written(text, source)
-    return text.replace(source, removal.NOTHING) if source else None
 
 
 def _with_noflush(text, sources):

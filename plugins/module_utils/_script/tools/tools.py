@@ -114,15 +114,12 @@ def run_kernel(walker, node, kind, name, arguments):
                                      or any(re.match(r"-[a-z]*r|--remove", word) for word in arguments)):
             walker.effect(node, "module", tables=tuple(modules))
     elif kind == "connections":
-        _connections(walker, node, arguments, plain)
+        # conntrack -F of the table of connections, which may follow (conntrack-tools src/conntrack.c).
+        flushes = any(re.match(r"-[a-zA-Z]*F\Z|--flush\Z", word) for word in arguments)
+        if flushes and not {"expect", "dying"} & set(plain):
+            walker.effect(node, CONNECTIONS, families=(IPV4, IPV6), tables=(CONNECTIONS,))
     elif kind == "cleanup" and any(word in ("--cleanup", "--cleanup=true", "--cleanup-iptables") for word in arguments):
         walker.effect(node, "delete", families=(IPV4, IPV6), tables=("nat", "filter", "mangle"), chains=("KUBE-*",))
-
-
-def _connections(walker, node, arguments, plain):
-    """conntrack -F of the table of connections, which may follow (conntrack-tools src/conntrack.c)."""
-    if any(re.match(r"-[a-zA-Z]*F\Z|--flush\Z", word) for word in arguments) and not {"expect", "dying"} & set(plain):
-        walker.effect(node, CONNECTIONS, families=(IPV4, IPV6), tables=(CONNECTIONS,))
 
 
 def _sets(walker, node, arguments):
