@@ -76,7 +76,6 @@ def _stored(key, text):
 
 # The default of nf_conntrack_max that the kernel computes when nf_conntrack is loaded.
 # Source: Linux net/netfilter/nf_conntrack_core.c nf_conntrack_init_start(), nf_ct_alloc_hashtable() of 5.10 to 6.12.
-
 def default_limit(memory_bytes, release, now):
     """nf_conntrack_max by memory and kernel, `now` where it is close to a candidate; or None."""
     if not memory_bytes:

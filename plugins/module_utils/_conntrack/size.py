@@ -89,7 +89,6 @@ def power_of_two_to(number):
 
 
 # The conntrack table size that a node needs, from the evidence and the policy.
-
 def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, ceiling=CEILING, peak=0, earlier=0):
     """The result of conntrack_size() for the section node_conntrack, with `peak`, `peak_because`, `enough` and `advice`
     (the kube-proxy setting, or None); None where memory or processors are unknown. `enough` is whether the present

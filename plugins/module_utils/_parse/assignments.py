@@ -7,7 +7,6 @@ import re
 import shlex
 
 # Files of shell assignments, from which services read their settings.
-
 _PAIR = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*[\"']?([^\"'#\n]*)", re.M)
 
 
@@ -18,7 +17,6 @@ def parse_assignments(text):
 
 # os-release: which distribution this is.
 # Sample: `VERSION_ID="12"`. Grammar: man os-release, shell-like assignments.
-
 def parse_os_release(text):
     """{KEY: value}; lines that are not assignments are skipped, as the format requires."""
     values = {}

@@ -9,7 +9,6 @@ import re
 # A build of 1.8.9 or later holds `1.8.9 (nf_tables)` or `1.8.9 (legacy)`, which it prints for `--version`; one of 1.8.7
 # holds `%s v%s (nf_tables)` and, apart from it, `1.8.7`. Both forms are accepted for every version. Seen in Debian's
 # xtables-nft-multi and xtables-legacy-multi of 1.8.7, 1.8.9, 1.8.11 and 1.8.13.
-
 _BACKENDS = {b"nf_tables": "nft", b"legacy": "legacy"}
 # A search for this constant beginning costs a tenth of a search for the number before it.
 _SUFFIX = re.compile(rb" \((nf_tables|legacy)\)")

@@ -85,9 +85,7 @@ class Histogram:
 
 def histogram(samples, name, fits):
     """The Histogram of `name` in parsed `samples` whose labels make `fits(labels)` true; None without one."""
-    buckets = {}
-    for labels, number in samples.get(name + "_bucket", ()):
-        if fits(labels) and _NUMBER.match(labels.get("le", "")):
-            buckets[float(labels["le"])] = number
+    buckets = {float(labels["le"]): number for labels, number in samples.get(name + "_bucket", ())
+               if fits(labels) and _NUMBER.match(labels.get("le", ""))}
     count = next((number for labels, number in samples.get(name + "_count", ()) if fits(labels)), None)
     return Histogram(buckets, count) if buckets or count is not None else None

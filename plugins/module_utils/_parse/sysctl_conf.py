@@ -72,7 +72,6 @@ def fits(pattern, key):
 #     net.netfilter.nf_conntrack_max = >262144   # only if that is more
 # Grammar: tuned/profiles/loader.py (ConfigParser with = and comments behind #), tuned/plugins/base.py
 # _process_assignment_modifiers().
-
 def parse_tuned_profile(text):
     """`Profile`; its settings are of sections with the type sysctl, by their option `type` or by their name."""
     sections, name = {}, None

@@ -17,8 +17,7 @@ def ends_chain(rule):
 
 def takes_all(table, rule):
     """True for a rule of a built-in chain that no packet gets past: it ends the chain, or jumps without a match to
-    another program's chain from which no packet returns. Rules in such a chain that refuse packets are reported on
-    their own."""
+    another program's chain from which no packet returns. Refusals in such a chain are reported on their own."""
     return ends_chain(rule) or (_is_plain_jump(table, rule) and _keeps_all(table, rule.target, {}, 0))
 
 
@@ -29,8 +28,7 @@ def _is_plain_jump(table, rule):
 
 
 def _keeps_all(table, name, known, depth):
-    """`known`: {chain: answer}. Each chain is asked once: chains may jump to each other many times, or back, and keep
-    nothing then."""
+    """`known`: {chain: answer}. Each chain is asked once: chains may jump to each other many times, or back."""
     if name not in known:
         known[name] = False
         known[name] = depth < _DEPTH_LIMIT and _keeps(table, name, known, depth)

@@ -87,9 +87,8 @@ def _level(chain):
 
 def _add_services(table, edges):
     services = table.services
-    for jump in services.jumps:
-        edges.setdefault(jump[0], []).append(jump[4])
-    for chain, (_chances, endpoints) in services.balancing.items():
-        edges.setdefault(chain, []).extend(endpoints)
-    for chain in list(services.masquerading) + list(services.endpoints):
-        edges.setdefault(chain, []).append("KUBE-MARK-MASQ")
+    rows = [(jump[0], jump[4:5]) for jump in services.jumps]
+    rows += [(chain, endpoints) for chain, (_chances, endpoints) in services.balancing.items()]
+    rows += [(chain, ("KUBE-MARK-MASQ",)) for chain in list(services.masquerading) + list(services.endpoints)]
+    for chain, targets in rows:
+        edges.setdefault(chain, []).extend(targets)

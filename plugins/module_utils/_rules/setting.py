@@ -21,8 +21,7 @@ import collections
 # tunnel(): (interface, kind, UDP port) of the network plugin's tunnel between nodes, None where it is not known.
 Setting = collections.namedtuple("Setting", (
     "family", "backend", "mode", "kubernetes", "kubelet", "ports", "oldest", "kubelet_version", "ipv6", "liberal",
-    "addresses", "members", "tunnel", "lacks", "pod_networks", "tunnel_marks", "api_endpoints",
-    "single_routes"))
+    "addresses", "members", "tunnel", "lacks", "pod_networks", "tunnel_marks", "api_endpoints", "single_routes"))
 Setting.__new__.__defaults__ = (None, None, None, None, frozenset, lambda name: None, lambda: None,
                                 lambda address: False, tuple, tuple, dict, tuple)
 

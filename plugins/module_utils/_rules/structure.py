@@ -12,8 +12,7 @@ from .setting import since
 from .tables import BUILT_IN, chains_of, declares_all, readable
 from .targets import EXTENSIONS
 
-# With more endpoints than this, kube-proxy clears stale chains now and then (pkg/proxy/iptables
-# largeClusterEndpointsThreshold).
+# With more endpoints than this, kube-proxy clears stale chains now and then (largeClusterEndpointsThreshold).
 LARGE_CLUSTER = 1000
 
 # Chains that are reported as orphan_chain here. Other chains of Kubernetes may have no jump, or anchors.py checks their

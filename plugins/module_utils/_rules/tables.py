@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of a dump that can be judged, and whether missing chains are missing on the node. PRIVATE to
-the collection."""
+"""The tables of a dump that can be judged, and whether the node lacks a chain. PRIVATE to the collection."""
 
 BUILT_IN = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 

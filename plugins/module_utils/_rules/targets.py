@@ -7,8 +7,7 @@ VERDICTS = frozenset(("ACCEPT", "DROP", "REJECT", "RETURN"))
 REFUSALS = frozenset(("DROP", "REJECT"))
 TRANSLATIONS = frozenset(("DNAT", "MASQUERADE", "NETMAP", "REDIRECT", "SNAT"))
 
-# After these the rest of the chain is not reached. NFQUEUE and QUEUE hand the packet to a program, which reinjects it
-# behind the hook.
+# After these the rest of the chain is not reached. NFQUEUE and QUEUE hand the packet to a program.
 TERMINAL = VERDICTS | TRANSLATIONS | frozenset(("NFQUEUE", "QUEUE", "TPROXY"))
 
 # Targets of iptables (extensions/ of its source), of older kernels, and of xtables-addons; none of them is a chain.

@@ -124,7 +124,6 @@ def _run_unknown(walker, node, path, arguments):
 
 
 # Builtins
-
 def _exec(walker, node, arguments):
     if not arguments:
         return None

@@ -18,8 +18,7 @@ IPTABLES, NFT = "iptables", "nft"
 # Larger files are reported without being read.
 SIZE_LIMIT = 16 * 1024 * 1024
 _TABLE = re.compile(r"(?m)^[ \t]*\*(%s)[ \t]*\r?$" % "|".join(NAMES))
-# iptables-restore accepts every command of iptables (iptables/iptables-restore.c): users write -F in a file that is
-# loaded with --noflush.
+# iptables-restore accepts every command of iptables (iptables/iptables-restore.c): users write -F there.
 _LINE = re.compile(r"(?m)^[ \t]*(?:\*(?P<table>\w+)|(?P<command>(?P<what>-F|--flush|-X|--delete-chain)(?:[ "
                    r"\t]+(?P<chain>[\w-]+))?))[ \t]*\r?$")
 _NFT_TABLE = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?table[ \t]+(?:(ip6?|inet|arp|bridge|netdev)[ "
@@ -27,8 +26,7 @@ _NFT_TABLE = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?table[ \t]+(?:(ip6
 _NFT_CHAIN = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?chain[ \t]+(?:(?:ip6?|inet)[ \t]+[\w-]+[ \t]+)?([\w-]+)[ "
                         r"\t]*\{?")
 
-# `tables` and `chains` by name, `owners` {owner: chains and rules}, `kubernetes` how much of it belongs to Kubernetes
-# or the network plugin.
+# `tables` and `chains` by name, `owners` {owner: chains and rules}, `kubernetes` how much of it is of Kubernetes.
 Saved = collections.namedtuple("Saved", "format family tables owners rules kubernetes")
 # A command in a saved file that empties or deletes `chain` (None: every one) of `table`.
 Command = collections.namedtuple("Command", "line text sort table chain")

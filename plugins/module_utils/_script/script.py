@@ -85,7 +85,6 @@ def _with_return(effects, saved, added):
 # A line that consists of one nft command, as in units.
 # nftables.service exists on most nodes, disabled. Its lines do not need the grammar of a shell, whose sources a node
 # would compile for them on each run.
-
 def read_plain_line(text):
     """The Reading of such a line, None for any other text."""
     found = _LINE.match(text)

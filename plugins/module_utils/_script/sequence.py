@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a script does after it removes rules: it saves others, adds rules, restarts Kubernetes. PRIVATE to
-the collection.
+"""What a script does after it removes rules: saves and adds others, restarts Kubernetes. PRIVATE to the collection.
 
 The order is the order of execution, not that of the text: functions are defined before their calls. Events in one arm
 of a condition do not precede events in another arm.

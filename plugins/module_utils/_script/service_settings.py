@@ -31,8 +31,7 @@ _MEMBERS = re.compile(r"<(?:source|interface)\b")
 
 
 def firewalld_settings(read, names=lambda folder: ()):
-    """The settings of firewalld as the section reports them, or None; `names(folder)`: those of its files, None: not
-    read."""
+    """The settings of firewalld as the section reports them, or None; `names(folder)`: of its files, or None."""
     text = read(FIREWALLD)
     if text is None:
         return None

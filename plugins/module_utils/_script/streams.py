@@ -143,7 +143,6 @@ class Streams:
 
 
 # Settings that a script writes into modprobe.d and sysctl.d and that disable the node's netfilter.
-
 def harmful_settings(path, text):
     """The lines, in short form, that block a module of netfilter or turn off a sysctl that Services need."""
     if _MODPROBE.match(path):

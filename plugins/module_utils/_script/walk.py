@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follows a script as its shell would, without running anything: which commands it reaches, and how. PRIVATE to the
-collection.
+"""Follows a script as its shell would, without running anything. PRIVATE to the collection.
 
 The result of a condition is known only if it compares values that cannot vary; otherwise all arms may run. Functions
 count where they are called. The walk is limited by steps, not by time, so that the same text always gives the same

@@ -24,7 +24,7 @@ MODULE = re.compile(
     r"(?:ip6?_?tables?|ip6?table_\w+|ipt_\w+|ip6t_\w+|x_tables|xt_\w+|nf_\w+|nft_\w+|nfnetlink\w*|ip_set\w*|ip_vs\w*|"
     r"br_netfilter)\Z")
 # Words of a script that may write settings of modprobe.d, sysctl.d or the kernel that matter here, and a command that
-# applies a file of them.
+# applies them.
 _SYSCTLS = (b"ip_forward", b"forwarding", b"bridge-nf-call")
 _SETTINGS = ((b"modprobe.d", (b"blacklist", b"install")), (b"sysctl", _SYSCTLS), (b"/proc/sys/net", _SYSCTLS),
              (b"SYSCTL{", _SYSCTLS))

@@ -26,8 +26,7 @@ _LONG_WITH_VALUE = frozenset(
     "--who --why --mode --target --setuid --setgid --nice --service-type --exec --pidfile --name --close-from --input "
     "--output --error --reuid --regid --inh-caps --ambient-caps --bounding-set --machine".split())
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-# Programs that run containers, and their options without a value (a group of letters that ends in another letter takes
-# a value).
+# Programs that run containers, and their options without a value (any other last letter takes one).
 CONTAINERS = frozenset(("docker", "podman", "nerdctl", "ctr"))
 _FLAGS = frozenset(
     "--detach --interactive --tty --rm --privileged --init --read-only --no-healthcheck --oom-kill-disable "

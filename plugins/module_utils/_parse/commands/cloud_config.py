@@ -167,7 +167,6 @@ def _listed(node):
 # the type of a MIME part decides the sort: `config`, `archive`, `script` (once per instance), `script_per_boot`,
 # `boothook`; any other part is left out. Format: cloud-init doc/rtd/explanation/format, cloudinit/user_data.py,
 # handlers/__init__.py.
-
 def decoded(data):
     """(text, whether the text is the unchanged file) of bytes or text; gzip is unpacked, up to LIMIT bytes."""
     if not isinstance(data, bytes):

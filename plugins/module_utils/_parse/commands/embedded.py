@@ -46,8 +46,8 @@ def unquoted(value):
 
 
 def joined(text, every_comment):
-    """(number of the first line, text) with lines joined that a backslash continues, without comments: or just whole
-    ones."""
+    """(number of the first line, text) with continued lines joined, without comments (`every_comment`: within them
+    too)."""
     start, parts = None, []
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip() if every_comment else line.rstrip("\r")

@@ -13,7 +13,6 @@ from .embedded import BOOT, EVENT, TIMER, Command, joined, shell_words
 # `SYSCTL{net/ipv4/ip_forward}="0"` writes a sysctl, which reads as that command here.
 # Grammar: systemd src/udev/udev-rules.c parse_line(), man udev. There is no shell: udev splits the value into words at
 # blanks outside of quotes. A program without a directory is one of udev's own. `%%` and `$$` stand for `%` and `$`.
-
 _TOKEN = re.compile(r'([A-Z_]+)(?:\{([^}"]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*(e?)"((?:[^"\\]|\\.)*)"')
 _WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"]|['"])+""")
 _PIECE = re.compile(r"""'([^']*)'|"([^"]*)"|([^'"]+|['"])""")
@@ -54,7 +53,6 @@ def _unescaped(value):
 #         down iptables -F
 # Grammar: ifupdown man interfaces(5): a backslash continues a line, `#` begins a comment only at the start of a line,
 # `auto /eth*` is a pattern.
-
 _UP = ("pre-up", "up", "post-up")
 _DOWN = ("pre-down", "down", "post-down")
 
@@ -87,7 +85,6 @@ def parse_interfaces(text):
 #     }
 # Grammar: logrotate man, logrotate config.c readConfigFile(): a script begins after a line with only its keyword and
 # ends at a line with only `endscript`; logrotate rejects the whole file if a script in it does not end.
-
 _KEYWORDS = ("prerotate", "postrotate", "firstaction", "lastaction", "preremove")
 
 

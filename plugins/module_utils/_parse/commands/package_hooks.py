@@ -54,9 +54,7 @@ def _statements(text):
 
 # Commands that dpkg runs as hooks before and after its work.
 # Sample: `post-invoke="systemctl restart iptables || true"`. A line is a command-line option without its dashes. The
-# value follows `=` or a blank, quotes around it are removed, and comments begin with `#` (man dpkg,
-# lib/dpkg/options.c).
-
+# value follows `=` or a blank, quotes around it are removed, and comments begin with `#` (lib/dpkg/options.c).
 _HOOK = re.compile(r"[ \t]*(?:pre|post)-invoke[ \t]*[= \t][ \t]*(\S.*?)\s*\Z")
 
 
@@ -75,7 +73,6 @@ def parse_dpkg_cfg(text):
 # command) and `post_transaction:iptables*:::/usr/bin/systemctl restart iptables` (dnf 5,
 # libdnf5-plugins/actions.d/*.actions: callback, package, direction, options, command, without a shell: the command is
 # cut into words at blanks outside of quotes).
-
 _CALLBACKS = ("pre_base_setup", "post_base_setup", "repos_configured", "repos_loaded", "pre_add_cmdline_packages",
               "post_add_cmdline_packages", "goal_resolved", "pre_transaction", "post_transaction")
 

@@ -283,7 +283,6 @@ def _hints(program, arguments):
 #     I1122 10:00:00.123456       1 proxier.go:1500] "Restoring" rules="*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n"
 #     > *filter
 # Prefixes: CRI logs, journald, klog, quoting. `\n` and `#012` are line ends of loggers (klog, JSON, rsyslog).
-
 def unwrapped(text):
     """(lines, whether some of them are rules from a log); a log may hold only a part of the kernel's rules."""
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

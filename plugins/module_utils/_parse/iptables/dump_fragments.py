@@ -108,7 +108,6 @@ def _begins(line, before):
 #     -N KUBE-FORWARD
 #     -A FORWARD -m comment --comment "kubernetes forwarding rules" -c 0 0 -j KUBE-FORWARD
 # Grammar: iptables/iptables.c list_rules(), iptables/nft.c nft_rule_list_save(). `-v` adds the counters.
-
 def save_text_of(lines, table=None, cut=False):
     """`SaveText` of the lines of one listing. `table` is the table that the command names; `cut`: the last line has no
     line end."""

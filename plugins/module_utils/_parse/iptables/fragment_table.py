@@ -37,9 +37,9 @@ def table_of_rule(chain, target):
     """The table of a rule, or None where the rule fits several."""
     if chain == "KUBE-SERVICES" and target in ("DROP", "REJECT"):
         return "filter"
-    for name, pattern in _CHAINS:
-        if pattern.match(chain) or (target and pattern.match(target)):
-            return name
+    known = next((name for name, pattern in _CHAINS if pattern.match(chain) or pattern.match(target or "")), None)
+    if known:
+        return known
     if chain in ("PREROUTING", "POSTROUTING") and target in ("KUBE-SERVICES", "DOCKER"):
         return "nat"
     return _TARGETS.get(target) or ("filter" if chain == "FORWARD" and (target or "").startswith("KUBE-") else None)

@@ -29,7 +29,6 @@ _FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG")
 # Names that iptables -L without -n prints in place of numbers.
 # Of networks and hosts the ones of /etc/hosts and /etc/networks; any other name stays as it is, because only the
 # resolver of that node knows it. Of ports those of /etc/services (IANA) that Services use most.
-
 def address_of(value):
     """The address or network that a name stands for, with the `!` before it; any other value as it is."""
     name, slash, bits = value.lstrip("!").partition("/")

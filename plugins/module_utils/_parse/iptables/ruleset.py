@@ -13,8 +13,8 @@ import sys
 
 # Name of a table whose `*name` line is missing.
 NAMELESS = ""
-# Rules are compared by hash: among 500,000 rules the chance of a collision is one in 10^8. Where a hash has 32 bits,
-# rules are compared by text.
+# Rules are compared by hash: among 500,000 rules the chance of a collision is one in 10^8. Where a hash has 32 bits: by
+# text.
 fingerprint = hash if sys.maxsize > 2 ** 32 else str
 
 

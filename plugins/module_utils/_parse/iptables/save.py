@@ -133,8 +133,7 @@ class SaveReader:
 
 
 def _end_of_rule(lines, start):
-    """Index after the last line of a rule whose comment holds line ends; 0 for no rule, None if more lines are
-    needed."""
+    """Index after the last line of a rule whose comment holds line ends; 0 for no rule, None if lines are missing."""
     reach = 0
     for index in range(start + 1, len(lines) if len(lines[start]) <= LINE_LIMIT else 0):
         reach += len(lines[index]) + 1

@@ -64,7 +64,6 @@ def _family(word):
 
 
 # Lines of iptables-save, made from another listing of a table.
-
 class SaveText:
     """`table` (None: not known), `policies` [(chain, policy, packets, bytes)], `chains` names of user chains, `rules`
     lines from `-A` on, `unread` lines with rules that cannot be translated, `whole`: nothing of the table is missing,

@@ -142,8 +142,7 @@ class Lines:
             self._family = family_of(read_rule(text))
 
     def note_all(self, texts):
-        """Records rules to find repeated ones. Returns a list of whether each rule is the first of its kind, None if
-        all are."""
+        """Records rules to find repeated ones. Returns whether each is the first of its kind, None if all are."""
         keys = set(map(fingerprint, texts))
         if len(keys) == len(texts) and self._seen.isdisjoint(keys):
             self._seen |= keys

@@ -93,7 +93,6 @@ def parse_loader_entry(text):
 # The kernel's command line.
 # Sample: `root=/dev/vda1 ro modprobe.blacklist=ip_vs,ip_tables modules_load=br_netfilter`
 # Grammar: kernel lib/cmdline.c next_arg(): blanks separate words, double quotes keep a word together.
-
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*(?:"|\Z))+')
 
 
@@ -110,7 +109,6 @@ def parse_kernel_cmdline(text):
 #     CONFIG_NF_CONNTRACK=m
 #     # CONFIG_IP_VS is not set
 # Grammar: kernel scripts/kconfig/confdata.c.
-
 _SYMBOL = re.compile(r"^(?:CONFIG_([A-Za-z0-9_]+)=(.*)|# CONFIG_([A-Za-z0-9_]+) is not set)$", re.M)
 # Written by kconfig at the top of a whole configuration. A fragment (what distributions merge) has no such line.
 _WHOLE = re.compile(r"^# Linux/\S+ \S+ Kernel Configuration$", re.M)
@@ -121,10 +119,8 @@ def parse_kernel_config(text):
 
     Symbols carry no `CONFIG_`. A symbol that a fragment does not name is unknown.
     """
-    symbols = {}
-    for name, value, unset in _SYMBOL.findall(text):
-        symbols[name or unset] = value.strip() if name else "n"
-    return symbols, is_whole(text)
+    return {name or unset: value.strip() if name else "n"
+            for name, value, unset in _SYMBOL.findall(text)}, is_whole(text)
 
 
 def is_whole(text):

@@ -42,7 +42,6 @@ def dependencies_of(needs):
 # modules.builtin: the modules that are built into a kernel.
 # Sample: `kernel/net/bridge/bridge.ko`. The path is a name, there is no such file (kernel
 # Documentation/kbuild/kbuild.rst).
-
 def parse_modules_builtin(text):
     """({name: path}, [lines that could not be read])."""
     modules, unread = {}, []
@@ -69,7 +68,6 @@ def parse_modules_builtin_modinfo(text):
 # modules.alias: further names under which modules are requested.
 # Sample: `alias ipt_MASQUERADE xt_MASQUERADE`. The file has tens of thousands of lines, nearly all of them patterns of
 # hardware buses, so it is searched for one name and not turned into a table.
-
 def find_alias(text, name):
     """Names of the modules that `name` stands for, in the order of the file (kmod takes all that match)."""
     wanted = _names.normalise(name)
@@ -93,7 +91,6 @@ def find_alias(text, name):
 #     options nf_conntrack hashsize=65536
 # Grammar: kmod libkmod/libkmod-config.c kmod_config_parse(), shared/util.c freadline_wrapped(): one directive per line,
 # a backslash continues a line, only blanks and tabs separate words, the rest of a line after a zero byte is ignored.
-
 _LEAST_WORDS = {"alias": 3, "blacklist": 2, "options": 3, "install": 3, "remove": 3, "softdep": 3, "weakdep": 3}
 # Accepted by older kmod with a warning and without effect on whether a module loads.
 _WITHOUT_EFFECT = ("include", "config")
@@ -151,7 +148,6 @@ def _joined(text):
 #     br_netfilter
 # Grammar: systemd src/modules-load/modules-load.c; the whole stripped line is one name or alias, `#` and `;` start a
 # comment, parameters do not exist. OpenRC (init.d/modules) and Debian's /etc/modules take the first word.
-
 def parse_modules_load(text, first_word_only=False):
     """([(line number, name in kmod's spelling)], [(line number, text) that names no module])."""
     names, unread = [], []
@@ -170,7 +166,6 @@ def parse_modules_load(text, first_word_only=False):
 # /proc/modules: the modules that are loaded.
 # Sample: `nf_conntrack 196608 4 nf_nat,xt_conntrack, Live 0xffffffffc0a4c000 (E)`
 # Format: kernel/module/procfs.c m_show().
-
 def parse_proc_modules(text):
     """{name: state} with state `Live`, `Loading` or `Unloading`, and the list of lines that could not be read.
 
@@ -184,6 +179,5 @@ def parse_proc_modules(text):
             users.update(name for name in fields[3].split(",") if _names.is_name(name))
         elif fields:
             unread.append(line)
-    for name in users.difference(states):
-        states[name] = "Live"
+    states.update(dict.fromkeys(users.difference(states), "Live"))
     return states, unread

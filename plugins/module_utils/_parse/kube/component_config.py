@@ -67,7 +67,6 @@ def parse_component_config(text, kind):
 #     ipvs:
 #       scheduler: wrr
 # Fields: kubeproxy.config.k8s.io/v1alpha1.
-
 def parse_kube_proxy_config(text):
     """`ComponentConfig` with the values of FIELDS in the form of a flag, empty where the file keeps the default, and
     the values of the block `conntrack` as {key: text}, empty for a value of another type."""
@@ -105,7 +104,6 @@ def _text(value, kind):
 #     port: 10250
 #     makeIPTablesUtilChains: false
 # Its other fields, such as tokens and paths of keys, are not kept. Fields: kubelet.config.k8s.io/v1beta1.
-
 def parse_kubelet_config(text):
     """`ComponentConfig` with {name of FIELDS: value} of the fields that are there, None for an invalid value."""
     found = parse_component_config(text, "KubeletConfiguration")

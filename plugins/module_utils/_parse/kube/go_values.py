@@ -7,7 +7,6 @@ import re
 
 # Booleans as Go writes them.
 # Sample: `true`, `T`, `0`. Grammar: Go strconv.ParseBool(), which reads every bool flag.
-
 _WORDS = dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True)
 _WORDS.update(dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False))
 

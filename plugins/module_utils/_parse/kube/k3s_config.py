@@ -31,8 +31,7 @@ def parse_k3s_config(text, options):
         if any(entry.kind != SCALAR for entry in entries):
             return None, "line %d: %s holds values that are not text" % (value.line, name)
         texts = [_text(entry) for entry in entries if plain_value(entry, 0) not in (None, "")]
-        adds = key != name
-        before, added_before = found.get(name, ([], True)) if adds else ([], False)
+        before, added_before = found.get(name, ([], True)) if key != name else ([], False)
         found[name] = before + texts, added_before
     return found, None
 
@@ -45,6 +44,6 @@ def _text(entry):
 
 
 def passed_on(texts):
-    """Arguments of a component, from the values of an option such as `kubelet-arg`; without a value `true` (k3s
+    """Arguments of a component, from values of an option such as `kubelet-arg`; without a value `true` (k3s
     GetArgs)."""
     return ["--" + text.lstrip("-") + ("" if "=" in text else "=true") for text in texts]

@@ -103,7 +103,6 @@ def _seconds(text):
 # Source: kubernetes pkg/proxy/metrics/metrics.go. From 1.33 on each family has series of its own (label ip_family);
 # before, both families of a dual-stack cluster write the same series. A counter that has not counted anything yet has
 # no series from 1.33 on, and a metric of another proxy mode has none from 1.31 on.
-
 def parse_kube_proxy_metrics(text):
     """The metrics of kube-proxy, or None where the text has none of them.
 
@@ -159,11 +158,8 @@ def _time(number):
 
 
 def _version(samples):
-    for labels, _number in samples.get(_BUILD, ()):
-        match = _VERSION.match(labels.get("git_version", ""))
-        if match:
-            return match.group(1)
-    return None
+    found = (_VERSION.match(labels.get("git_version", "")) for labels, _number in samples.get(_BUILD, ()))
+    return next((match.group(1) for match in found if match), None)
 
 
 def _requests(samples):

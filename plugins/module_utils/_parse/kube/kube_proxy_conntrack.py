@@ -23,8 +23,7 @@ FIELDS = {"maxPerCore": ("conntrack-max-per-core", _number), "min": ("conntrack-
           "tcpEstablishedTimeout": ("conntrack-tcp-timeout-established", parse_go_duration),
           "udpStreamTimeout": ("conntrack-udp-timeout-stream", parse_go_duration),
           "udpTimeout": ("conntrack-udp-timeout", parse_go_duration)}
-# Type of the field in the configuration (k8s.io/kube-proxy config/v1alpha1 types.go: *int32, bool, metav1.Duration,
-# which is a text).
+# Type of the field in the configuration (k8s.io/kube-proxy config/v1alpha1 types.go; metav1.Duration is a text).
 TYPES = {field: {_number: int, _switch: bool}.get(read, str) for field, (_flag, read) in FIELDS.items()}
 FLAGS = {FIELDS[field][0]: field for field in FIELDS}
 

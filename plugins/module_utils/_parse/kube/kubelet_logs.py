@@ -8,7 +8,6 @@ import re
 # Names of pods and containers, as kubelet writes them into names of log files.
 # No name of a pod, a namespace or a container contains an underscore, so underscores separate the names (kubernetes
 # pkg/kubelet/kuberuntime/legacy.go and helpers.go, and of containers of Docker pkg/kubelet/dockershim/naming.go).
-
 _POD_FOLDER = re.compile(r"([a-z0-9.-]+)_([a-z0-9.-]+)_([0-9a-f-]{32,36})\Z")
 _CONTAINER_LINK = re.compile(r"([a-z0-9.-]+)_([a-z0-9.-]+)_([a-z0-9.-]+)-([0-9a-f]{64})\.log\Z")
 # A container of Docker: container, pod, namespace, UID, attempt, and a random part after a conflict of names.
@@ -50,8 +49,7 @@ def parse_docker_name(name):
 #         missing." protocol=IPv4
 #     I1121 ... kubelet_network_linux.go:58] "Failed to initialize iptables rules; some functionality may be missing."
 #         protocol="IPv4"
-# and `Initialized ... iptables rules.` in the same three forms. k0s wraps the line in one of its own and escapes the
-# quotes.
+# and `Initialized ... iptables rules.` in the same three forms. k0s wraps the line and escapes its quotes.
 
 # Pattern for the journal, all in lower case: journalctl then ignores case.
 PATTERN = "(failed to initialize|initialized) .*iptables rules"

@@ -72,10 +72,8 @@ def parse_entries(lines):
         else:
             last = [found._replace(time=when)]
     yield from _ended(last)
-    for rest in opened.values():
-        yield _joined(rest)
-    for part in parts.values():
-        yield _joined([part])
+    yield from map(_joined, opened.values())
+    yield from (_joined([part]) for part in parts.values())
 
 
 def _with_writer(found, opened):

@@ -12,8 +12,7 @@ from .line import ENDED, is_heading, is_rule, LONGEST, parse_line
 
 _WORDS = tuple(word.encode("ascii") for word in WORDS)
 # Characters that stay in a block for its first search: they make the words shortest and still distinguish them from the
-# lines that agents write all the time. Times, addresses and identifiers nearly vanish, so a block becomes a quarter of
-# its size.
+# lines that agents write all the time. Times and addresses nearly vanish: a block becomes a quarter of its size.
 _KEPT = b"\n 'CEIKMNTilnostuy"
 _LEFT_OUT = bytes(set(range(256)) - set(_KEPT))
 _RESTS = tuple((word, word.translate(None, _LEFT_OUT)) for word in _WORDS)
@@ -174,8 +173,7 @@ def _message(data, start):
 
 
 def _prompt_of(data, start):
-    """The prompt before the line at `start` with its end, behind which only the C library printed of a crash; or
-    empty."""
+    """The prompt before the line at `start` with its end, behind which the C library alone printed; or empty."""
     for _number in range(_MOST_CRASH):
         before = data.rfind(b"\n", 0, max(start - 1, 0)) + 1
         if before >= start:

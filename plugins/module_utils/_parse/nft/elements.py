@@ -13,8 +13,7 @@ mark.
 import collections
 import re
 
-# key: the words between the dots. verdict: goto, jump, drop, accept, ..., or None in a set or map without verdicts.
-# target: the chain.
+# key: the words between the dots. verdict: goto, jump, drop, accept, ..., or None. target: the chain.
 Element = collections.namedtuple("Element", "key verdict target comment")
 
 _COMMENT = re.compile("comment \"([^\"]*)\"")

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""nftables rules from the kernel's netlink attributes, printed like `nft list chain` for kube-proxy's own chains.
-PRIVATE to the collection.
+"""nftables rules from the kernel's netlink attributes, printed like `nft list chain`. PRIVATE to the collection.
 
 Numbers: Linux include/uapi/linux/netfilter/nf_tables.h. An expression that matches packets is printed by its name only,
 to show that the rule is not for every packet.

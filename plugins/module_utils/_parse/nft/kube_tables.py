@@ -38,8 +38,7 @@ PROBED_CHAINS = 25000
 # Whole tables are always read up to this many chains of both families together: 5000 Services have 30,000.
 WHOLE_CHAINS = 40000
 # And up to this many balancing chains of a table: the kernel searches a list of all maps for the map of each
-# (net/netfilter/nf_tables_api.c nft_set_lookup()), so the time grows with the square of their number: 5000 take one
-# second, 7000 two.
+# (net/netfilter/nf_tables_api.c nft_set_lookup()), in a time that grows with the square: 5000 take a second.
 WHOLE_BALANCING = 7000
 BALANCING = ("service-", "local-")
 # At most this many chains are read one by one; kube-proxy has 20 of its own.

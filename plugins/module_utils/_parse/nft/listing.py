@@ -47,8 +47,7 @@ _PROPERTY = re.compile(r"^(type|typeof|flags|timeout|gc-interval|size|policy|com
 
 
 class Chain:
-    """`type`, `hook`, `priority` (a number), `policy`: None of a regular chain. `rules`: their number, None: not
-    listed.
+    """`type`, `hook`, `priority` (a number), `policy`: None of a regular chain. `rules`: number, None: not listed.
 
     `targets`: names of chains that its rules jump or go to. `otherwise`: the target of a `goto` without any match.
     `endpoints`: addresses with ports that its rules translate to. `share`: (modulus, number of elements) of the map

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tables of iptables in the output of `nft list ruleset`, translated into lines of iptables-save.
-PRIVATE to the collection.
+"""Tables of iptables in the output of `nft list ruleset`, as lines of iptables-save. PRIVATE to the collection.
 
 Sample:
     table ip nat {

@@ -53,7 +53,6 @@ def _place(path):
 # systemd keeps its units in the hierarchy of its name, or in the unified hierarchy if there is no other (man 7
 # cgroups). Below the `.slice` directories the first directory is the unit; a unit with Delegate= manages the
 # directories below it itself.
-
 _UNIT = re.compile(r"_?([A-Za-z0-9:_.\\@-]{1,255}\.service)\Z")
 
 

@@ -64,7 +64,6 @@ def _length(mask):
 # /proc/net/fib_trie: the local IPv4 addresses of a machine.
 # Sample: `|-- 10.96.0.1` and below it `/32 host LOCAL`. It also lists addresses of interfaces that are down, as
 # kube-proxy's kube-ipvs0 always is. Format: net/ipv4/fib_trie.c fib_trie_seq_show().
-
 _LINE = re.compile(r"^ *(?:\|-- (\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})|/(\d{1,2}) host LOCAL)$", re.MULTILINE)
 
 
@@ -87,7 +86,6 @@ def parse_proc_net_fib_trie(text):
 
 # /proc/net/if_inet6: the IPv6 addresses of all interfaces.
 # Sample: `fd000000000000000000000000000009 03 80 00 c0 kube-ipvs0`. Format: net/ipv6/addrconf.c if6_seq_show().
-
 _INET6_LINE = re.compile(r"^([0-9a-f]{32})(?: [0-9a-f]{2,8}){4} +(\S+)$", re.MULTILINE)
 
 

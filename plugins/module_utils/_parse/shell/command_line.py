@@ -27,8 +27,7 @@ _SET_IN_TEXT = re.compile(r"(?<![\w-])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|\S+
 
 
 def masked_command(arguments, limit=LIMIT):
-    """The arguments as a line of at most `limit` characters, with `***` for secrets, the program without its
-    directory."""
+    """The arguments as a line of at most `limit` characters, `***` for secrets, the program without its directory."""
     words, hide = [], False
     for argument in arguments:
         # A process may have megabytes of arguments; only the first ones are shown.

@@ -100,8 +100,7 @@ class SimpleReader(WordReader):
         redirect = Redirect(found.start(), found.group(1) or "", found.group(2) or found.group(3), self.word())
         if redirect.operator in ("<<", "<<-"):
             self.awaited.append(redirect)
-            # A here-document in a substitution inside another here-document's body is read with that body, after the
-            # here-documents below.
+            # A here-document in a substitution inside another here-document's body is read with that body, later.
             place = bisect.bisect(self.here_starts, redirect.start)
             self.here_documents.insert(place, redirect)
             self.here_starts.insert(place, redirect.start)

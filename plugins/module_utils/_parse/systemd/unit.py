@@ -103,7 +103,6 @@ def _joined(text):
 # The combined settings of a unit file and its drop-ins.
 # An empty assignment resets a list; dependencies cannot be reset, and some keys share one list (systemd
 # src/core/load-fragment.c).
-
 def merge_assignments(files):
     """{(section, key): [Value]} of `[(path, [Assignment])]` in the order they are read."""
     merged, lists = {}, {}

@@ -36,7 +36,6 @@ def parse_flow(text, at, line, notes):
 
 
 class _Reader:
-
     def __init__(self, text, at, line, notes):
         self._text, self.at, self.line, self._notes = text, at, line, notes
 

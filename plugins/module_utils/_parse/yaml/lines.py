@@ -31,7 +31,6 @@ def parse_lines(lines, offset):
 
 
 class _Reader:
-
     def __init__(self, lines, offset):
         self._lines, self._offset, self._at = lines, offset, 0
         self._text, self._starts, self._broken = None, None, 0

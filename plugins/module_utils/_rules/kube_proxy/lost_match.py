@@ -203,7 +203,6 @@ def _lacks_set(rule):
 # A rule that is not listed may have no match, for instance the DROP of KUBE-SOURCE-RANGES-FIREWALL, the jump to
 # KUBE-MARK-MASQ of KUBE-LOAD-BALANCER, nearly all of nat KUBE-FIREWALL (ipvs), the last DROP of Calico's endpoint and
 # dispatch chains, cali-wl-to-host, AZURE-NPM-ACCEPT, CNI-HOSTPORT-SETMARK, DOCKER-USER's RETURN.
-
 def _form(tables, chain, targets, inner=False):
     return Form(tables and tuple(tables.split()), re.compile("(?:%s)$" % chain), frozenset(targets), inner)
 
@@ -254,8 +253,7 @@ PORT_FORMS = _jumps(
 ADDRESS_FORMS = _jumps(("filter", "KUBE-(SERVICES|EXTERNAL-SERVICES|PROXY-FIREWALL)$", "(DROP|REJECT)$"))
 
 # Jumps that always have a match: table, chain, target. Where all traffic of a Service is masqueraded, its chain still
-# names the address and the port. In KUBE-EXT, KUBE-FW, KUBE-XLB and KUBE-LOAD-BALANCER the bare jump to KUBE-MARK-MASQ
-# is canonical.
+# names the address and the port. In KUBE-EXT, KUBE-FW, KUBE-XLB and KUBE-LOAD-BALANCER the bare jump is canonical.
 JUMP_FORMS = _jumps(
     ("nat", "KUBE-(SERVICES|NODEPORTS)$", "KUBE-(SVC|SVL|EXT|FW|XLB)-"),
     ("nat", "KUBE-(SERVICES|NODEPORTS|NODE-PORT)$", "KUBE-MARK-MASQ$"),

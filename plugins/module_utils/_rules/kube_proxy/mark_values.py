@@ -36,8 +36,7 @@ def changed_mark(mark, rule):
 
 
 def has_bits(bits, values):
-    """Whether a packet has a mark such as `0x4000/0x4000`, of which `bits` are known to be set; None if others
-    decide."""
+    """Whether a packet has a mark such as `0x4000/0x4000`, by `bits` known to be set; None if others decide."""
     found = mark_value(values)
     if found is None:
         return None

@@ -46,7 +46,6 @@ def ask_repaired(rule_set, setting):
 # It checks its canary in mangle only, and rewrites everything where the canary is gone (kubernetes pkg/util/iptables
 # Monitor). `iptables -t nat -F` leaves the canary: until kube-proxy is restarted nothing comes back, or only the part
 # that the next change touches (seen with 1.30.5, 1.34.9 and 1.36.3).
-
 def ask_unrepaired(observations, rule_sets, setting_by):
     """unrepaired of each rule set; `observations` are the problems found in them."""
     lost = collections.Counter((row["family"], row["backend"]) for row in observations if _is_lost(row))

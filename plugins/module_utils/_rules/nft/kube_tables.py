@@ -130,8 +130,7 @@ def _shadowed(found, family, setting):
 def _refusals(found, family, _setting):
     """unexpected_drop: a policy, a rule for all packets, or a Service that is both served and refused."""
     table = found.tables[family]
-    for name in sorted(table.chains):
-        chain = table.chains[name]
+    for name, chain in sorted(table.chains.items()):
         if chain.policy == "drop":
             yield _seen("unexpected_drop", family, name, "policy drop", 1,
                         "kube-proxy's base chains have the policy accept")

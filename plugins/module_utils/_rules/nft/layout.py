@@ -12,8 +12,7 @@ them.
 
 import collections
 
-# base {name: (type, hook)}. chains: regular ones. sets: sets and maps. jumps {chain: {chain a rule of it must lead
-# to}}.
+# base {name: (type, hook)}. chains: regular ones. sets: sets and maps. jumps {chain: {chain it must lead to}}.
 Layout = collections.namedtuple("Layout", "base chains sets jumps")
 
 _BASE = {

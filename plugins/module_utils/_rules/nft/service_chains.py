@@ -57,11 +57,11 @@ def judge_service_chains(table):
             yield "anchor_missing", name, "", _NOT_EXTERNAL % _named(name), 1
         elif name not in dead and (not name.startswith("endpoint-") or _service(name) not in emptied):
             yield "orphan_chain", name, "", "no map and no rule jumps to this chain of a Service" + _address_of(name), 1
-    for name in sorted(table.chains):
+    for name, chain in sorted(table.chains.items()):
         # The rules of a chain that was added while the table was listed are not known.
-        if "/" in name and name in referred and table.chains[name].rules is not None:
-            for row in _judge(table, name, table.chains[name]):
-                yield row[0], name, "", row[1], 1
+        if "/" in name and name in referred and chain.rules is not None:
+            for kind, detail in _judge(table, name, chain):
+                yield kind, name, "", detail, 1
 
 
 def _judge(table, name, chain):

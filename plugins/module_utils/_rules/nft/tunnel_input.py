@@ -27,8 +27,7 @@ def judge_tunnel(table, tunnel, pods, own):
     packets = [Packet(family="ip", sources=(_NODE,), protocol=protocol, port=each, states=_NEW,
                       destination_type="LOCAL") for each in ports]
     rows = []
-    for name in sorted(table.chains):
-        chain = table.chains[name]
+    for _name, chain in sorted(table.chains.items()):
         if chain.is_base and chain.hook == "input" and table.family in ("ip", "inet"):
             end = _end(table, chain, packets, pods, own)
             rows += [("unexpected_drop", end[0], end[1], why)] if end else []

@@ -80,7 +80,7 @@ def ask_policy(rule_set, setting):
 
 
 def _is_whole(table, forward):
-    """Whether all rules of FORWARD were read, as rules of a chain after it were, and lead to no chain that accepts
+    """Whether all rules of FORWARD were read, as rules of a later chain were, and lead to no chain that accepts
     pods."""
     after = list(table.chains)[list(table.chains).index("FORWARD") + 1:]
     return any(table.chains[name].rules for name in after) and all(
@@ -210,8 +210,7 @@ def _in_first_chains(rule_set, table):
 
 
 def _bare(chain, rules, setting):
-    """(index of the first rule that refuses all packets, their number), without those before an anchor
-    (anchor_shadowed)."""
+    """(index of the first rule that refuses all packets, their number), without those before an anchor."""
     anchors = {anchor.target for anchor in ANCHORS.get(setting.mode, ())
                if (anchor.table, anchor.chain) == ("filter", chain)}
     first, count = None, 0

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of others: jumps to the chain of a Service, missing masquerading, another network plugin.
-PRIVATE to the collection.
+"""Rules of others: jumps to chains of Services, missing masquerading, other plugins. PRIVATE to the collection.
 
 The kernel deletes no chain that a rule leads to. Once the Service goes, kube-proxy wants to delete the chain,
 iptables-restore refuses the whole input, and from then on every sync of that family fails (seen with 1.30 and 1.36; its
@@ -49,7 +48,6 @@ def ask_foreign(rule_set, setting):
 # their addresses. Sources: flannel-io/flannel pkg/trafficmngr/iptables, weaveworks/weave net,
 # kubernetes-sigs/ip-masq-agent, kubernetes-sigs/kind images/kindnetd, containernetworking/plugins pkg/ip (SetupIPMasq),
 # aws/amazon-vpc-cni-k8s pkg/networkutils.
-
 def ask_masquerade(rule_set, _setting):
     """masquerade_missing of one rule set: one for chains that masquerade nothing, one for chains without a jump."""
     chains = chains_of(rule_set, "nat")
@@ -87,7 +85,6 @@ def _translates(chains, name):
 # reboots. Some plugins work together: Canal is Calico with Flannel, k3s is Flannel with the policies of kube-router,
 # and on AWS and Azure another plugin may add policies. Sources: projectcalico docs (Canal), k3s docs (networking),
 # Cilium docs (CNI chaining), amazon-vpc-cni-k8s, azure-container-networking.
-
 def ask_other_cni(rule_sets):
     """other_cni: for each two plugins that do not work together, the plugin with fewer rules; of flannel and Calico the
     former, which Calico replaces by a migration of its own. Only the configuration of the network plugin distinguishes

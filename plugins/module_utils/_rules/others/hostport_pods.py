@@ -42,8 +42,7 @@ def ask_hostport_pods(rule_set, _setting):
 
 
 def _leads(table, rule):
-    """[((protocol, port, address of the host or None), where it leads)] of a jump: by the chain of the pod, or its
-    name."""
+    """[((protocol, port, address of the host or None), where it leads)] of a jump, or the name of its chain."""
     translating = [each for each in rules_of(table, rule.target) if each.target == "DNAT"]
     # The chain of kubelet's host ports does not repeat the port.
     found = [(each, each.value("--to-destination")) for each in translating if port_ranges(each)]

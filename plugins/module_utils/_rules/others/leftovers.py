@@ -89,8 +89,7 @@ def _old(rule_set, setting):
 
 
 def ask_backends(rule_sets, used=None):
-    """other_backend: Kubernetes or CNI chains with rules in a backend that kube-proxy does not use, and kubelet's
-    there.
+    """other_backend: Kubernetes or CNI chains with rules in a backend that kube-proxy does not use, or kubelet's.
 
     `used`: the backend of the iptables that kube-proxy runs, None where that is not known.
     """

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packets of other nodes to this one that table filter refuses: tunnel of the network plugin, neighbours of IPv6.
-PRIVATE to the collection.
+"""Refused packets of other nodes: tunnel of the network plugin, neighbours of IPv6. PRIVATE to the collection.
 
 Another node sends the packets of its pods in UDP packets to this node. Both directions have ports of their own, so they
 are no replies to each other (Linux drivers/net/vxlan, udp_flow_src_port()): a rule for replies does not accept them.

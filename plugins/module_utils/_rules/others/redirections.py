@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Redirections of proxies (Clash, redsocks, V2Ray, Squid) that take connections to the API server. PRIVATE
-to the collection.
+"""Redirections of proxies (Clash, redsocks, Squid) that take connections to the API server. PRIVATE to the collection.
 
 Such a proxy takes all TCP except that to a list of networks, which it calls local. Where the network of the nodes is
 not among these, it receives what other nodes and pods send to the API server of this node, and what kubelet and

@@ -4,6 +4,5 @@
 """Stages of a packet of a Service when it meets a rule. PRIVATE to the collection."""
 
 # BEFORE or AFTER DNAT, or in INPUT, which is for the node's own traffic: there only rules that name a virtual address
-# are tried. RAW: before conntrack, where replies pass as well. MARKED: a pod's packet to itself through its Service,
-# which is always masqueraded.
+# are tried. RAW: before conntrack, where replies pass as well. MARKED: a pod's packet to itself through its Service.
 VIRTUAL, ENDPOINT, NAMED, RAW, MARKED = "virtual", "endpoint", "named", "raw", "marked"

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that refuse nothing and still break traffic of Services (NOTRACK, cleared marks), and legitimate ones. PRIVATE
-to the collection."""
+"""Rules that break traffic of Services without a refusal, and legitimate ones. PRIVATE to the collection."""
 
 from ..kube_proxy.mark_values import changed_mark, mark_value
 from ..rules import plain_value

@@ -24,8 +24,7 @@ class Reached:
             self._sound = dict(services.endpoints, **changed)
 
     def by(self, target):
-        """([(address, port, protocol)] behind a chain; whether a chain refuses packets, whether every node has the
-        same)."""
+        """([(address, port, protocol)] behind a chain; whether a chain refuses packets; whether all nodes have it)."""
         if target not in self._others and target in self._balancing:
             # The usual case: the rule of the address jumps straight to a chain that only balances.
             return self._endpoints(self._balancing[target][1]), False, target.startswith("KUBE-SVC-")

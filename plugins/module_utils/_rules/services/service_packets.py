@@ -17,8 +17,7 @@ from .packet_stage import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 # kubelet, the container runtime and most pods of the network of the host run as root.
 _ROOT = Sender(0, 0, None, None)
 _NEW, _TRANSLATED = frozenset(("NEW",)), frozenset(("NEW", "DNAT"))
-# Limits: the packets tried with a rule, each to another port; the targets looked at for a rule, and for all rules
-# together.
+# Limits: packets tried with a rule, each to another port; targets looked at for a rule, and for all rules.
 _TRIED, _LOOKED, _LOOKED_ALL = 8, 2000, 300000
 
 _Target = collections.namedtuple("_Target", "number address protocol port original original_port")

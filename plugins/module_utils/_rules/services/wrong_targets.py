@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that jump to the chain or the endpoint of another Service, or translate to its address. PRIVATE to the
-collection.
+"""Rules that jump to the chain or endpoint of another Service, or translate to it. PRIVATE to the collection.
 
 How names are made: chain_hash.py. A name is the hash of exactly one text, so the Service of a chain is found by trying
 the Services that the rules name.

@@ -102,7 +102,6 @@ _SWITCHES = ("IPTABLES_RESTORE_NOFLUSH", "IP6TABLES_RESTORE_NOFLUSH")
 
 # A command line of a unit without its flushing commands.
 # A part of the line is edited only if it is written there exactly as its shell reads it.
-
 def without_flush(text, argv, restores):
     """`text` (after its prefixes) without its commands that destroy rules, perhaps `""`; None if it cannot be edited.
 

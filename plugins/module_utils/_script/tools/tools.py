@@ -99,7 +99,6 @@ def _looks_like_iptables(arguments):
 
 
 # ipset, ipvsadm, modprobe -r, rmmod and kube-proxy --cleanup.
-
 def run_kernel(walker, node, kind, name, arguments):
     plain = [word for word in arguments if not word.startswith("-")]
     if kind == "sets":
@@ -137,7 +136,6 @@ def _sets(walker, node, arguments):
 
 
 # What an nft command does to tables of other programs. Options: nftables src/main.c.
-
 def run_nft(walker, node, arguments):
     """Record what `nft arguments` does: its words, or the file it reads."""
     words, path, number = [], None, 0
