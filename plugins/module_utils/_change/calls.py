@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several modules in one call. PRIVATE to the collection."""
+"""Several modules in one call."""
 
 import traceback
 
@@ -45,10 +45,8 @@ def each_under_one_lock(call, changes):
 
 def result_of(subject, options, check_mode, validated):
     """What the module `subject` returns for unchecked options, as a dict with `failed` where it fails.
-
     `validated(options, argument_spec, **rules)` gives (options in their types, [message]). Any exception becomes a
-    result too: the changes of other subjects are made by then and must be reported.
-    """
+    result too: the changes of other subjects are made by then and must be reported."""
     plan = _PLANS[subject]()
     params, messages = validated(options, plan.OPTIONS, **plan.RULES)
     if messages:

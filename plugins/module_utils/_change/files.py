@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes of files that can be undone byte for byte. PRIVATE to the collection."""
+"""Changes of files that can be undone byte for byte."""
 
 import re
 
@@ -54,10 +54,8 @@ class FileChange:
         # After the removal of the file only the record holds its metadata.
         recorded = former["before"] if former is not None and state is None else None
         same = before is not None and recorded is not None and recorded["digest"] == before["digest"]
-        return {
-            "kind": "file", "unit": self.unit, "before": former["before"] if ours or same else before,
-            "after": sorted(set(former["after"] if ours else ()) | {digest_of(self.after)}, key=str),
-        }
+        return {"kind": "file", "unit": self.unit, "before": former["before"] if ours or same else before,
+                "after": sorted(set(former["after"] if ours else ()) | {digest_of(self.after)}, key=str)}
 
 
 class RecordChange(FileChange):

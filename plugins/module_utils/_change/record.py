@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The record of a module's changes, which an undo reads. PRIVATE to the collection.
+"""The record of a module's changes, which an undo reads.
 
 All modules use one format, each in `record.json` of its own folder below STATE: `schema`, `changed` {path: entry} (for
 iptables_backend {name of a group of programs: entry}), `folders` that were created, and keys of the module's own. An
@@ -12,8 +12,7 @@ schema.
 
 Backups are written first, then the record, then the changes. So wherever a run is killed, the record names every file
 that may have changed, its former state, and every state that it may have now. A file in any other state was changed by
-another program or user since.
-"""
+another program or user since."""
 
 import collections
 import json

@@ -1,13 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Directories in which new files wait for their rename, and what killed runs leave behind in them. PRIVATE to the
-collection.
+"""Directories in which new files wait for their rename, and what killed runs leave behind in them.
 
 Such a directory lies beside the place of the file (the same file system), and only this user may enter it: no program
 runs or reads what a killed run leaves there. It is locked while a run works in it, and the kernel drops the lock with
-the process, so that the next run can distinguish leftovers from work in progress.
-"""
+the process, so that the next run can distinguish leftovers from work in progress."""
 
 import contextlib
 import errno

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The user who runs this, and files that only this user or root can have written. PRIVATE to the collection."""
+"""The user who runs this, and files that only this user or root can have written."""
 
 import os
 import pwd

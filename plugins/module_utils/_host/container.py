@@ -1,13 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading files of a container from the node. PRIVATE to the collection.
+"""Reading files of a container from the node.
 
 The files of a container are hostile: an absolute link below /proc/PID/root leads to the node's own files, a FUSE mount
 can hang an open() for ever, a FIFO waits for a writer, the pid can belong to another process by now. So a child process
 opens each component of a path relative to a descriptor it holds, resolves links itself and inside the container's root
-only, opens regular files only, and is killed after two seconds. No file of a container is ever executed.
-"""
+only, opens regular files only, and is killed after two seconds. No file of a container is ever executed."""
 
 import errno
 import json
@@ -24,12 +23,9 @@ FILE_LIMIT = 256 * 1024
 
 
 def look_into(pid, start_time, reads, finds):
-    """Read files and look for programs in the root of process `pid`.
-
-    `start_time` is field 22 of its /proc/PID/stat, so that a reused pid is noticed. `reads` are absolute paths, `finds`
-    program names. Returns `{"status": ok | absent | denied | timeout | unparsed, "texts": {path: [status, text]},
-    "programs": {name: present | absent | unknown}}`.
-    """
+    """Read files and look for programs in the root of process `pid`. `start_time` is field 22 of its /proc/PID/stat, so
+    that a reused pid is noticed. `reads` are absolute paths, `finds` program names. Returns `{"status": ok | absent |
+    denied | timeout | unparsed, "texts": {path: [status, text]}, "programs": {name: present | absent | unknown}}`."""
     data = _from_child(lambda: json.dumps(_look(str(int(pid)), start_time, reads, finds)).encode("utf-8"))
     try:
         return json.loads(data.decode("utf-8"))
@@ -39,11 +35,8 @@ def look_into(pid, start_time, reads, finds):
 
 def stat_in(pid, start_time, paths):
     """File type and identity of `paths` in the root of process `pid`, resolved as `look_into` does; files are opened
-    with O_PATH only.
-
-    Returns `{path: [status, kind, device, inode]}`: status ok, absent, denied, unparsed, timeout; kind file, directory,
-    other.
-    """
+    with O_PATH only. Returns `{path: [status, kind, device, inode]}`: status ok, absent, denied, unparsed, timeout;
+    kind file, directory, other."""
     data = _from_child(lambda: json.dumps(_stat_all(str(int(pid)), start_time, paths)).encode("utf-8"))
     try:
         return json.loads(data.decode("utf-8"))
@@ -53,11 +46,9 @@ def stat_in(pid, start_time, paths):
 
 def read_first(pid, start_time, paths, limit):
     """Bytes of the first of the absolute `paths` that exists in the root of process `pid`, at most `limit` bytes.
-
     Returns `{"status": ok | absent | denied | timeout | unparsed, "path": path or None, "device": int, "inode": int,
     "modified": seconds since 1970}` and the bytes; the numbers are 0 and the bytes empty unless the status is ok. A
-    path that exists and is not a regular file ends the search.
-    """
+    path that exists and is not a regular file ends the search."""
     return read_first_in_groups(pid, start_time, [paths], limit)[0]
 
 

@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Open files of processes: the links of /proc/PID/fd and the text of /proc/PID/fdinfo. PRIVATE to the collection.
+"""Open files of processes: the links of /proc/PID/fd and the text of /proc/PID/fdinfo.
 
-Reading these does not touch the open file itself: a stat() of it could hang for ever on a FUSE mount of a container.
-"""
+Reading these does not touch the open file itself: a stat() of it could hang for ever on a FUSE mount of a container."""
 
 import os
 import time
@@ -17,10 +16,8 @@ _TEXT_LIMIT = 65536
 
 
 class Descriptors:
-    """Reads descriptors, at most `LIMIT` of them and for at most `SECONDS` in total.
-
-    `status` afterwards: ok, denied (the descriptors of some process are not readable) or timeout (a limit was reached).
-    """
+    """Reads descriptors, at most `LIMIT` of them and for at most `SECONDS` in total. `status` afterwards: ok, denied
+    (the descriptors of some process are not readable) or timeout (a limit was reached)."""
 
     def __init__(self, host):
         self.status = OK

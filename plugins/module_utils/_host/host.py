@@ -1,12 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The only code of the collection that touches a machine. PRIVATE to the collection.
+"""The only code of the collection that touches a machine.
 
 All other code gets a `Host` and reads through it. A host is a directory tree (``/`` of a live node, an unpacked image,
 a support bundle, a test fixture) and, for ``/`` only, the right to run commands. Links are followed inside the tree, so
-an absolute link in an image never leads to the builder's own files.
-"""
+an absolute link in an image never leads to the builder's own files."""
 
 import errno
 import os
@@ -94,10 +93,8 @@ class Host(host_notes.Notes):
         self.kept = {}
 
     def real_path(self, path):
-        """The path on this machine that `path` of the tree leads to, with every link followed inside the tree.
-
-        Raises OSError (ELOOP, ENOENT) as the kernel would. For `/` itself the kernel does the work.
-        """
+        """The path on this machine that `path` of the tree leads to, with every link followed inside the tree. Raises
+        OSError (ELOOP, ENOENT) as the kernel would. For `/` itself the kernel does the work."""
         if self.root == "/":
             return path
         folder, _slash, name = path.rstrip("/").rpartition("/")
@@ -142,9 +139,7 @@ class Host(host_notes.Notes):
 
     def read_bytes(self, path, limit=TEXT_LIMIT):
         """(status, bytes) of a regular file of at most `limit` bytes. Never blocks: FIFOs and devices are `unparsed`.
-
-        /dev/null is an empty file: systemd and kmod take files that link to it as masked.
-        """
+        /dev/null is an empty file: systemd and kmod take files that link to it as masked."""
         chunks = []
         status = self.note(path, self._read_through(path, chunks.append, limit))
         return (status, b"".join(chunks)) if status == OK else (status, b"")
@@ -174,10 +169,8 @@ class Host(host_notes.Notes):
 
     def stream_file(self, path, consume, limit, packed=None):
         """Status of a regular file whose content is passed to `consume(bytes)` block by block; `packed=None` unpacks
-        files with the magic bytes of gzip.
-
-        Where the status is not ok, the blocks passed so far are the intact beginning. `limit` counts unpacked bytes.
-        """
+        files with the magic bytes of gzip. Where the status is not ok, the blocks passed so far are the intact
+        beginning. `limit` counts unpacked bytes."""
         unpacked = _Unpacked(consume, limit, packed)
         status = self._read_through(path, unpacked.feed, limit)
         return self.note(path, unpacked.status() if status == OK else status)
@@ -271,8 +264,7 @@ class Host(host_notes.Notes):
 
         It gets no input, the C locale, the lowest priority and the first place in the OOM killer's list, is killed with
         its children after `timeout` seconds or `limit` bytes of output, and is not run at all where commands are not
-        allowed (`denied`). `while_waiting()` is called once if the program works for long before it prints.
-        """
+        allowed (`denied`). `while_waiting()` is called once if the program works for long before it prints."""
         if not self.commands:
             return Completed(DENIED)
         program = argv[0] if "/" in argv[0] else self.find_binary(argv[0])

@@ -1,13 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HTTP requests to programs of this node, never to another machine. PRIVATE to the collection.
+"""HTTP requests to programs of this node, never to another machine.
 
 A NAT rule may redirect packets to 127.0.0.1 (a hostPort does); so the socket is bound to the interface lo, which its
 packets do not leave (man 7 socket, SO_BINDTODEVICE). http.client takes longer to compile than the request takes;
 HTTP/1.0 needs three lines, and its responses are neither chunked nor kept open (RFC 1945). No proxy is used, and
-redirects are not followed.
-"""
+redirects are not followed."""
 
 import collections
 import errno
@@ -29,11 +28,9 @@ _NOT_LISTENING = (errno.ECONNREFUSED, errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 
 
 def fetch_local(address, port, path, seconds, limit, own=()):
-    """The `Answer` to `GET path` within `seconds`.
-
-    `address` is an IP address of the loopback interface, or one of `own`, on which a process of this node listens; any
-    other is `denied`. A response of more than `limit` bytes is `unparsed`, as is one that is truncated or not HTTP.
-    """
+    """The `Answer` to `GET path` within `seconds`. `address` is an IP address of the loopback interface, or one of
+    `own`, on which a process of this node listens; any other is `denied`. A response of more than `limit` bytes is
+    `unparsed`, as is one that is truncated or not HTTP."""
     if not _LOOPBACK.match(address) and address not in own:
         return Answer(DENIED, None, b"")
     deadline = time.monotonic() + seconds

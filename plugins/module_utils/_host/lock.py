@@ -1,12 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One run at a time for each tree: a lock that the kernel releases with its process and that names its holder. PRIVATE
-to the collection.
+"""One run at a time for each tree: a lock that the kernel releases with its process and that names its holder.
 
 The lock file lies in /run of the tree (on a live node that is no disk, and a boot empties it), or in its root directory
-where there is no /run. Only its owner can open it, so that no other user can hold it.
-"""
+where there is no /run. Only its owner can open it, so that no other user can hold it."""
 
 import contextlib
 import fcntl

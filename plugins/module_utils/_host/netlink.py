@@ -2,13 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reads from the kernel over netlink: conntrack counters where /proc has no file of them, tables and rules of nftables.
-PRIVATE to the collection.
 
 A dump over netlink takes no lock and changes nothing. A request would load the module that answers it, so callers check
 first that it is loaded (include/uapi/linux/netfilter/nfnetlink_conntrack.h, net/netfilter/nf_conntrack_netlink.c
 ctnetlink_ct_stat_cpu_dump(), include/uapi/linux/netfilter/nf_tables.h). nft reads the elements of every set of a table
-before it lists one chain (0.6 s with 5000 Services); over netlink the rules of one chain take a millisecond.
-"""
+before it lists one chain (0.6 s with 5000 Services); over netlink the rules of one chain take a millisecond."""
 
 import socket
 import struct

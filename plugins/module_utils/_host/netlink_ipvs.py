@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads the virtual servers of IPVS over generic netlink, as ipvsadm does. PRIVATE to the collection.
+"""Reads the virtual servers of IPVS over generic netlink, as ipvsadm does.
 
 A dump has all servers of this network namespace and of no other (net/netfilter/ipvs/ip_vs_ctl.c
 ip_vs_genl_dump_services()). No module is loaded: a dump of the families lists the existing families, while a request

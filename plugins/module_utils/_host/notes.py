@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a look could not see, and the user it runs as. PRIVATE to the collection."""
+"""What a look could not see, and the user it runs as."""
 
 import collections
 import contextlib

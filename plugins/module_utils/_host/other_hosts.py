@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hosts besides a machine and its tree: a tree as planned changes will leave it, and a support bundle. PRIVATE to the
-collection."""
+"""Hosts besides a machine and its tree: a tree as planned changes will leave it, and a support bundle."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs a program of the node, watches it and always returns. PRIVATE to the collection."""
+"""Runs a program of the node, watches it and always returns."""
 
 import fcntl
 import os

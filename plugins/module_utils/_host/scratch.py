@@ -1,11 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Temporary copies of files that a program of the node checks before the real ones are written. PRIVATE to the
-collection.
+"""Temporary copies of files that a program of the node checks before the real ones are written.
 
-They lie in a directory of their own that only this user may enter and that is removed afterwards.
-"""
+They lie in a directory of their own that only this user may enter and that is removed afterwards."""
 
 import contextlib
 import os

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A time limit for a look, and the end of a process. PRIVATE to the collection."""
+"""A time limit for a look, and the end of a process."""
 
 import contextlib
 import os

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many small files of a machine, read once and fast. PRIVATE to the collection.
+"""Many small files of a machine, read once and fast.
 
 Only regular files are opened, binaries are skipped after their first block, and mounts of other file systems (network,
-FUSE, the kernel's own) are not entered: a look must not hang on them.
-"""
+FUSE, the kernel's own) are not entered: a look must not hang on them."""
 
 import collections
 import os
@@ -45,11 +44,9 @@ Found = collections.namedtuple("Found", "path data mode nul")
 
 
 class Walk:
-    """Reads files, and keeps count: `files` and `bytes` read. Files that could not be read are noted (Host.note).
-
-    A text that is too large is noted where it begins with `#!` or `worth(path)` is true. A script with NUL bytes does
-    not count as a binary: dash and bash run it. `done` is False once a limit ended it.
-    """
+    """Reads files, and keeps count: `files` and `bytes` read. Files that could not be read are noted (Host.note). A
+    text that is too large is noted where it begins with `#!` or `worth(path)` is true. A script with NUL bytes does not
+    count as a binary: dash and bash run it. `done` is False once a limit ended it."""
 
     def __init__(self, host, files_limit=FILES_LIMIT, bytes_limit=BYTES_LIMIT, seconds=SECONDS,
                  worth=lambda path: True):

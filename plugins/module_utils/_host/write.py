@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changing files of a machine: the only code that writes. PRIVATE to the collection.
+"""Changing files of a machine: the only code that writes.
 
 A file is replaced as a whole by a rename, so that readers see the old or the new one, even after a crash; the new file
-gets mode, owner, ACL and security label of the old one.
-"""
+gets mode, owner, ACL and security label of the old one."""
 
 import contextlib
 import errno
@@ -202,8 +201,7 @@ def _failing(path, what):
         if not done:
             raise _errors.ChangeFailed("%s cannot be %s: %s" % (path, what, error.strerror)) from error
         raise _errors.ChangeFailed("%s was %s, but a power failure may undo that: its directory cannot be written to "
-                                   "the disk: %s" % (
-                                       path, what, error.strerror), done) from error
+                                   "the disk: %s" % (path, what, error.strerror), done) from error
 
 
 def _make_folders(folder):

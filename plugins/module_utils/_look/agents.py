@@ -1,17 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The programs of a node that write rules: kube-proxy, kubelet, network plugins and firewalls. PRIVATE to the
-collection."""
+"""The programs of a node that write rules: kube-proxy, kubelet, network plugins and firewalls."""
 
 import re
 
-AGENTS = (
-    "antrea-agent", "aws-k8s-agent", "aws-vpc-cni", "azure-npm", "calico-felix", "calico-node", "cilium-agent",
-    "dockerd", "firewalld", "flanneld", "ip-masq-agent", "k0s", "k3s-agent", "k3s-server", "kindnetd",
-    "kube-ovn-daemon", "kube-proxy", "kube-router", "kubelet", "kubelite", "node-cache", "ovnkube", "weave-npc",
-    "weaver",
-)
+AGENTS = ("antrea-agent", "aws-k8s-agent", "aws-vpc-cni", "azure-npm", "calico-felix", "calico-node", "cilium-agent",
+          "dockerd", "firewalld", "flanneld", "ip-masq-agent", "k0s", "k3s-agent", "k3s-server", "kindnetd",
+          "kube-ovn-daemon", "kube-proxy", "kube-router", "kubelet", "kubelite", "node-cache", "ovnkube", "weave-npc",
+          "weaver")
 VARIABLE = "XTABLES_LOCKFILE="
 # comm is the name of the link by which the program was started, cut to 15 characters, or the name of the multi-call
 # binary (xtables-nft-multi).

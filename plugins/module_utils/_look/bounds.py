@@ -1,13 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits for the size of the evidence, which holds examples instead of everything on the node. PRIVATE to the
-collection.
+"""Limits for the size of the evidence, which holds examples instead of everything on the node.
 
 All sections of a node together have to stay below 64 KB of JSON. The chains take up to 14 KB (rules/fit.py), the hooks
 up to 12 KB where they are not the only section (hooks/fit.py), conntrack up to 10 KB, and the kernel modules most of
-the rest. If the total is too large, the section of the kernel modules is cut.
-"""
+the rest. If the total is too large, the section of the kernel modules is cut."""
 
 import json
 import re

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How modules end: a look with facts, a change with its result, and one place that reports errors. PRIVATE to the
-collection."""
+"""How modules end: a look with facts, a change with its result, and one place that reports errors."""
 
 from .. import _errors
 from .bounds import fitted

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Use, limits and OOM kills of the cgroup of a process. PRIVATE to the collection."""
+"""Use, limits and OOM kills of the cgroup of a process."""
 
 import re
 
@@ -35,12 +35,11 @@ def resources_of(host, process, restarts):
         return ABSENT, None
     limit, used = memory["limit"], memory["used"]
     age = _age_seconds(host, folder, process)
-    return OK, {
-        "memory_limit_bytes": limit, "memory_used_bytes": used, "oom_kills": memory["oom_kills"],
-        "oom_killed_recently": _killed_recently(memory, age, restarts),
-        "memory_percent": round(100.0 * used / limit, 1) if limit and used is not None else None,
-        "cpu_quota_percent": cpu["quota"], "throttled_seconds": cpu["throttled_seconds"],
-        "throttled_percent": round(100.0 * cpu["throttled"] / cpu["periods"], 1) if cpu["periods"] else None}
+    return OK, {"memory_limit_bytes": limit, "memory_used_bytes": used, "oom_kills": memory["oom_kills"],
+                "oom_killed_recently": _killed_recently(memory, age, restarts),
+                "memory_percent": round(100.0 * used / limit, 1) if limit and used is not None else None,
+                "cpu_quota_percent": cpu["quota"], "throttled_seconds": cpu["throttled_seconds"],
+                "throttled_percent": round(100.0 * cpu["throttled"] / cpu["periods"], 1) if cpu["periods"] else None}
 
 
 def _age_seconds(host, folder, process):

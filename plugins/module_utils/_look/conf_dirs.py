@@ -1,13 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configuration directories with precedence and masking, as kmod and systemd read them. PRIVATE to the collection.
+"""Configuration directories with precedence and masking, as kmod and systemd read them.
 
 Files are read in the order of their base names. Of two files with the same base name, the one in the directory of
 higher precedence hides the other; an empty file or a link to /dev/null there masks it (kmod man modprobe.d, systemd man
 modules-load.d). kmod and systemd skip hidden files and directories (kmod conf_files_filter_out(), systemd
-dirent_is_file_with_suffix()).
-"""
+dirent_is_file_with_suffix())."""
 
 import posixpath
 
@@ -21,10 +20,8 @@ DIRECTORIES = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
 
 
 def effective_files(host, name, endings=(".conf",)):
-    """(status, [path]) of the files of `name` (`modprobe.d`, `modules-load.d`) that count, in reading order.
-
-    The status is `absent` where no such directory exists and `denied` where one may not be read.
-    """
+    """(status, [path]) of the files of `name` (`modprobe.d`, `modules-load.d`) that count, in reading order. The status
+    is `absent` where no such directory exists and `denied` where one may not be read."""
     chosen, status = {}, ABSENT
     for parent in DIRECTORIES:
         folder = parent + "/" + name

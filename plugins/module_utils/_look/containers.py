@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The container and pod of a process, with their names, and its restarts. PRIVATE to the collection.
+"""The container and pod of a process, with their names, and its restarts.
 
-The names come from the names of kubelet's log files; neither the runtime nor the API is queried.
-"""
+The names come from the names of kubelet's log files; neither the runtime nor the API is queried."""
 
 import re
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All sections of one node in one look. PRIVATE to the collection."""
+"""All sections of one node in one look."""
 
 from .. import _errors
 from .backends.iptables_backend import collect_iptables_backend

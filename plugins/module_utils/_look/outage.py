@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Since when an agent of the node does not run, and whether its container restarts again and again. PRIVATE to the
-collection."""
+"""Since when an agent of the node does not run, and whether its container restarts again and again."""
 
 import posixpath
 import re

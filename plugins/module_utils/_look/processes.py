@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Processes of the node by the name of their program. PRIVATE to the collection."""
+"""Processes of the node by the name of their program."""
 
 from .._host.host import ABSENT, DENIED, OK
 from .unread import status_of_notes

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Opening a tree, the first step of every look. PRIVATE to the collection."""
+"""Opening a tree, the first step of every look."""
 
 import re
 
@@ -13,8 +13,7 @@ from .host.place import detect_place, system_tree_problem
 # The options of every module that opens a tree.
 TREE_OPTIONS = {
     "root": {"type": "path", "default": "/"},
-    "place": {"type": "str", "choices": ["auto", "live", "image", "container", "bundle"], "default": "auto"},
-}
+    "place": {"type": "str", "choices": ["auto", "live", "image", "container", "bundle"], "default": "auto"}}
 # Longer than any valid field of os-release.
 FIELD_LIMIT = 200
 _INITS = {"systemd": "systemd", "openrc-init": "openrc", "init": "sysvinit"}
@@ -76,13 +75,10 @@ def identify(host, place=None):
         "place": found,
         "place_reason": reason,
         "root": host.root,
-        "os": {
-            "id": system.get("ID") or None,
-            "id_like": sorted(system.get("ID_LIKE", "").split()),
-            "version_id": system.get("VERSION_ID") or None,
-            "name": system.get("PRETTY_NAME") or system.get("NAME") or None,
-            "variant_id": system.get("VARIANT_ID") or None,
-        },
+        "os": {"id": system.get("ID") or None, "id_like": sorted(system.get("ID_LIKE", "").split()),
+               "version_id": system.get("VERSION_ID") or None,
+               "name": system.get("PRETTY_NAME") or system.get("NAME") or None,
+               "variant_id": system.get("VARIANT_ID") or None},
         "kernel_release": release.text.strip() if re.match(r"[!-~]{1,64}\Z", release.text.strip()) else None,
         "init": _init(host) if found == "live" else None,
     }

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a look could not see, as texts for findings. PRIVATE to the collection."""
+"""What a look could not see, as texts for findings."""
 
 from .._host import notes as host_notes, walk
 from .._host.host import DENIED, OK, TIMEOUT, UNPARSED

@@ -1,19 +1,16 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The backend that a node should use. PRIVATE to the collection."""
+"""The backend that a node should use."""
 
 BACKENDS = ("nft", "legacy")
 AUTO = "auto"
 
 
 def choose_backend(option, users, programs, able):
-    """(nft, legacy or None, one sentence why).
-
-    `users`: [(who, family, nft | legacy | both | none | None)], the backends that kubelet and kube-proxy use;
-    `programs`: nft, legacy or mixed, the backend of the node's own programs; `able(backend)`: whether this system has
-    it.
-    """
+    """(nft, legacy or None, one sentence why). `users`: [(who, family, nft | legacy | both | none | None)], the
+    backends that kubelet and kube-proxy use; `programs`: nft, legacy or mixed, the backend of the node's own programs;
+    `able(backend)`: whether this system has it."""
     if option != AUTO:
         return option, "the option backend names it"
     using = {backend: ["%s (%s)" % (who, family) for who, family, used in users if used == backend]

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Switching groups of alternatives and links, all of them or none. PRIVATE to the collection.
+"""Switching groups of alternatives and links, all of them or none.
 
 On a live node the distribution's own tool switches them, and the result is read again. In an image no program is run:
-this code writes the state file and the links that the tool would write.
-"""
+this code writes the state file and the links that the tool would write."""
 
 from ... import _errors
 from ..._host import write
@@ -18,11 +17,8 @@ _TOOLS = {UPDATE: ("update-alternatives",), RED_HAT: ("alternatives", "update-al
 
 class GroupChange:
     """One group: `before` and `after` are its states, `{"mode": auto, manual or None, "links": {path: target or
-    None}}`.
-
-    `mode_first` is false for an undo. So a killed run never leaves the former mode with the new links: a group in that
-    state was switched by another user.
-    """
+    None}}`. `mode_first` is false for an undo. So a killed run never leaves the former mode with the new links: a group
+    in that state was switched by another user."""
 
     def __init__(self, name, mechanism, state_file, before, after, mode_first=True):
         self.name = name
@@ -119,10 +115,8 @@ def _shown(name, state):
 
 
 def undoing(host, name, entry):
-    """(GroupChange or None, problem or None) that puts a group back as the record has it.
-
-    A killed run may have switched some of the links and not the others; any other state was chosen by a user.
-    """
+    """(GroupChange or None, problem or None) that puts a group back as the record has it. A killed run may have
+    switched some of the links and not the others; any other state was chosen by a user."""
     change = GroupChange(name, entry["mechanism"], entry["state_file"], entry["after"], entry["before"],
                          mode_first=False)
     now = change.state_now(host)
@@ -150,8 +144,7 @@ def switch_all(host, changes):
             if left:
                 raise _errors.ChangeFailed(
                     "%s. Earlier switches of this run could not be put back: %s. Run it with state: absent to put them "
-                    "back" % (
-                        error, "; ".join(str(problem) for _made, problem in left)),
+                    "back" % (error, "; ".join(str(problem) for _made, problem in left)),
                     [path for made, _problem in left for path in made.differing(host)]) from error
             raise _errors.ChangeFailed("%s. Every group was put back" % error) from error
 

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plans and carries out the switch of a node's iptables programs to one backend. PRIVATE to the collection.
+"""Plans and carries out the switch of a node's iptables programs to one backend.
 
 Planning only reads, so check mode shows exactly what a run does. A refusal is not a failure: nothing was changed, and
-the message names the step that must come first.
-"""
+the message names the step that must come first."""
 
 from ... import _errors
 from ..._host import lock, write
@@ -20,12 +19,9 @@ from .choice import BACKENDS, choose_backend
 from .groups import GroupChange, switch_all, undoing, unwritable
 from .record import Record
 
-OPTIONS = dict(
-    tree.TREE_OPTIONS,
-    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-    backend={"type": "str", "choices": ["auto", "nft", "legacy"], "default": "auto"},
-    live={"type": "bool", "default": False},
-)
+OPTIONS = dict(tree.TREE_OPTIONS, state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+               backend={"type": "str", "choices": ["auto", "nft", "legacy"], "default": "auto"},
+               live={"type": "bool", "default": False})
 RULES = {}
 # Required combinations of options, as AnsibleModule takes them.
 
@@ -296,9 +292,8 @@ def finish(plan, check_mode):
 
 def empty_result():
     """The result of the module where nothing was found."""
-    return {
-        "backend": None, "backend_because": "", "groups": [], "refused": None, "live_rules": False, "left": [],
-        "reboot_needed": False, "saved": [], "conflicts": []}
+    return {"backend": None, "backend_because": "", "groups": [], "refused": None, "live_rules": False, "left": [],
+            "reboot_needed": False, "saved": [], "conflicts": []}
 
 
 class Refused(Exception):

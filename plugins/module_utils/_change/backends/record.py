@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The record of earlier switches, and the rules that were saved before them. PRIVATE to the collection.
+"""The record of earlier switches, and the rules that were saved before them.
 
 The record is written before the first group is switched, so a run that is killed at any point can be undone or
-repeated.
-"""
+repeated."""
 
 from ... import _errors
 from ..._host import write

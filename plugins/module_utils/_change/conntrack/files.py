@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files that set sysctls at boot, and files of others that would override them. PRIVATE to the collection."""
+"""The files that set sysctls at boot, and files of others that would override them."""
 
 import os
 import re
@@ -55,12 +55,9 @@ def in_order(keys):
 
 def own_texts(files, values, modules, builtin, with_option):
     """{path: text} of our own files for `values` {key: number} and `modules`, in addition to the modules that the keys
-    need.
-
-    `builtin`: modules that need no list and take no option. `with_option`: whether the module option hashsize sets the
-    buckets too. That is right only where the line for the limit certainly takes effect: the option alone sets the limit
-    to eight times the buckets. So the option is written last.
-    """
+    need. `builtin`: modules that need no list and take no option. `with_option`: whether the module option hashsize
+    sets the buckets too. That is right only where the line for the limit certainly takes effect: the option alone sets
+    the limit to eight times the buckets. So the option is written last."""
     needed = sorted((set(modules) | {_MODULE_OF[key] for key in values if _MODULE_OF[key]}) - set(builtin))
     texts = OrderedDict()
     if values:
@@ -84,11 +81,9 @@ def line_of(by):
 
 
 def yielding(host, path, line, texts):
-    """(path of the file to write, its text) with that line commented out; `texts` are files as planned so far.
-
-    A file below /etc is edited. A package's file in sysctl.d is hidden by an edited copy of the same name in
-    /etc/sysctl.d (sysctl.d(5)). Raises ChangeFailed.
-    """
+    """(path of the file to write, its text) with that line commented out; `texts` are files as planned so far. A file
+    below /etc is edited. A package's file in sysctl.d is hidden by an edited copy of the same name in /etc/sysctl.d
+    (sysctl.d(5)). Raises ChangeFailed."""
     real = host.tree_path(path) or path
     target = real
     if not real.startswith("/etc/"):
@@ -99,8 +94,7 @@ def yielding(host, path, line, texts):
     # systemd ends lines at these too (src/basic/fileio.c read_line_full()), so lines are counted like systemd's only in
     # files without them.
     if text is None or "\0" in text or "\r" in text.replace("\r\n", "\n"):
-        raise _errors.ChangeFailed("%s has line ends other than newline; change its line %d by hand"
-                                   % (path, line))
+        raise _errors.ChangeFailed("%s has line ends other than newline; change its line %d by hand" % (path, line))
     lines = text.split("\n")
     if not 1 <= line <= len(lines) or lines[line - 1].startswith("#"):
         raise _errors.ChangeFailed("%s was changed during this run; run it again" % path)

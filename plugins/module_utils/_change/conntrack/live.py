@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plans which running values are set, sets them, and reads each value again. PRIVATE to the collection."""
+"""Plans which running values are set, sets them, and reads each value again."""
 
 from ... import _errors
 from ..._conntrack.predict import PER_HASHSIZE, rounded_buckets

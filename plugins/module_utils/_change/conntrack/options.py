@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of the module conntrack, checked and converted to one form. PRIVATE to the collection."""
+"""The options of the module conntrack, checked and converted to one form."""
 
 import re
 
@@ -55,16 +55,13 @@ def check_memory(values, section):
         if most is not None and values.get(key, 0) > most:
             raise _errors.BadInput("%s is %d, and a full table of that size takes more than %d %% of the memory; give "
                                    "at most %d"
-                                   % (
-                                       "max" if key == MAX else "buckets", values[key], MEMORY_PERCENT_MOST, most))
+                                   % ("max" if key == MAX else "buckets", values[key], MEMORY_PERCENT_MOST, most))
 
 
 def targets(values, section, kept, lower):
     """({key: value to set now and at boot}, {key: why it is not set}); limit and buckets are only raised, unless
-    `lower`.
-
-    `kept`: the values that our own file sets so far. Values that other files in sysctl.d set are not lowered either.
-    """
+    `lower`. `kept`: the values that our own file sets so far. Values that other files in sysctl.d set are not lowered
+    either."""
     rows = {row["key"]: row for row in section["sysctls"]}
     wanted, refused = {}, {}
     for key, value in values.items():
@@ -75,8 +72,7 @@ def targets(values, section, kept, lower):
             wanted[key] = value
             if key == MAX and section["count"] is not None and value < section["count"]:
                 raise _errors.ChangeFailed("max is %d, but the table holds %d entries: new connections would be "
-                                           "dropped. Nothing was changed" % (
-                                               value, section["count"]))
+                                           "dropped. Nothing was changed" % (value, section["count"]))
         elif key == MAX and section["max"] == 0:
             refused[key] = "the table has no limit, so there is nothing to raise; lower: true sets one"
         else:

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plans and carries out changes to the conntrack settings of a node. PRIVATE to the collection.
+"""Plans and carries out changes to the conntrack settings of a node.
 
 Planning only reads, so check mode shows exactly what a run does. All files and values are checked before the first is
-written. Where a file cannot be written, the files written before it are put back.
-"""
+written. Where a file cannot be written, the files written before it are put back."""
 
 from collections import OrderedDict
 
@@ -24,21 +23,15 @@ from .live import Live, lost_so_far, may_be, plan_live, set_live
 from .prediction import Persisting, Prediction, file_texts
 from .record import BEGUN, DONE, Record, more_of
 
-OPTIONS = dict(
-    tree.TREE_OPTIONS,
-    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-    max={"type": "int"},
-    buckets={"type": "int"},
-    resize={"type": "str", "choices": ["auto", "always", "never"], "default": "auto"},
-    timeouts={"type": "dict", "default": {}},
-    sysctls={"type": "list", "elements": "str", "choices": list(SWITCHES), "default": []},
-    modules={"type": "list", "elements": "str", "choices": ["br_netfilter", "nf_conntrack"], "default": []},
-    load={"type": "bool", "default": False},
-    persist={"type": "bool", "default": True},
-    lower={"type": "bool", "default": False},
-    comment_out_conflicts={"type": "bool", "default": False},
-    file={"type": "str", "default": "zz-kubenode-netfilter.conf"},
-)
+OPTIONS = dict(tree.TREE_OPTIONS, state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+               max={"type": "int"}, buckets={"type": "int"},
+               resize={"type": "str", "choices": ["auto", "always", "never"], "default": "auto"},
+               timeouts={"type": "dict", "default": {}},
+               sysctls={"type": "list", "elements": "str", "choices": list(SWITCHES), "default": []},
+               modules={"type": "list", "elements": "str", "choices": ["br_netfilter", "nf_conntrack"], "default": []},
+               load={"type": "bool", "default": False}, persist={"type": "bool", "default": True},
+               lower={"type": "bool", "default": False}, comment_out_conflicts={"type": "bool", "default": False},
+               file={"type": "str", "default": "zz-kubenode-netfilter.conf"})
 RULES = {}
 # Required combinations of options, as AnsibleModule takes them.
 # The keys of a row that are returned.
@@ -219,10 +212,8 @@ def _run(host, node, params, check_mode):
     if not check_mode and changed:
         carry_out(host, plan)
         changes = plan.record.made(changes, plan.changes)
-    result = {
-        "changed": changed, "files": [change.path for change in changes],
-        "diff": [change.diff() for change in changes] + live, "unfinished": unfinished, "advice": plan.advice,
-    }
+    result = {"changed": changed, "files": [change.path for change in changes],
+              "diff": [change.diff() for change in changes] + live, "unfinished": unfinished, "advice": plan.advice}
     result["settings"] = [{name: row[name] for name in SHOWN} for row in plan.rows.values()]
     problems = plan.problems + ["%s: %s" % (row["key"], row["msg"]) for row in plan.rows.values() if row["failed"]]
     if plan.record.notices or plan.warnings:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Predicts sysctl values: runs the collector on the tree with the planned files in it. PRIVATE to the collection."""
+"""Predicts sysctl values: runs the collector on the tree with the planned files in it."""
 
 from collections import OrderedDict
 
@@ -40,10 +40,7 @@ class Prediction:
 
 class Persisting:
     """The files that make `wanted` {key: value} hold at boot: `texts` {path: text or None}, and `after`, the section
-    with these files.
-
-    Each row of `rows` {key: row} gets whether its value holds, and the reason where it does not.
-    """
+    with these files. Each row of `rows` {key: row} gets whether its value holds, and the reason where it does not."""
 
     def __init__(self, host, prediction, wanted, rows, options):
         self._host, self._prediction, self._wanted, self._rows = host, prediction, wanted, rows

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The record of changes to conntrack: files, and values of the running kernel. PRIVATE to the collection.
+"""The record of changes to conntrack: files, and values of the running kernel.
 
 Its state is begun before the first file is written and done after the last value is set, so it shows whether a run was
-killed.
-"""
+killed."""
 
 import json
 import os

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plans and carries out the removal of a node's hooks that flush the firewall. PRIVATE to the collection.
+"""Plans and carries out the removal of a node's hooks that flush the firewall.
 
 Planning only reads, so check mode shows exactly what a run does. No unit is started, stopped, restarted or reloaded;
-systemctl daemon-reload only makes systemd read its unit files again.
-"""
+systemctl daemon-reload only makes systemd read its unit files again."""
 
 import re
 
@@ -16,15 +15,11 @@ from ..._look import tree
 from ..files import FileChange, each_of, plan_undo
 from .record import DIVERTED, RECORD, Record, diversion
 
-OPTIONS = dict(
-    tree.TREE_OPTIONS,
-    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-    only={"type": "list", "elements": "str", "default": []},
-    start={"type": "str", "choices": ["noflush", "mask"], "default": "noflush"},
-    divert={"type": "bool", "default": False},
-    clean_saved={"type": "bool", "default": True},
-    hook_directories={"type": "list", "elements": "path", "default": list(DIRECTORIES)},
-)
+OPTIONS = dict(tree.TREE_OPTIONS, state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+               only={"type": "list", "elements": "str", "default": []},
+               start={"type": "str", "choices": ["noflush", "mask"], "default": "noflush"},
+               divert={"type": "bool", "default": False}, clean_saved={"type": "bool", "default": True},
+               hook_directories={"type": "list", "elements": "path", "default": list(DIRECTORIES)})
 RULES = {}
 # Required combinations of options, as AnsibleModule takes them.
 CLEANED = "cleaned"
@@ -110,10 +105,8 @@ def plan_absent(host, options):
 
 def _wanted(only):
     """A function that returns whether `only` names a path, with or without its line, or a unit; a directory selects
-    everything below it.
-
-    A hook that is not live, such as a file that is not executable, is selected only by its exact name. Raises BadInput.
-    """
+    everything below it. A hook that is not live, such as a file that is not executable, is selected only by its exact
+    name. Raises BadInput."""
     for name in only:
         # systemctl adds the unit type to a name without one. Here such a name would match nothing, and the hook would
         # stay without a message.
@@ -325,10 +318,8 @@ def _run(host, node, params, check_mode):
     if not check_mode and changed:
         carry_out(host, plan, reload)
         changes = plan.record.made(changes, plan.changes)
-    result = {
-        "changed": changed, "diff": [change.diff() for change in changes], "files": [change.path for change in changes],
-        "hooks": plan.rows, "daemon_reload": reload,
-    }
+    result = {"changed": changed, "diff": [change.diff() for change in changes],
+              "files": [change.path for change in changes], "hooks": plan.rows, "daemon_reload": reload}
     duplicates = {(row["path"], row["msg"]) for row in plan.rows if row["msg"] == DUPLICATES}
     warnings = plan.record.notices + ["%s: %s" % row for row in sorted(duplicates)]
     if warnings:

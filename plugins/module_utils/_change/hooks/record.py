@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The record of changes to hooks that flush the firewall: files, masked units, diverted scripts. PRIVATE to the
-collection."""
+"""The record of changes to hooks that flush the firewall: files, masked units, diverted scripts."""
 
 from ... import _errors
 from ..._host import write

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Removes commands from scripts, and from files of other formats that hold commands. PRIVATE to the collection.
+"""Removes commands from scripts, and from files of other formats that hold commands.
 
 The new text is checked before it is written: parsed again, it must have the same commands except the removed ones, and
-its own shell must still accept it.
-"""
+its own shell must still accept it."""
 
 from ... import _errors
 from ..._host import scratch, write

@@ -2,13 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Drop-ins for units that flush: they clear and replace commands, order the unit, and refuse manual starts and stops.
-PRIVATE to the collection.
 
 A command that flushes at a stop or reload is cleared. A command that flushes at a start becomes a start with --noflush
 where that is possible. That start must not be repeated, because a rule in a built-in chain would be there twice. A stop
 that does nothing would allow the next start. So manual starts and stops are refused. A boot still starts the unit,
-once, before kubelet.
-"""
+once, before kubelet."""
 
 import re
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The text of the list of modules below /etc/modules-load.d. PRIVATE to the collection.
+"""The text of the list of modules below /etc/modules-load.d.
 
 A file of the same name that was there before keeps its lines: the modules in it are loaded at boot for other reasons.
 """
@@ -33,8 +33,7 @@ def list_text(names, before):
 def is_as_written(text):
     """Whether a list is byte for byte what this module writes where there was no file before."""
     names = listed(text)[:-1]
-    return (bool(names) and all(_names.is_name(name) for name in names)
-            and text == list_text(sorted(set(names)), None))
+    return (bool(names) and all(_names.is_name(name) for name in names) and text == list_text(sorted(set(names)), None))
 
 
 def added_lines(text, names):

@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plans and carries out the loading and persisting of kernel modules on a node. PRIVATE to the collection.
+"""Plans and carries out the loading and persisting of kernel modules on a node.
 
-Planning only reads, so check mode shows exactly what a run does.
-"""
+Planning only reads, so check mode shows exactly what a run does."""
 
 import os
 import re
@@ -21,15 +20,10 @@ from .. import record as change_record
 from ..files import FileChange, digest_of, plan_undo, put_back, refuse_unwritable
 from .list_file import added_lines, is_as_written, is_foreign, list_text, listed
 
-OPTIONS = dict(
-    tree.TREE_OPTIONS,
-    name={"type": "list", "elements": "str"},
-    state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-    load={"type": "bool", "default": True},
-    persist={"type": "bool", "default": True},
-    unblock={"type": "bool", "default": False},
-    file={"type": "str", "default": "kubenode-netfilter.conf"},
-)
+OPTIONS = dict(tree.TREE_OPTIONS, name={"type": "list", "elements": "str"},
+               state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+               load={"type": "bool", "default": True}, persist={"type": "bool", "default": True},
+               unblock={"type": "bool", "default": False}, file={"type": "str", "default": "kubenode-netfilter.conf"})
 # Required combinations of options, as AnsibleModule takes them.
 RULES = {"required_if": [("state", "present", ["name"])]}
 LOAD_DIRECTORY = "/etc/modules-load.d"
@@ -247,11 +241,9 @@ def _plan_unrecorded(host, plan, path):
 
 
 def _lift(host, node, plan, names):
-    """Plan to comment out the lines that block; returns the look at the tree with these changes.
-
-    A file below /etc is edited. A package's file is not changed: an edited copy of the same name in /etc/modprobe.d
-    hides it (modprobe.d(5)). A block on the kernel command line cannot be lifted here.
-    """
+    """Plan to comment out the lines that block; returns the look at the tree with these changes. A file below /etc is
+    edited. A package's file is not changed: an edited copy of the same name in /etc/modprobe.d hides it
+    (modprobe.d(5)). A block on the kernel command line cannot be lifted here."""
     look, texts = plan.look, OrderedDict()
     for _round in range(_ROUNDS_LIMIT):
         lines = _liftable(look, names)
@@ -318,12 +310,9 @@ def _run(host, node, params, check_mode, names):
         carry_out(host, plan)
         files = plan.record.made(files, plan.files)
     problems = plan.problems + ["%s: %s" % (row["name"], row["msg"]) for row in plan.rows if row["failed"]]
-    result = {
-        "changed": changed,
-        "diff": [change.diff() for change in files] + loads,
-        "files": [change.path for change in files],
-        "modules": [{key: row[key] for key in SHOWN} for row in plan.rows],
-    }
+    result = {"changed": changed, "diff": [change.diff() for change in files] + loads,
+              "files": [change.path for change in files],
+              "modules": [{key: row[key] for key in SHOWN} for row in plan.rows]}
     if plan.record.notices or plan.warnings:
         result["warnings"] = plan.record.notices + plan.warnings
     if problems:

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module service_restart: its options, the restart and its proof. PRIVATE to the collection."""
+"""The module service_restart: its options, the restart and its proof."""
 
 import time
 
@@ -11,11 +11,8 @@ from ..._look.kube.kube_proxy import collect_kube_proxy
 from ..._look.kube.kubelet import collect_kubelet
 from .restart import plan_of_kube_proxy, plan_of_kubelet, restart
 
-OPTIONS = {
-    "service": {"type": "str", "required": True, "choices": ["kubelet", "kube_proxy"]},
-    "timeout": {"type": "int", "default": 180},
-    "place": tree.TREE_OPTIONS["place"],
-}
+OPTIONS = {"service": {"type": "str", "required": True, "choices": ["kubelet", "kube_proxy"]},
+           "timeout": {"type": "int", "default": 180}, "place": tree.TREE_OPTIONS["place"]}
 PAUSE_SECONDS = 5
 _MOST_SECONDS = 86400
 

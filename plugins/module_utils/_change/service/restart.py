@@ -1,13 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Restarts kubelet and kube-proxy through the program that started them. PRIVATE to the collection.
+"""Restarts kubelet and kube-proxy through the program that started them.
 
 systemd restarts the unit of kubelet, with all that runs in it, and that of kube-proxy. A kube-proxy in a pod gets
 SIGTERM, which the runtime also sends, and kubelet starts it again: pods of a DaemonSet and static pods always have
 restartPolicy Always. Neither needs the API server or a client of the runtime. A Go program ends on SIGTERM even as
-process 1 of its namespace (runtime/signal_unix.go, dieFromSignal).
-"""
+process 1 of its namespace (runtime/signal_unix.go, dieFromSignal)."""
 
 import collections
 import time

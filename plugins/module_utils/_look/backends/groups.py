@@ -1,13 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the iptables programs of a tree are switched: by groups of alternatives, or by plain links. PRIVATE to the
-collection.
+"""How the iptables programs of a tree are switched: by groups of alternatives, or by plain links.
 
 On Debian iptables and ip6tables are groups of their own; in the Red Hat family ip6tables is a slave of iptables
 (scripts of their packages). Without alternatives (Gentoo, Flatcar, hand-made images) each program is a link to one of
-the two binaries.
-"""
+the two binaries."""
 
 import os
 
@@ -26,12 +24,10 @@ BACKENDS = ("nft", "legacy")
 
 
 class Group:
-    """Programs that are switched together.
-
-    `name`, `mechanism`, `programs` of it that the node has, `state_file` (None for plain links), `mode` (None for
-    these), `links` {path of a link: where it leads now}, `choices` {backend: {path of a link: where it has to lead}},
-    `backend`: nft, legacy, mixed or unknown; `problem`: why it cannot be switched, or None.
-    """
+    """Programs that are switched together. `name`, `mechanism`, `programs` of it that the node has, `state_file` (None
+    for plain links), `mode` (None for these), `links` {path of a link: where it leads now}, `choices` {backend: {path
+    of a link: where it has to lead}}, `backend`: nft, legacy, mixed or unknown; `problem`: why it cannot be switched,
+    or None."""
 
     def __init__(self, name, mechanism, programs):
         self.name = name

@@ -2,13 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_iptables_backend: which backend the node's iptables programs use, and which backend holds rules.
-PRIVATE to the collection.
 
 The target of its link and the bytes of its file show the backend of a program; where these contain no version,
 `iptables-save --version` is run. `iptables --version` prints the same and has a side effect: with the nft backend it
 loads nfnetlink (seen with iptables 1.8.9 on Linux 6.1), as do `nft --version` and `conntrack --version`; `ipset
---version` and `ipvsadm --version` load their modules.
-"""
+--version` and `ipvsadm --version` load their modules."""
 
 import re
 
@@ -22,10 +20,8 @@ from ..unread import status_of_notes, unread_rows
 from .iptables_files import backend_of, build_of
 
 # Programs that Kubernetes runs, by family; together they decide which backend the node uses.
-FAMILIES = {
-    "ipv4": ("iptables", "iptables-save", "iptables-restore"),
-    "ipv6": ("ip6tables", "ip6tables-save", "ip6tables-restore"),
-}
+FAMILIES = {"ipv4": ("iptables", "iptables-save", "iptables-restore"),
+            "ipv6": ("ip6tables", "ip6tables-save", "ip6tables-restore")}
 BRIDGE = ("arptables", "arptables-save", "arptables-restore", "ebtables", "ebtables-save", "ebtables-restore")
 PROGRAMS = FAMILIES["ipv4"] + FAMILIES["ipv6"] + BRIDGE
 # State of the alternatives, where one of the two exists: dpkg (Debian, openSUSE) or chkconfig (the Red Hat family,
@@ -39,10 +35,7 @@ _NO_NFT = {"nft": None, "nft_containers": [], "nft_containers_left_out": 0}
 
 def collect_iptables_backend(host, node, read=None):
     """The evidence dict. `backend`: nft, legacy, mixed (they differ), none (no iptables), or null (a wrapper:
-    undecided).
-
-    `read` are the `Rules` of rules/rule_sets.py, None where they were not read.
-    """
+    undecided). `read` are the `Rules` of rules/rule_sets.py, None where they were not read."""
     groups, alternatives = _groups(host)
     files = {}
     with host.noting() as unread:

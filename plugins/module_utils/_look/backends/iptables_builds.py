@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""iptables builds in the containers of programs that write rules of the node. PRIVATE to the collection.
+"""iptables builds in the containers of programs that write rules of the node.
 
 Their files are read and never run: the bytes of a build contain its backend and version. Limits for reading from
-containers: _host/container.py.
-"""
+containers: _host/container.py."""
 
 import time
 
@@ -33,11 +32,8 @@ NATIVE_SINCE = "1.8.8"
 
 def collect_builds(host, nft=None):
     """(status, rows, left out): a row for each build. To the list `nft` are added (identity, row) of each container's
-    nft.
-
-    A process that shares the node's root uses the node's iptables, and one with a network of its own does not write the
-    node's rules.
-    """
+    nft. A process that shares the node's root uses the node's iptables, and one with a network of its own does not
+    write the node's rules."""
     status, processes = find_processes(host, AGENTS)
     containers, deadline = Containers(host), time.monotonic() + SECONDS
     rows, seen, left_out = [], set(), 0
@@ -104,11 +100,9 @@ def _distinct(rows):
 
 def judge_stripping(rows, backend, version):
     """Sets `strips` and `because` of the rows; `backend` and `version` are those of the node's own iptables, None where
-    not known.
-
-    Only two builds of the nft backend read what the other wrote, and only the older one loses matches: the node's own
-    when it lists what the container wrote, or the container's when it lists what the node or another container wrote.
-    """
+    not known. Only two builds of the nft backend read what the other wrote, and only the older one loses matches: the
+    node's own when it lists what the container wrote, or the container's when it lists what the node or another
+    container wrote."""
     writers = [("the node's own iptables", version)] if backend in ("nft", "mixed", None) and version else []
     writers += [("iptables of %s" % _title(row), row["version"]) for row in rows
                 if _effective(row, backend) == "nft" and row["version"]]

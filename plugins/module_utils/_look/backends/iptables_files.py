@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The backend of an iptables program of the node, by the file its links lead to. PRIVATE to the collection.
+"""The backend of an iptables program of the node, by the file its links lead to.
 
 Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) changes links when it runs, so
-no program is run.
-"""
+no program is run."""
 
 from ..._host.host import OK
 from ..._parse.program_files import parse_iptables_program

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the kernels of a tree support an iptables backend. PRIVATE to the collection."""
+"""Whether the kernels of a tree support an iptables backend."""
 
 from ..modules.look import Look
 from ..modules.state import AVAILABLE, UNKNOWN

@@ -2,10 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """nft in the containers of programs that write rules of the node, and whether it is known to break with the nft of the
-node or of another container. PRIVATE to the collection.
+node or of another container.
 
-Files of containers are read and never run: the bytes of nft contain its version. Limits: iptables_builds.py.
-"""
+Files of containers are read and never run: the bytes of nft contain its version. Limits: iptables_builds.py."""
 
 import time
 
@@ -183,9 +182,8 @@ def fault_of_iptables(row):
     return None
 
 
-# Versions of nft and iptables that are known to break with the rules of other versions, as data.
-# `reader`: (since, before) of the program that breaks; `writer`: the same of the program whose rules break it, None
-# where it breaks with its own. `agents`: the processes that need the broken function, None for all. `repaired`:
-# (version, processes or None for all) of builds that have the fix under an older version; `repaired_on`: the day of the
-# fix, because distributions give it to older versions without another number: of a program that was built later it is
-# not known.
+# Versions of nft and iptables that are known to break with the rules of other versions, as data. `reader`: (since,
+# before) of the program that breaks; `writer`: the same of the program whose rules break it, None where it breaks with
+# its own. `agents`: the processes that need the broken function, None for all. `repaired`: (version, processes or None
+# for all) of builds that have the fix under an older version; `repaired_on`: the day of the fix, because distributions
+# give it to older versions without another number: of a program that was built later it is not known.

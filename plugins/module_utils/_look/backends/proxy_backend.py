@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which backend the kube-proxy that runs here writes to, by the iptables it uses. PRIVATE to the collection.
+"""Which backend the kube-proxy that runs here writes to, by the iptables it uses.
 
 Used only where both backends hold its rules. At its first run a wrapper links itself to one backend
-(kubernetes-sigs/iptables-wrappers).
-"""
+(kubernetes-sigs/iptables-wrappers)."""
 
 from ..processes import find_processes
 from .iptables_builds import build_of_process

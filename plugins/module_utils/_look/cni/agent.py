@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the agent of the network plugin runs, and whether its plugin finds it. PRIVATE to the collection."""
+"""Whether the agent of the network plugin runs, and whether its plugin finds it."""
 
 from ..._host.host import ABSENT, OK
 from ..agents import of_this_network
@@ -25,8 +25,7 @@ _CONTAINERS = {
 # Where a plugin finds its agent: flannel-io/cni-plugin flannel.go, projectcalico/calico cni-plugin utils.go
 # (nodename_file), cilium pkg/defaults (SockPath), antrea pkg/cni (AntreaCNISocketAddr). Network -> the option of its
 # plugin for the file, and its default.
-_FILES = {"flannel": ("subnetFile", "/run/flannel/subnet.env"),
-          "calico": ("nodename_file", "/var/lib/calico/nodename")}
+_FILES = {"flannel": ("subnetFile", "/run/flannel/subnet.env"), "calico": ("nodename_file", "/var/lib/calico/nodename")}
 _SOCKETS = {"cilium": "/run/cilium/cilium.sock", "antrea": "/run/antrea/cni.sock"}
 # An agent that has just started may not have written its file yet.
 STARTING_SECONDS = 120
@@ -44,10 +43,9 @@ def agent_of(host, node, name, entries, now):
     status, processes = find_processes(host, AGENTS[name])
     processes = of_this_network(host, processes)
     row = {"name": AGENTS[name][0], "running": bool(processes) if status == OK or processes else None, "pid": None,
-           "process": None, "started_seconds_ago": None, "contact": _contact(name, entries),
-           "contact_state": None, "backend": None, "backend_source": None, "restarts": None,
-           "previous_started_seconds_ago": None, "oom_kills": None, "oom_killed_recently": None,
-           "memory_limit_bytes": None, "outage": None}
+           "process": None, "started_seconds_ago": None, "contact": _contact(name, entries), "contact_state": None,
+           "backend": None, "backend_source": None, "restarts": None, "previous_started_seconds_ago": None,
+           "oom_kills": None, "oom_killed_recently": None, "memory_limit_bytes": None, "outage": None}
     if processes:
         process, container = processes[0], Containers(host).of(processes[0].pid)
         restarts, previous = restarts_of(host, container, now)

@@ -1,12 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The networks that running pods were attached to, with the settings of that time. PRIVATE to the collection.
+"""The networks that running pods were attached to, with the settings of that time.
 
 libcni keeps a file for each attachment until the network was removed again (containernetworking/cni libcni/api.go:
 results below /var/lib/cni; Mirantis/cri-dockerd --cni-cache-dir: below /var/lib/cni/cache). The file of a pod that
-ended in a crash or a reboot stays, so it counts only for a sandbox that runs.
-"""
+ended in a crash or a reboot stays, so it counts only for a sandbox that runs."""
 
 import collections
 import posixpath

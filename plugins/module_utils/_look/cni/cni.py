@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_cni: which network plugin this node uses, and which networks it is in. PRIVATE to the collection."""
+"""The section node_cni: which network plugin this node uses, and which networks it is in."""
 
 import re
 import stat
@@ -126,8 +126,7 @@ def _judged(path, found):
     return {"state": "present", "reason": path}
 
 
-# The networks that the node is in, and the range from which its API server assigns addresses to Services. PRIVATE to
-# the collection.
+# The networks that the node is in, and the range from which its API server assigns addresses to Services.
 
 def node_networks(host):
     """(status, [{"family", "network", "interface"}]): the networks directly behind the interfaces of the default

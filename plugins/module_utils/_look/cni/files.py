@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The CNI configuration files of a node, as libcni and the container runtime take them. PRIVATE to the collection."""
+"""The CNI configuration files of a node, as libcni and the container runtime take them."""
 
 import collections
 import stat
@@ -13,10 +13,8 @@ ENDINGS = (".conf", ".conflist", ".json")
 FILES_LIMIT, SIZE_LIMIT, PLUGINS_LIMIT = 12, 256 * 1024, 16
 
 # Plugin type of the network configuration -> name of the network.
-NETWORKS = {
-    "flannel": "flannel", "calico": "calico", "cilium-cni": "cilium", "weave-net": "weave", "aws-cni": "aws",
-    "azure-vnet": "azure", "antrea": "antrea", "ovn-k8s-cni-overlay": "ovn",
-}
+NETWORKS = {"flannel": "flannel", "calico": "calico", "cilium-cni": "cilium", "weave-net": "weave", "aws-cni": "aws",
+            "azure-vnet": "azure", "antrea": "antrea", "ovn-k8s-cni-overlay": "ovn"}
 # kube-router configures the bridge plugin; its file name identifies it (cloudnativelabs/kube-router daemonset
 # manifests).
 FILE_NAMES = {"10-kuberouter.conf": "kube-router", "10-kuberouter.conflist": "kube-router"}
@@ -77,12 +75,10 @@ def in_use(row, used):
 
 def file_rows(files, used):
     """The evidence of each file."""
-    return [{
-        "path": row.path, "status": row.status, "used": row in used, "problem": row.problem,
-        "network": row.config.name[:64] if row.config and row.config.name else None,
-        "plugins": [plugin[:64] for plugin in row.config.plugins[:PLUGINS_LIMIT]] if row.config else [],
-        "hidden_by": _hidden_by(row, used),
-    } for row in files]
+    return [{"path": row.path, "status": row.status, "used": row in used, "problem": row.problem,
+             "network": row.config.name[:64] if row.config and row.config.name else None,
+             "plugins": [plugin[:64] for plugin in row.config.plugins[:PLUGINS_LIMIT]] if row.config else [],
+             "hidden_by": _hidden_by(row, used)} for row in files]
 
 
 def _hidden_by(row, used):

@@ -1,12 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How full the address ranges of host-local are, and which of its leases belong to no pod. PRIVATE to the collection.
+"""How full the address ranges of host-local are, and which of its leases belong to no pod.
 
 host-local keeps a file for each lease, named by the address: line 1 is the ID of the sandbox, line 2 the interface
 (containernetworking/plugins plugins/ipam/host-local/backend/disk/backend.go). It frees a lease only when the runtime
-removes the network of that sandbox.
-"""
+removes the network of that sandbox."""
 
 import collections
 import ipaddress

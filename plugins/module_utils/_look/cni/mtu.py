@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The MTU of pods against the largest packet that the uplink carries for them. PRIVATE to the collection."""
+"""The MTU of pods against the largest packet that the uplink carries for them."""
 
 import collections
 
@@ -108,10 +108,9 @@ def _judged(host, entry, pods, defaults, carried, limits, tunnels):
     if entry["type"] == "weave-net" and not limits:
         # Without its tunnel Weave's router fragments packets itself, and pods have 65535 (net/bridge.go, sleeve.go).
         return None
-    row = {"pods_mtu": pods.bytes, "pods_source": pods.source,
-           "uplink": defaults[0] if defaults else None, "uplink_mtu": _mtu(host, defaults[0]) if defaults else None,
-           "tunnel": None, "tunnel_mtu": None, "encapsulation": None, "overhead_bytes": 0, "carried_bytes": None,
-           "too_large": None, "reason": None}
+    row = {"pods_mtu": pods.bytes, "pods_source": pods.source, "uplink": defaults[0] if defaults else None,
+           "uplink_mtu": _mtu(host, defaults[0]) if defaults else None, "tunnel": None, "tunnel_mtu": None,
+           "encapsulation": None, "overhead_bytes": 0, "carried_bytes": None, "too_large": None, "reason": None}
     lowest, highest = carried
     if limits:
         # Each family has its own tunnel; pods send packets of their MTU through both.

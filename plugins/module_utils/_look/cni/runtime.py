@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the container runtime of a node looks for CNI configurations and plugins. PRIVATE to the collection."""
+"""Where the container runtime of a node looks for CNI configurations and plugins."""
 
 import collections
 import posixpath
@@ -14,10 +14,9 @@ CONFIG_DIRECTORY, PROGRAM_DIRECTORY = "/etc/cni/net.d", "/opt/cni/bin"
 CONFIG_LIMIT, DROP_INS_LIMIT = 256 * 1024, 20
 # The file that containerd reads by default, and the list of files with those of distributions before it.
 CONTAINERD_CONFIG = "/etc/containerd/config.toml"
-CONTAINERD_CONFIGS = (
-    "/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
-    "/var/snap/microk8s/current/args/containerd.toml", "/etc/k0s/containerd.toml", CONTAINERD_CONFIG,
-)
+CONTAINERD_CONFIGS = ("/var/lib/rancher/k3s/agent/etc/containerd/config.toml",
+                      "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
+                      "/var/snap/microk8s/current/args/containerd.toml", "/etc/k0s/containerd.toml", CONTAINERD_CONFIG)
 CRIO_CONFIG, CRIO_DROP_INS = "/etc/crio/crio.conf", "/etc/crio/crio.conf.d"
 # containerd pkg/cri/config: version 2 and version 3 of its configuration.
 _PLUGINS = ("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime", "cri")
@@ -91,9 +90,8 @@ def _crio(host):
     status, keys, source = crio_keys(host)
     found = {key[2]: value for key, value in keys.items() if len(key) == 3 and key[:2] == ("crio", "network")}
     return _runtime(UNPARSED if _is_hidden(keys, ("crio", "network")) else status, "cri-o", source,
-                    found.get("network_dir") or CONFIG_DIRECTORY,
-                    found.get("plugin_dirs") or [PROGRAM_DIRECTORY], 1, True,
-                    found.get("cni_default_network") or None)
+                    found.get("network_dir") or CONFIG_DIRECTORY, found.get("plugin_dirs") or [PROGRAM_DIRECTORY], 1,
+                    True, found.get("cni_default_network") or None)
 
 
 def crio_keys(host):

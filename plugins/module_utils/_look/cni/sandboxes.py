@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pod sandboxes that a container runtime has, by the directories of its state. PRIVATE to the collection."""
+"""The pod sandboxes that a container runtime has, by the directories of its state."""
 
 import json
 

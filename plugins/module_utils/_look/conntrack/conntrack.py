@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_conntrack: how full the conntrack table is, lost connections, and the predicted value of each
-sysctl. PRIVATE to the collection."""
+sysctl."""
 
 import re
 import time
@@ -49,11 +49,9 @@ _LOOKS = 10
 
 
 def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, options=None):
-    """The evidence dict.
-
-    `kube_proxy` is the section node_kube_proxy; `kubelet_version()` is called where the version of kube-proxy is not
-    known; `modules` is the section node_kernel_modules or None; `options` overrides NOT_REQUESTED.
-    """
+    """The evidence dict. `kube_proxy` is the section node_kube_proxy; `kubelet_version()` is called where the version
+    of kube-proxy is not known; `modules` is the section node_kernel_modules or None; `options` overrides
+    NOT_REQUESTED."""
     options = dict(NOT_REQUESTED, **(options or {}))
     live = node["place"] in WITH_KERNEL
     if node["place"] == LIVE:
@@ -79,8 +77,7 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, opt
     section.update(sysctls=keys.rows, missing_keys=keys.missing, unread=keys.unread[:UNREAD_LIMIT],
                    hashsize=setting.hashsize, kube_proxy=setting.described,
                    rp_filter=_rp_filter(host, bundle) if live else None, rp_filter_at_boot=keys.rp_filters(),
-                   interfaces=interface_switches(host) if live else None,
-                   untranslated=None)
+                   interfaces=interface_switches(host) if live else None, untranslated=None)
     section["collected"]["entries"] = ABSENT
     if bundle:
         section["collected"]["entries"], section["untranslated"] = _untranslated(host)

@@ -1,12 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Switches of single interfaces that differ from those of the node. PRIVATE to the collection.
+"""Switches of single interfaces that differ from those of the node.
 
 A bridge passes packets to iptables if its own switch is on or that of all bridges (Linux
 net/bridge/br_netfilter_hooks.c br_nf_pre_routing()); an interface forwards packets that arrive on it only if its own
-switch is on (net/ipv4/devinet.c copies ip_forward to all of them, net/ipv4/route.c asks the interface alone).
-"""
+switch is on (net/ipv4/devinet.c copies ip_forward to all of them, net/ipv4/route.c asks the interface alone)."""
 
 import re
 

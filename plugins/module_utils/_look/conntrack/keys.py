@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every conntrack and bridge sysctl: now, at boot, and after kube-proxy has started. PRIVATE to the collection."""
+"""Every conntrack and bridge sysctl: now, at boot, and after kube-proxy has started."""
 
 from ..._conntrack import predict, kube_proxy as proxy
 from ..._conntrack.predict import PER_HASHSIZE, default_buckets, default_limit, rounded_buckets
@@ -13,8 +13,7 @@ from .sysctl_boot import SysctlBoot, UNIT, passed_over_lines
 from .sysctl_rivals import DAEMON_JSON, rival_writes
 
 # `at_boot` of a module -> whether it is in the kernel when sysctl.d is applied.
-_EARLY = {"loaded": True, "builtin": True, "on_demand": False, "no_autoload": False, "blocked": False,
-          "absent": False}
+_EARLY = {"loaded": True, "builtin": True, "on_demand": False, "no_autoload": False, "blocked": False, "absent": False}
 # A reason names a path, and is repeated in the row of each key.
 REASON_LIMIT = 300
 # Keys that fail where nothing sets them, or pass by the default of their module.

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The present numbers of the conntrack table. PRIVATE to the collection."""
+"""The present numbers of the conntrack table."""
 
 import json
 import re

@@ -1,14 +1,13 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sysctls that systemd-sysctl sets at boot. PRIVATE to the collection.
+"""The sysctls that systemd-sysctl sets at boot.
 
 The files of all directories are read in the order of their base names; the last assignment of a key wins. A pattern
 applies only to keys that no line names; a line that is only `-key` names its key too. A line that repeats the value of
 an earlier line stays in the place of the earlier one (systemd src/sysctl/sysctl.c). /etc/sysctl.conf counts where a
 link in sysctl.d leads to it, and with other inits (procps sysctl --system). A key may have several names: then the last
-line that writes one of them counts.
-"""
+line that writes one of them counts."""
 
 from collections import OrderedDict
 

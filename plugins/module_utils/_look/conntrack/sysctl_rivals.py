@@ -1,12 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs that set sysctls after sysctl.d was read: ufw, docker and tuned. PRIVATE to the collection.
+"""Programs that set sysctls after sysctl.d was read: ufw, docker and tuned.
 
 ufw applies the files that IPT_SYSCTL of /etc/default/ufw names after its rules, where ENABLED is yes (ufw
 src/ufw-init-functions ufw_start()); its rules load nf_conntrack. dockerd turns forwarding on unless it is configured
-not to (moby libnetwork/drivers/bridge).
-"""
+not to (moby libnetwork/drivers/bridge)."""
 
 from ..._conntrack.keys import FORWARD
 from ..._conntrack.predict import Write, number

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hooks grouped by file, as findings name them: a script that flushes may have thirty commands. PRIVATE to the
-collection."""
+"""Hooks grouped by file, as findings name them: a script that flushes may have thirty commands."""
 
 from ..._script import aftermath
 from ..._script.effect import CONFIDENCES, CONNECTIONS

@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_flush_hooks in a size that fits. PRIVATE to the collection.
+"""The section node_flush_hooks in a size that fits.
 
-Rows are sorted by importance: the last rows are cut first, and the number of cut rows is kept.
-"""
+Rows are sorted by importance: the last rows are cut first, and the number of cut rows is kept."""
 
 import json
 

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_flush_hooks: what on this node flushes the firewall, and when. PRIVATE to the collection.
+"""The section node_flush_hooks: what on this node flushes the firewall, and when.
 
 The parsers of scripts are imported only when a file holds a word of the firewall, because Python sources are compiled
-on each run.
-"""
+on each run."""
 
 import contextlib
 import posixpath
@@ -21,8 +20,7 @@ from . import files as hooks_files, order
 from .live import has_unit, unit_of_script
 from .owner import Owners
 from .places import PLACES, SOURCES, unread_part
-from .rows import (
-    APART, BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, Rows, START, STOP, TIMER, UNREPORTED, Origin)
+from .rows import (APART, BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, Rows, START, STOP, TIMER, UNREPORTED, Origin)
 from .saved import SavedSets
 from .scripts import OTHER, Scripts, language_of
 from .units import HookUnits, distinct
@@ -224,8 +222,7 @@ class _Look:
             return
         if _is_script(found):
             origin = Origin("script", (BY_HAND,), None,
-                            "no unit, timer, cron job or hook runs it; a person or another program may",
-                            None, (), ())
+                            "no unit, timer, cron job or hook runs it; a person or another program may", None, (), ())
             # Functions that a script never calls are followed only if nothing runs the script.
             uses = script.path in tracer.reached
             tracer.script(origin, script)

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the node runs the commands in a file: (True, False or None, why). PRIVATE to the collection.
+"""Whether the node runs the commands in a file: (True, False or None, why).
 
 The readers of a directory silently skip some files: cron skips names with a dot, all skip scripts that are not
-executable. None means that it is not known.
-"""
+executable. None means that it is not known."""
 
 import re
 

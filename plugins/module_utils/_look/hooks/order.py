@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Units that change all rules at their start: whether kubelet waits for them, and whether they are still to start.
-PRIVATE to the collection."""
+"""Units that change all rules at their start: whether kubelet waits for them, and whether they are still to start."""
 
 from .rows import BOOT, START
 from .units import KUBELETS

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The owner of a file, the administrator or a package, without running a package manager. PRIVATE to the collection.
+"""The owner of a file, the administrator or a package, without running a package manager.
 
 Most paths identify the owner; below /etc the lists of dpkg do. The databases of rpm are not read, so there the owner is
-unknown.
-"""
+unknown."""
 
 from ..._host.host import OK
 

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Places besides systemd units whose commands a node runs by itself. PRIVATE to the collection.
+"""Places besides systemd units whose commands a node runs by itself.
 
 One row per place: its files, how commands are parsed, when they run, and which function of live.py decides whether they
-run.
-"""
+run."""
 
 import collections
 import posixpath

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The hooks that were found: one row for each command, however many callers lead to it. PRIVATE to the collection."""
+"""The hooks that were found: one row for each command, however many callers lead to it."""
 
 import collections
 
@@ -26,10 +26,9 @@ _BACK_RANK = ("no", "unknown", "replaced", "saved")
 # Data of an instance is fetched again; the settings of a program are for their owner to decide.
 _NOT_EDITED = ("/var/lib/cloud/", "/run/")
 
-# How a command is reached: `kind` of the file that starts it, `triggers`, `live` and `because`, the `unit` it
-# runs for, `through` (`path:line` of the callers), `chain` (paths of the scripts between). `purpose`: TEARDOWN,
-# LIBRARY or None. `after`: what the callers do when the command is done, as of a Run. `directive`: ExecStart or another
-# key of a unit.
+# How a command is reached: `kind` of the file that starts it, `triggers`, `live` and `because`, the `unit` it runs for,
+# `through` (`path:line` of the callers), `chain` (paths of the scripts between). `purpose`: TEARDOWN, LIBRARY or None.
+# `after`: what the callers do when the command is done, as of a Run. `directive`: ExecStart or another key of a unit.
 Origin = collections.namedtuple("Origin", "kind triggers live because unit through chain purpose after directive")
 Origin.__new__.__defaults__ = (None, (), None)
 # TEARDOWN: it removes Kubernetes and its rules from the node. LIBRARY: it defines a function that nothing calls.
@@ -85,16 +84,14 @@ class Rows:
 
     def _row(self, origin, path, line, effect, kind, service):
         owner = self._owners.of(path)
-        row = {
-            "path": path, "line": line, "command": _masked(effect.command, kind), "kind": kind, "owner": owner,
-            "sort": effect.sort, "families": list(effect.families), "tables": list(effect.tables),
-            "chains": list(effect.chains), "comes_back": effect.comes_back, "service": service,
-            "verb": effect.verb if service else None, "unit": origin.unit, "triggers": ordered(origin.triggers),
-            "through": list(origin.through[:THROUGH_LIMIT]), "live": origin.live, "live_because": origin.because,
-            "confidence": effect.confidence, "fix": _fix(kind, owner, path, origin), "saved_to": _saved_to(effect),
-            "restarted": list(effect.restarted), "appends": effect.appends, "purpose": origin.purpose,
-            "directive": origin.directive if (kind or origin.kind) == "unit" else None, "file": effect.file,
-        }
+        row = {"path": path, "line": line, "command": _masked(effect.command, kind), "kind": kind, "owner": owner,
+               "sort": effect.sort, "families": list(effect.families), "tables": list(effect.tables),
+               "chains": list(effect.chains), "comes_back": effect.comes_back, "service": service,
+               "verb": effect.verb if service else None, "unit": origin.unit, "triggers": ordered(origin.triggers),
+               "through": list(origin.through[:THROUGH_LIMIT]), "live": origin.live, "live_because": origin.because,
+               "confidence": effect.confidence, "fix": _fix(kind, owner, path, origin), "saved_to": _saved_to(effect),
+               "restarted": list(effect.restarted), "appends": effect.appends, "purpose": origin.purpose,
+               "directive": origin.directive if (kind or origin.kind) == "unit" else None, "file": effect.file}
         return dict(row, verb=effect.verb) if effect.sort == SETTINGS else row
 
     def may_run(self, path):

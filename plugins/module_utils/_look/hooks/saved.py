@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Saved rule sets of a node: their content, and the programs that load and write them. PRIVATE to the collection."""
+"""Saved rule sets of a node: their content, and the programs that load and write them."""
 
 from ..._host.host import OK
 from ..._script.rule_files import LOADERS
@@ -12,15 +12,13 @@ from .rows import BOOT
 
 ROWS_LIMIT = 20
 WHO_LIMIT = 5
-_FILES = (
-    "/etc/iptables/rules.v4", "/etc/iptables/rules.v6", "/etc/iptables/iptables.rules", "/etc/iptables/ip6tables.rules",
-    "/etc/iptables.rules", "/etc/ip6tables.rules", "/etc/iptables.up.rules", "/etc/sysconfig/iptables",
-    "/etc/sysconfig/ip6tables", "/etc/sysconfig/iptables.save", "/etc/sysconfig/ip6tables.save",
-    "/etc/sysconfig/iptables.fallback", "/etc/sysconfig/ip6tables.fallback", "/etc/systemd/scripts/ip4save",
-    "/etc/systemd/scripts/ip6save", "/var/lib/iptables/rules-save", "/var/lib/ip6tables/rules-save",
-    "/etc/iptables/rules-save", "/etc/iptables/rules6-save",
-    "/etc/nftables.conf", "/etc/sysconfig/nftables.conf", "/etc/nftables.nft",
-)
+_FILES = ("/etc/iptables/rules.v4", "/etc/iptables/rules.v6", "/etc/iptables/iptables.rules",
+          "/etc/iptables/ip6tables.rules", "/etc/iptables.rules", "/etc/ip6tables.rules", "/etc/iptables.up.rules",
+          "/etc/sysconfig/iptables", "/etc/sysconfig/ip6tables", "/etc/sysconfig/iptables.save",
+          "/etc/sysconfig/ip6tables.save", "/etc/sysconfig/iptables.fallback", "/etc/sysconfig/ip6tables.fallback",
+          "/etc/systemd/scripts/ip4save", "/etc/systemd/scripts/ip6save", "/var/lib/iptables/rules-save",
+          "/var/lib/ip6tables/rules-save", "/etc/iptables/rules-save", "/etc/iptables/rules6-save",
+          "/etc/nftables.conf", "/etc/sysconfig/nftables.conf", "/etc/nftables.nft")
 # The link that `systemctl enable` creates.
 _WANTED = "/etc/systemd/system/multi-user.target.wants/"
 # Flatcar and Gentoo (net-firewall/iptables): unit -> the file it writes when the node goes down.
@@ -85,13 +83,12 @@ class SavedSets:
         saved = self.of(path)
         who = sorted({name for name, _live, _triggers in replays})
         at_boot = [live for _name, live, triggers in replays if BOOT in triggers]
-        return {
-            "path": path, "format": saved.format if saved else None,
-            "family": saved.family if saved else family_of(path), "tables": saved.tables if saved else [],
-            "owners": saved.owners if saved else {}, "rules": saved.rules if saved else 0,
-            "kubernetes": saved.kubernetes if saved else 0, "replayed_by": who[:WHO_LIMIT],
-            "at_boot": True if True in at_boot else None if None in at_boot else False, "saved_by": writers[:WHO_LIMIT],
-        }
+        return {"path": path, "format": saved.format if saved else None,
+                "family": saved.family if saved else family_of(path), "tables": saved.tables if saved else [],
+                "owners": saved.owners if saved else {}, "rules": saved.rules if saved else 0,
+                "kubernetes": saved.kubernetes if saved else 0, "replayed_by": who[:WHO_LIMIT],
+                "at_boot": True if True in at_boot else None if None in at_boot else False,
+                "saved_by": writers[:WHO_LIMIT]}
 
     def _writers(self, units):
         found = {}

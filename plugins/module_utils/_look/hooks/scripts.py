@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scripts of a node: which files are worth parsing, and their content. PRIVATE to the collection.
+"""Scripts of a node: which files are worth parsing, and their content.
 
 A file is parsed if it contains a word of the firewall, or names a script that does. Any other file is read once and
-dropped.
-"""
+dropped."""
 
 import posixpath
 import re

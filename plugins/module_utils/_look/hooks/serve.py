@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The effects of a command that starts, stops or reloads a service: those of the commands of its unit. PRIVATE to the
-collection."""
+"""The effects of a command that starts, stops or reloads a service: those of the commands of its unit."""
 
 from ..._script.effect import CONFIDENCES, EVERY, IPV4, IPV6, LIKELY
 from ..._script.services import acts_of_verb, FIREWALLD, known_program

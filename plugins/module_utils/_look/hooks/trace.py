@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follows what a node runs: commands, the scripts they start, the scripts those start, and the services they restart.
-PRIVATE to the collection."""
+"""Follows what a node runs: commands, the scripts they start, the scripts those start, and the services they restart."""
 
 import posixpath
 import re
@@ -36,13 +35,10 @@ _SHELLS = ("sh", "bash", "dash", "ash", "busybox", "env")
 
 
 class Tracer:
-    """`rows` is filled by `shell`, `program` and, in the end, `finish`.
-
-    `replays` is {path of a saved rule set: [(who, live, triggers)]}; `reached` are paths of scripts that something
-    runs, or may; `cut` is true where there was more than could be followed; `read(path)` is the text of a file of
-    settings or rules, or None; `owns` is {path of an nft file: own_tables() of it and of what it includes}. A script
-    that is not followed to its end is noted (Host.note).
-    """
+    """`rows` is filled by `shell`, `program` and, in the end, `finish`. `replays` is {path of a saved rule set: [(who,
+    live, triggers)]}; `reached` are paths of scripts that something runs, or may; `cut` is true where there was more
+    than could be followed; `read(path)` is the text of a file of settings or rules, or None; `owns` is {path of an nft
+    file: own_tables() of it and of what it includes}. A script that is not followed to its end is noted (Host.note)."""
 
     def __init__(self, host, scripts, units, saved, rows):
         self.replays = {}

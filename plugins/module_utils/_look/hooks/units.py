@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""systemd units for the search for hooks: when a unit starts, and whether it ever starts. PRIVATE to the collection."""
+"""systemd units for the search for hooks: when a unit starts, and whether it ever starts."""
 
 import posixpath
 

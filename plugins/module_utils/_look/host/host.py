@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_host: what kind of machine this is. PRIVATE to the collection."""
+"""The section node_host: what kind of machine this is."""
 
 import json
 import re
@@ -11,10 +11,8 @@ from ..._names import BUNDLE_RECORD
 from .place import BUNDLE, SYSTEM_FOLDERS, WITH_KERNEL
 
 # Programs that kube-proxy, kubelet or the roles look for.
-TOOLS = (
-    "arptables", "conntrack", "depmod", "ebtables", "ip6tables", "ip6tables-restore", "ip6tables-save", "ipset",
-    "iptables", "iptables-restore", "iptables-save", "ipvsadm", "modprobe", "nft",
-)
+TOOLS = ("arptables", "conntrack", "depmod", "ebtables", "ip6tables", "ip6tables-restore", "ip6tables-save", "ipset",
+         "iptables", "iptables-restore", "iptables-save", "ipvsadm", "modprobe", "nft")
 
 # Marks of systems whose /usr or /etc is replaced as a whole, so that a change does not last or must not be made.
 # Sources: ostree (/run/ostree-booted), systemd (/run/systemd/volatile), Flatcar, Talos, Bottlerocket documentation.
@@ -33,21 +31,14 @@ def collect_host(host, identity):
     """The evidence dict. `identity` is what tree.identify() returned for the same tree."""
     live = identity["place"] in WITH_KERNEL
     immutable_by = _immutable_by(host, identity["os"])
-    return dict(
-        identity,
-        architecture=host.machine() if live else None,
-        as_root=host.is_root() if identity["place"] != BUNDLE else None,
-        bundle=_bundle(host) if identity["place"] == BUNDLE else None,
-        boot_id=(host.read_text("/proc/sys/kernel/random/boot_id").text.strip() or None) if live else None,
-        uptime_seconds=_uptime(host) if live else None,
-        container_runtimes=_runtimes(host),
-        immutable=immutable_by is not None,
-        immutable_by=immutable_by,
-        memory_bytes=read_memory(host) if live else None,
-        cpu_count=read_cpus(host) if live else None,
-        ipv6=_ipv6(host) if live else None,
-        tools=_tools(host),
-    )
+    return dict(identity, architecture=host.machine() if live else None,
+                as_root=host.is_root() if identity["place"] != BUNDLE else None,
+                bundle=_bundle(host) if identity["place"] == BUNDLE else None,
+                boot_id=(host.read_text("/proc/sys/kernel/random/boot_id").text.strip() or None) if live else None,
+                uptime_seconds=_uptime(host) if live else None, container_runtimes=_runtimes(host),
+                immutable=immutable_by is not None, immutable_by=immutable_by,
+                memory_bytes=read_memory(host) if live else None, cpu_count=read_cpus(host) if live else None,
+                ipv6=_ipv6(host) if live else None, tools=_tools(host))
 
 
 def _tools(host):

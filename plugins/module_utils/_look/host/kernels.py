@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kernels of a tree: which are installed, is their module index sound, how were they built. PRIVATE to the
-collection."""
+"""The kernels of a tree: which are installed, is their module index sound, how were they built."""
 
 from ... import _names, _versions
 from ..._host.host import ABSENT, INDEX_LIMIT, OK, Text
@@ -20,22 +19,14 @@ _CONFIG = "config-"
 
 # Where distributions and kernels keep the configuration a kernel was built with. /proc/config.gz (IKCONFIG_PROC) is
 # the running kernel's own and cannot be stale; Fedora keeps the file beside the modules.
-CONFIG_FILES = (
-    "/boot/config-{release}",
-    "{tree}/config",
-    "/usr/lib/modules/{release}/config",
-    "/usr/lib/ostree-boot/config-{release}",
-    "/usr/lib/kernel/config-{release}",
-    "/usr/src/linux-headers-{release}/.config",
-    "{tree}/build/.config",
-)
+CONFIG_FILES = ("/boot/config-{release}", "{tree}/config", "/usr/lib/modules/{release}/config",
+                "/usr/lib/ostree-boot/config-{release}", "/usr/lib/kernel/config-{release}",
+                "/usr/src/linux-headers-{release}/.config", "{tree}/build/.config")
 
 
 class Kernel:
-    """One kernel of the tree; its files are read when first asked for.
-
-    `index`: ok, missing, empty, stale, unreadable or no_tree, with `index_cause` as a sentence.
-    """
+    """One kernel of the tree; its files are read when first asked for. `index`: ok, missing, empty, stale, unreadable
+    or no_tree, with `index_cause` as a sentence."""
 
     def __init__(self, host, release, running, configured_aliases=None):
         self._host = host

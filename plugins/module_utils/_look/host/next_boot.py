@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which kernel boots next. PRIVATE to the collection.
+"""Which kernel boots next.
 
 GRUB (grub.cfg, grubenv), the Boot Loader Specification (Fedora's GRUB, systemd-boot, ostree) or links name it, or only
-one kernel is installed. In all other cases the newest kernel is named and `certain` is false.
-"""
+one kernel is installed. In all other cases the newest kernel is named and `certain` is false."""
 
 import fnmatch
 

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which kind of place a tree is: live, image or container. PRIVATE to the collection.
+"""Which kind of place a tree is: live, image or container.
 
 Only a live place has a running kernel that is its own; over a chroot connection an image looks like `/`, so the place
-is detected and not taken from options. In doubt it is an image, where nothing is loaded and nothing is started.
-"""
+is detected and not taken from options. In doubt it is an image, where nothing is loaded and nothing is started."""
 
 from ..._names import BUNDLE_FOLDER
 from ..processes import find_processes, name_of
@@ -121,5 +120,4 @@ def system_tree_problem(host):
     if any(host.is_dir(path) for path in SYSTEM_FOLDERS):
         return None
     return ("root %s holds neither /etc nor /proc, and no kernels below /boot or /lib/modules, so it is not a system "
-            "tree; %s" % (
-                host.root, "give the directory that holds its /etc"))
+            "tree; %s" % (host.root, "give the directory that holds its /etc"))

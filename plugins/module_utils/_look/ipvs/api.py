@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Real servers of a bundle that differ from the endpoints of the API server. PRIVATE to the collection."""
+"""Real servers of a bundle that differ from the endpoints of the API server."""
 
 from ..._names import BUNDLE_API_SERVICES, UNCOLLECTED
 from ..._host.host import OK

@@ -1,13 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_ipvs: the virtual servers of the running kernel, and whether they are what kube-proxy needs. PRIVATE
-to the collection.
+"""The section node_ipvs: the virtual servers of the running kernel, and whether they are what kube-proxy needs.
 
 Nearly all values come from files below /proc/net, and servers.py adds the rest. `ipvsadm` is not run, since it loads
 ip_vs. `ipset` is run only where ip_set exists already, since `ipset` loads it. `ip addr show` uses rtnetlink and loads
-nothing. Most nodes do not use IPVS, so its parsers are imported only where there is something to parse.
-"""
+nothing. Most nodes do not use IPVS, so its parsers are imported only where there is something to parse."""
 
 import collections
 import re

@@ -1,15 +1,14 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All virtual servers of this network namespace. PRIVATE to the collection.
+"""All virtual servers of this network namespace.
 
 /proc/net/ip_vs is not exact where several network namespaces have virtual servers. In Linux 6.12 all of them are in one
 table (net/netfilter/ipvs/ip_vs_ctl.c): each read() prints at most a page of memory, ip_vs_info_seq_next() counts the
 servers of all namespaces, and ip_vs_info_array() finds the place to continue by counting the servers of one namespace,
 so it leaves some of these out. Old kernels also print the servers of the other namespaces. So the servers are also read
 over netlink, which loads nothing and is exact. The real servers come from the file, because netlink lists them for one
-virtual server at a time.
-"""
+virtual server at a time."""
 
 import collections
 

@@ -1,13 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the virtual servers of ipvs mode and kube-proxy's ipsets name the same Services. PRIVATE to the collection.
+"""Whether the virtual servers of ipvs mode and kube-proxy's ipsets name the same Services.
 
 kube-proxy writes each address and port of a Service twice: as a virtual server and as an entry of an ipset. A sync
 makes the servers before the entries and deletes the entries before the servers (kubernetes pkg/proxy/ipvs/proxier.go,
 syncProxyRules), so only a running sync has a server without an entry. NodePorts have sets of ports alone: each needs a
-server at any address, and no server needs an entry of them.
-"""
+server at any address, and no server needs an entry of them."""
 
 import collections
 import ipaddress
@@ -39,12 +38,9 @@ Entries = collections.namedtuple("Entries", "found families empty")
 
 
 def compare(first, read_again, kube_proxy, sleep=time.sleep):
-    """The part of the section; `first` is a `Reading` and read_again() makes another one.
-
-    Only keys that both readings lack are missing, and no key is missing before kube-proxy has finished its sync. Where
-    the node has no program ipset, an address of kube-ipvs0 without any virtual server still shows that some were
-    deleted.
-    """
+    """The part of the section; `first` is a `Reading` and read_again() makes another one. Only keys that both readings
+    lack are missing, and no key is missing before kube-proxy has finished its sync. Where the node has no program
+    ipset, an address of kube-ipvs0 without any virtual server still shows that some were deleted."""
     found = _differences(first)
     if found is None:
         return dict(_UNCOMPARED, because=_unread(first))

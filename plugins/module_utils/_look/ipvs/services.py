@@ -1,12 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Services that kube-proxy has programmed in ipvs mode, in the same form as in iptables mode. PRIVATE to the
-collection.
+"""The Services that kube-proxy has programmed in ipvs mode, in the same form as in iptables mode.
 
 Their addresses are on the interface kube-ipvs0 (kubernetes pkg/proxy/ipvs/proxier.go); a virtual server with another
-address is a NodePort, or belongs to another program.
-"""
+address is a NodePort, or belongs to another program."""
 
 from ..._host.host import OK
 from ..._rules.services.services import Service

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments that k3s and MicroK8s give to the components inside of them, read from their configuration files. PRIVATE
-to the collection."""
+"""Arguments that k3s and MicroK8s give to the components inside of them, read from their configuration files."""
 
 from ..._host.host import ABSENT, OK
 from ..unread import status_of_notes

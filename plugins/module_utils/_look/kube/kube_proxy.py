@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_kube_proxy: where kube-proxy runs, in which mode, with which settings and tools. PRIVATE to the
-collection.
+"""The section node_kube_proxy: where kube-proxy runs, in which mode, with which settings and tools.
 
-Code that only a running kube-proxy needs is imported when one runs: the sources of a module are compiled on each run.
-"""
+Code that only a running kube-proxy needs is imported when one runs: the sources of a module are compiled on each
+run."""
 
 import re
 
@@ -26,12 +25,11 @@ BUNDLE_CONFIG = "/var/lib/kube-proxy/config.conf"
 # Sources that only a running kube-proxy has.
 _OF_RUNNING = ("cgroup", "children", "configz", "healthz", "livez", "metrics", "proxy_mode", "sockets", "version")
 # Further keys of a section without a running kube-proxy.
-_NOT_RUNNING = {
-    "pid": None, "program": None, "state": None, "found_by": None, "container": None, "restarts": None,
-    "resources": None, "children": [], "ports_off": [], "api_sockets": None, "api_server": None,
-    "effective_mode": None, "sync_period_seconds": None, "health": None, "sync": [], "pending": None,
-    "api_requests": {}, "api_watch": None, "window": None, "modes": [], "advice": None, "rules": [],
-    "rules_because": "no kube-proxy was asked", "outage": None, "files": {}, "lacks": []}
+_NOT_RUNNING = {"pid": None, "program": None, "state": None, "found_by": None, "container": None, "restarts": None,
+                "resources": None, "children": [], "ports_off": [], "api_sockets": None, "api_server": None,
+                "effective_mode": None, "sync_period_seconds": None, "health": None, "sync": [], "pending": None,
+                "api_requests": {}, "api_watch": None, "window": None, "modes": [], "advice": None, "rules": [],
+                "rules_because": "no kube-proxy was asked", "outage": None, "files": {}, "lacks": []}
 _SWITCHES = ("conntrack-tcp-be-liberal", "masquerade-all")
 # Options of k3s: the range of pods that it sets for its kube-proxy, the arguments that it passes on unchanged, and the
 # switch that disables kube-proxy.

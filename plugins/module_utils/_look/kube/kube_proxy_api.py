@@ -2,11 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Why kube-proxy has no connection to the API server: the rule or the route of this node that stops its packets.
-PRIVATE to the collection.
 
 Imported only where kube-proxy has no connection. Its packets are tried like those of any other client, with its user
-and its cgroup; no packet is sent, and no name is resolved but those of /etc/hosts.
-"""
+and its cgroup; no packet is sent, and no name is resolved but those of /etc/hosts."""
 
 import ipaddress
 import re

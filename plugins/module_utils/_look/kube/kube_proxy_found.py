@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which process is the kube-proxy of this node: the one that listens on its ports, otherwise one with its name. PRIVATE
-to the collection."""
+"""Which process is the kube-proxy of this node: the one that listens on its ports, otherwise one with its name."""
 
 import re
 import time

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Since when a node has no kube-proxy, and whether another program takes its place. PRIVATE to the collection."""
+"""Since when a node has no kube-proxy, and whether another program takes its place."""
 
 import re
 import time

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the kernel shows of a running kube-proxy: its cgroup, children, sockets and restarts, the files in its root, and
-the modes that are possible. PRIVATE to the collection."""
+the modes that are possible."""
 
 import re
 import time
@@ -51,8 +51,7 @@ def process_of(host, process, own_ports, alone):
     children_status, children = _children(host, process, alone)
     return {"cgroup": status, "children": children_status, "sockets": sockets_status}, {
         "pid": process.pid, "program": process.name, "state": process.state, "container": container,
-        "restarts": restarts, "resources": resources, "children": children,
-        "api_sockets": sockets}
+        "restarts": restarts, "resources": resources, "children": children, "api_sockets": sockets}
 
 
 def _children(host, process, alone):
@@ -129,8 +128,7 @@ def api_sockets_again(host, pid, own_ports, first):
 # pkg/proxy/nftables/proxier.go, nftElementStorage). musl has the names of protocols, and no libm apart.
 
 def files_of(host, process):
-    """{file: present, absent, unneeded or unknown} in the root of kube-proxy; empty where that root is not
-    known."""
+    """{file: present, absent, unneeded or unknown} in the root of kube-proxy; empty where that root is not known."""
     folders = ["%s/%s" % (folder, triple) for triple in [_TRIPLES.get(host.machine())] if triple
                for folder in ("/lib", "/usr/lib")] + list(_PLAIN)
     wanted = {PROTOCOLS: [PROTOCOLS], _FOLDER: ["%s/%s" % (folder, _FOLDER) for folder in folders]}

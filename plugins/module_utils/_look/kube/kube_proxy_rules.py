@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compares the rules that kube-proxy counts with the rules in the kernel of this node. PRIVATE to the collection.
+"""Compares the rules that kube-proxy counts with the rules in the kernel of this node.
 
 Its metrics are read before the rules, and again where the numbers differ: rules that it wrote in between are not a
-difference.
-"""
+difference."""
 
 from ..._host.host import ABSENT, OK
 from ..._rules.kube_proxy.promised import compare_rules, own_rules, own_rules_in_use

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The state of a running kube-proxy, from its answers, in addition to its configuration. PRIVATE to the collection."""
+"""The state of a running kube-proxy, from its answers, in addition to its configuration."""
 
 import re
 import time
@@ -42,8 +42,7 @@ def fill_running(host, node, found, bound, section, window_seconds):
     """Fills in the section of the process `found`; `bound` is {default port: its configured address}."""
     statuses, metrics, health = health_of(ask_all(host, bound, found.listening), time.time())
     asked = time.monotonic()
-    process_statuses, process = process_of(host, found.process, frozenset(found.listening),
-                                           not found.embedded)
+    process_statuses, process = process_of(host, found.process, frozenset(found.listening), not found.embedded)
     section["collected"].update(statuses, **process_statuses)
     section.update(health, found_by=found.by, **process)
     version = metrics and metrics["version"]
@@ -160,11 +159,10 @@ def _watch_of_files(requests):
     return watch_of(None, None)
 
 
-# Evidence from the answers of kube-proxy: freshness of the rules, failures, requests to the API server.
-# /healthz returns 200 without any rule, and for the first 60 s of every failure; lastUpdated in its body is the present
-# time while kube-proxy is healthy. `last_queued > last_synced` of a family shows that a change waits; the pending
-# counters are 0 in every failure, because the first attempt takes the changes out (seen with 1.30.5, 1.34.9 and
-# 1.36.3).
+# Evidence from the answers of kube-proxy: freshness of the rules, failures, requests to the API server. /healthz
+# returns 200 without any rule, and for the first 60 s of every failure; lastUpdated in its body is the present time
+# while kube-proxy is healthy. `last_queued > last_synced` of a family shows that a change waits; the pending counters
+# are 0 in every failure, because the first attempt takes the changes out (seen with 1.30.5, 1.34.9 and 1.36.3).
 
 def read_answers(answers):
     """({source: status}, metrics, configz, healthz) of {source: Answer}; None for an answer that could not be

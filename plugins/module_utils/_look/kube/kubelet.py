@@ -2,10 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_kubelet: which process is the kubelet, which unit runs it, and whether it has created its chains.
-PRIVATE to the collection.
 
-Code that only a running kubelet needs is imported when one runs: the sources of a module are compiled on each run.
-"""
+Code that only a running kubelet needs is imported when one runs: the sources of a module are compiled on each run."""
 
 import re
 import shlex
@@ -45,19 +43,13 @@ def collect_kubelet(host, node):
     if live:
         version, source, version_status = _version(host, program) if program else (None, None, found)
     running = bool(processes) if status == OK else None
-    section = {
-        "schema": 1,
-        "collected": dict.fromkeys(("config", "journal", "rules", "unit"), ABSENT),
-        "running": None if node["place"] == "bundle" else running if live else False,
-        "distribution": PROGRAMS[owner.name] if owner else None,
-        "installed": binary,
-        "version": version,
-        "version_source": source,
-        "version_doubt": doubt if version else None,
-        "pid": kubelet.pid if kubelet else None,
-        "started_seconds_ago": kubelet.age_seconds(uptime_seconds(host)) if kubelet else None,
-        "unit": None, "config": None, "settings": None, "initialisation": None,
-    }
+    section = {"schema": 1, "collected": dict.fromkeys(("config", "journal", "rules", "unit"), ABSENT),
+               "running": None if node["place"] == "bundle" else running if live else False,
+               "distribution": PROGRAMS[owner.name] if owner else None, "installed": binary, "version": version,
+               "version_source": source, "version_doubt": doubt if version else None,
+               "pid": kubelet.pid if kubelet else None,
+               "started_seconds_ago": kubelet.age_seconds(uptime_seconds(host)) if kubelet else None, "unit": None,
+               "config": None, "settings": None, "initialisation": None}
     section["collected"].update(processes=status, version=version_status)
     if kubelet is not None:
         _running(host, node, kubelet, section)
@@ -93,10 +85,8 @@ def _remedy(section):
 
 
 def _program(host, process, binary):
-    """(program to ask for its version, why another version may run or None).
-
-    Any user may give a process the name kubelet: a program is run only from folders where only root puts programs.
-    """
+    """(program to ask for its version, why another version may run or None). Any user may give a process the name
+    kubelet: a program is run only from folders where only root puts programs."""
     link = host.read_link("/proc/%d/exe" % process.pid) if process is not None and process.contained is False else None
     if link is None:
         return binary, None

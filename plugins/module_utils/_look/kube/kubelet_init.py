@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether kubelet's one-shot set-up of its chains succeeded. PRIVATE to the collection."""
+"""Whether kubelet's one-shot set-up of its chains succeeded."""
 
 import re
 
@@ -75,12 +75,9 @@ def _expected(version, make_chains):
 
 def judge_marks(marks, hints, failed, age):
     """(state, why) of one family; `failed` is the result in kubelet's log (None: nothing was found), `age` that of
-    kubelet, `hints` whether it creates a hint.
-
-    States: done, failed (the remedy is a restart), unwatched (the chains are an earlier kubelet's and no kubelet
-    maintains them: the same remedy), flushed (kubelet creates them again by itself), hint_deleted (kubelet does not
-    notice), starting, unused, unknown.
-    """
+    kubelet, `hints` whether it creates a hint. States: done, failed (the remedy is a restart), unwatched (the chains
+    are an earlier kubelet's and no kubelet maintains them: the same remedy), flushed (kubelet creates them again by
+    itself), hint_deleted (kubelet does not notice), starting, unused, unknown."""
     if not marks.used:
         return "unused", "no program uses this family here"
     whole = marks.canary is True and (marks.hint is not False or not hints)

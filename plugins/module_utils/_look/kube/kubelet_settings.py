@@ -1,12 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The settings of kubelet that concern netfilter. PRIVATE to the collection.
+"""The settings of kubelet that concern netfilter.
 
 A flag overrides the files in --config-dir, a later file overrides an earlier one, and these files override --config
 (kubernetes cmd/kubelet/app/server.go). A program that contains kubelet does not show the flags of kubelet: its own
-configuration is read instead.
-"""
+configuration is read instead."""
 
 from ..._host.host import ABSENT, DENIED, OK, UNPARSED
 from ..._parse.kube.component_config import (

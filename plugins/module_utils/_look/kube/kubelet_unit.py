@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The service that owns the kubelet, and what its restart takes down. PRIVATE to the collection."""
+"""The service that owns the kubelet, and what its restart takes down."""
 
 from ..._host.host import ABSENT, OK, UNPARSED
 from ..._parse.proc.cgroup import parse_cgroup_unit
@@ -44,11 +44,9 @@ def unit_of(host, process, distribution):
     stops, containers = _parts(distribution, name, process.name, properties.get("KillMode"))
     units = sorted({unit for key in _DEPENDANTS for unit in properties.get(key, "").split()
                     if unit.endswith(_RUNS_SOMETHING)})[:UNITS_LIMIT]
-    row = {
-        "name": name, "active_seconds": _active_seconds(properties),
-        "restarts": int(properties["NRestarts"]) if properties.get("NRestarts", "").isdigit() else None,
-        "kill_mode": properties.get("KillMode") or None, "stops": stops, "units": units, "containers": containers,
-    }
+    row = {"name": name, "active_seconds": _active_seconds(properties),
+           "restarts": int(properties["NRestarts"]) if properties.get("NRestarts", "").isdigit() else None,
+           "kill_mode": properties.get("KillMode") or None, "stops": stops, "units": units, "containers": containers}
     return status, dict(row, effect=_effect(row))
 
 

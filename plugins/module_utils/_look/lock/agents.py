@@ -1,12 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the agents of a node share one xtables lock. PRIVATE to the collection.
+"""Whether the agents of a node share one xtables lock.
 
 An agent in a container has a lock of its own unless the node's file is mounted into it: nothing reports that, and the
 two overwrite each other's rules (kubernetes kubeadm mounts /run/xtables.lock with the type FileOrCreate for this
-reason).
-"""
+reason)."""
 
 from ..._host import container as host_container
 from ..._host.host import ABSENT, OK

@@ -1,11 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The file of the xtables lock and its holder, by stat() and /proc/locks; the file itself is never opened. PRIVATE to
-the collection.
+"""The file of the xtables lock and its holder, by stat() and /proc/locks; the file itself is never opened.
 
-iptables takes flock(LOCK_EX) on /run/xtables.lock, or on the file that XTABLES_LOCKFILE names (iptables xshared.c).
-"""
+iptables takes flock(LOCK_EX) on /run/xtables.lock, or on the file that XTABLES_LOCKFILE names (iptables xshared.c)."""
 
 import stat
 

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The holder of the xtables lock, the processes that wait for it, and for how long. PRIVATE to the collection.
+"""The holder of the xtables lock, the processes that wait for it, and for how long.
 
 /proc/locks names the process that took the lock. That process may be gone while a child still has the descriptor open,
-so open descriptors are checked before a process is reported as the holder.
-"""
+so open descriptors are checked before a process is reported as the holder."""
 
 import re
 import time
@@ -94,11 +93,9 @@ def waiting(locks, rows):
 
 def hold_time(holder, waiters, read_locks):
     """(seconds, word) for how long the lock is held: `at_most`, `at_least`, or `over` where it was released while it
-    was watched.
-
-    The kernel does not record the time. A program that runs for one change holds the lock for at most its age. An agent
-    that runs for days is watched instead. A process that waits for the lock has waited for about as long as it runs.
-    """
+    was watched. The kernel does not record the time. A program that runs for one change holds the lock for at most its
+    age. An agent that runs for days is watched instead. A process that waits for the lock has waited for about as long
+    as it runs."""
     if _SHORT_LIVED.match(holder["comm"] or "") and holder["started_seconds_ago"] is not None:
         return holder["started_seconds_ago"], "at_most"
     begun = time.monotonic()

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Restores of rules that run for too long. PRIVATE to the collection."""
+"""Restores of rules that run for too long."""
 
 import re
 
@@ -29,11 +29,9 @@ def hung_restores(host, processes, seconds, uptime, locks, containers):
     rows = []
     for age, process in old[:HUNG_LIMIT]:
         container = containers.of(process.pid)
-        row = {
-            "pid": process.pid, "command": masked_command(process.arguments), "age_seconds": age,
-            "state": process.state, "waits_for_lock": _waits(host, process.pid, locks), "container": container,
-            "who": who(process.name, container),
-        }
+        row = {"pid": process.pid, "command": masked_command(process.arguments), "age_seconds": age,
+               "state": process.state, "waits_for_lock": _waits(host, process.pid, locks), "container": container,
+               "who": who(process.name, container)}
         if process.is_the_same(host):
             rows.append(row)
     return rows, len(rows) + len(old[HUNG_LIMIT:])

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_xtables_lock: its holder, the processes that wait for it, and whether all agents share it. PRIVATE
-to the collection.
+"""The section node_xtables_lock: its holder, the processes that wait for it, and whether all agents share it.
 
-On most nodes the lock is free during the look, so the code that describes processes is imported only when it is needed.
-"""
+On most nodes the lock is free during the look, so the code that describes processes is imported only when it is
+needed."""
 
 import time
 
@@ -35,8 +34,7 @@ def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SE
         "path": path or DEFAULT_PATH, "path_source": "the option path" if path else "the default of iptables",
         "kind": None, "device": None, "inode": None, "matters": None, "matters_because": "only a live node has a lock",
         "doubt": None, "holder": None, "waiters": [], "waiter_count": 0, "hung": [], "hung_count": 0,
-        "hung_after_seconds": hung_after_seconds, "agents": [], "agents_left_out": 0, "sample": None,
-    }
+        "hung_after_seconds": hung_after_seconds, "agents": [], "agents_left_out": 0, "sample": None}
     if node["place"] == "bundle":
         section["collected"] = dict.fromkeys(section["collected"], UNCOLLECTED)
         section["matters_because"] = "a bundle does not show which process holds the lock"
@@ -155,11 +153,8 @@ def _kind(host, program):
 # A sample of the xtables lock: the share of a period in which it is held, and the longest hold.
 
 def sample(seconds, read_locks, name_of, clock=time.monotonic, sleep=time.sleep):
-    """Read the lock every 0.05 s for `seconds`.
-
-    A hold lasts from the first reading that shows its pid to the first one that no longer does. None where a reading
-    failed.
-    """
+    """Read the lock every 0.05 s for `seconds`. A hold lasts from the first reading that shows its pid to the first one
+    that no longer does. None where a reading failed."""
     begun = since = clock()
     readings, held, longest, last = 0, 0, 0.0, None
     counts, names = {}, {}
@@ -182,8 +177,6 @@ def sample(seconds, read_locks, name_of, clock=time.monotonic, sleep=time.sleep)
             break
         sleep(min(INTERVAL, max(0.0, begun + seconds - now)))
     most = sorted(counts, key=lambda pid: (-counts[pid], pid))[:_HOLDERS_LIMIT]
-    return {
-        "seconds": round(now - begun, 2), "readings": readings, "held_percent": round(100.0 * held / readings, 1),
-        "longest_hold_seconds": round(longest, 2),
-        "holders": [{"pid": pid, "comm": names[pid] or None, "readings": counts[pid]} for pid in most],
-    }
+    return {"seconds": round(now - begun, 2), "readings": readings, "held_percent": round(100.0 * held / readings, 1),
+            "longest_hold_seconds": round(longest, 2),
+            "holders": [{"pid": pid, "comm": names[pid] or None, "readings": counts[pid]} for pid in most]}

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Candidate lines of the node's logs. PRIVATE to the collection."""
+"""Candidate lines of the node's logs."""
 
 import collections
 import posixpath
@@ -59,10 +59,7 @@ _MOST_AGENTS, _MOST_NAMES = 8, 40
 
 def collect_lines(host, sources=None):
     """`{"lines", "files", "files_left_out", "kube_proxy_ports"}` of the files `sources` of the tree, or of journal,
-    agents and system.
-
-    Raises BadInput for a path that names no log, and for too many paths.
-    """
+    agents and system. Raises BadInput for a path that names no log, and for too many paths."""
     if len(sources or ()) > MOST_FILES:
         raise BadInput("src has %d files, and one call searches at most %d; use several calls"
                        % (len(sources), MOST_FILES))

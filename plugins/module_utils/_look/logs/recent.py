@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Log lines that the agents and the kernel of a running node wrote in the last minutes. PRIVATE to the collection."""
+"""Log lines that the agents and the kernel of a running node wrote in the last minutes."""
 
 import re
 import time
@@ -36,8 +36,7 @@ def collect_node_logs(host, node, now=None):
     time of each log."""
     now = time.time() if now is None else now
     section = {"schema": 1, "collected": {"journal": ABSENT, "files": ABSENT}, "lines": [], "read": [], "cut": False,
-               "ends": None, "kube_proxy_ports": None,
-               "now": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+               "ends": None, "kube_proxy_ports": None, "now": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
                "utc_offset_seconds": time.localtime(now).tm_gmtoff}
     if node["place"] == "bundle":
         section["ends"] = []

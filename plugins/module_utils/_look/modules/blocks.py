@@ -1,13 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Finds settings that block the load of a module: by name, by the kernel itself (autoload), or at boot. PRIVATE to the
-collection.
+"""Finds settings that block the load of a module: by name, by the kernel itself (autoload), or at boot.
 
 Decided from configuration and never from modprobe's exit status, which is 0 for `install X /bin/true`. Effects are
 those of kmod (tools/modprobe.c, libkmod/libkmod-module.c), systemd (src/shared/module-util.c) and the kernel
-(kernel/module/main.c).
-"""
+(kernel/module/main.c)."""
 
 import re
 

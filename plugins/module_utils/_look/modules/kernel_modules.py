@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_kernel_modules: every requested module on every installed kernel. PRIVATE to the collection."""
+"""The section node_kernel_modules: every requested module on every installed kernel."""
 
 from ... import _errors, _module_data, _names, _versions
 from ..._host.host import ABSENT, OK
@@ -12,11 +12,9 @@ UNREAD_LIMIT = 20
 
 
 def collect_kernel_modules(host, node, names=None, kernel=None):
-    """The evidence dict.
-
-    `node` is the section node_host of the same look; `names` are module names (BadInput where one is malformed or
-    there are more than _names.NAMES_LIMIT); `kernel` is a release to judge for (BadInput where it is not installed).
-    """
+    """The evidence dict. `node` is the section node_host of the same look; `names` are module names (BadInput where one
+    is malformed or there are more than _names.NAMES_LIMIT); `kernel` is a release to judge for (BadInput where it is
+    not installed)."""
     modules_checked = _names.checked(names if names else _module_data.DEFAULT_MODULES)
     if len(modules_checked) > _names.NAMES_LIMIT:
         raise _errors.BadInput("%d module names are given, but one call takes at most %d; use several calls"
@@ -38,11 +36,8 @@ def _section(look, modules):
         "judged_release": look.judged,
         "running_tree": state,
         "running_tree_cause": cause,
-        "loading": {
-            "load": _allowed(look, "load"),
-            "autoload": _allowed(look, "autoload"),
-            "because": [{"by": block.by, "file": block.path, "text": block.text} for block in wide],
-        },
+        "loading": {"load": _allowed(look, "load"), "autoload": _allowed(look, "autoload"),
+                    "because": [{"by": block.by, "file": block.path, "text": block.text} for block in wide]},
         "kernels": [_kernel_row(look, kernel) for kernel in look.kernels],
         "kernels_left_out": look.left_out,
         "next_boot": look.next_boot,

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One look at the modules of a tree, for the section and for the plan to load them. PRIVATE to the collection."""
+"""One look at the modules of a tree, for the section and for the plan to load them."""
 
 from ... import _errors, _module_data, _names
 from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED

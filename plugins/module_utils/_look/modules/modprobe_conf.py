@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looks up lines of modprobe.d as kmod does. PRIVATE to the collection.
+"""Looks up lines of modprobe.d as kmod does.
 
 Names of install, alias and softdep lines are shell patterns, those of blacklist lines are not; the install command of a
-module that has a soft dependency is ignored (kmod libkmod/libkmod-config.c, libkmod/libkmod-module.c).
-"""
+module that has a soft dependency is ignored (kmod libkmod/libkmod-config.c, libkmod/libkmod-module.c)."""
 
 import fnmatch
 import re

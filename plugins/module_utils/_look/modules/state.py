@@ -1,12 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The form in which a kernel has a module. PRIVATE to the collection.
+"""The form in which a kernel has a module.
 
 `loaded | builtin | loadable | installable | absent | unknown`, the cause as a word and the evidence as a sentence. A
 module whose evidence could not be read is `unknown`, never `absent`; a configuration alone never proves that a file was
-shipped.
-"""
+shipped."""
 
 from ... import _module_data, _versions
 from ..._host.host import OK
@@ -36,11 +35,9 @@ class Verdict:
 
 
 def resolve(kernel, name, running, system):
-    """`Verdict` for `name` on `kernel`.
-
-    `running` is the running kernel's own evidence (`RunningKernel`) or None where only the tree counts, as for the
-    next boot; `system` is `{"id", "id_like", "version_id"}` of the distribution, for the package that has it.
-    """
+    """`Verdict` for `name` on `kernel`. `running` is the running kernel's own evidence (`RunningKernel`) or None where
+    only the tree counts, as for the next boot; `system` is `{"id", "id_like", "version_id"}` of the distribution, for
+    the package that has it."""
     names = [name] + [alias for alias in kernel.aliases_of(name)
                       if alias != name] if _needs_alias(kernel, name, running) else [name]
     renamed, gone_by = _module_data.RENAMES.get(name, (None, None))
@@ -74,8 +71,7 @@ def _worth(verdicts):
 
 def _resolve_name(kernel, name, running):
     return ((running and _from_running(kernel, name, running)) or _from_tree(kernel, name, running)
-            or _from_config(kernel, name) or _missing(
-                kernel, name, running))
+            or _from_config(kernel, name) or _missing(kernel, name, running))
 
 
 def _from_running(kernel, name, running):
@@ -235,11 +231,9 @@ def _package(kernel, name, system):
 
 
 class RunningKernel:
-    """The state that the running kernel reports; for a live place only.
-
-    `loaded`: {module: Live | Loading | Unloading}, `listed`: whether that list could be read; `supports_modules`: False
-    for a kernel without CONFIG_MODULES, None where that is unknown.
-    """
+    """The state that the running kernel reports; for a live place only. `loaded`: {module: Live | Loading | Unloading},
+    `listed`: whether that list could be read; `supports_modules`: False for a kernel without CONFIG_MODULES, None where
+    that is unknown."""
 
     def __init__(self, host, loaded, supports_modules):
         self._host = host

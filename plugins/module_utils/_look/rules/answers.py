@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Problems of the rules that were read, their owners, and the Services that they route. PRIVATE to the collection."""
+"""Problems of the rules that were read, their owners, and the Services that they route."""
 
 import heapq
 import itertools
@@ -66,8 +66,7 @@ def answer(host, rules, situation, options):
     services = elsewhere if situation.mode == "nftables" else _listed(rules, situation)
     found = _services(rules, situation, options, services)
     found["networks"]["shared"] = shared_networks(host, services, rules.rule_sets) if rules.source else []
-    return dict(found, observations=examples, observed=observed,
-                left_out=left_out, owners=owners)
+    return dict(found, observations=examples, observed=observed, left_out=left_out, owners=owners)
 
 
 def _programs(commands):

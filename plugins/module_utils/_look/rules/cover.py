@@ -1,11 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What dumps do not cover: tables, families and backends that a check rests on and that none of them shows. PRIVATE to
-the collection.
+"""What dumps do not cover: tables, families and backends that a check rests on and that none of them shows.
 
-A dump of one table, family or backend shows nothing about the others; nothing is concluded from their absence.
-"""
+A dump of one table, family or backend shows nothing about the others; nothing is concluded from their absence."""
 
 import re
 
@@ -53,12 +51,9 @@ def uncovered(rules, situation):
 
 
 def _shown(rule_sets):
-    """{family: names of the tables of iptables that the dumps show}.
-
-    kube-proxy has the same tables in both families, so a table of one of them shows nothing of the other one; other
-    programs may use one family only, which has no name here then. Tables of another backend than that of kube-proxy
-    show nothing of its own.
-    """
+    """{family: names of the tables of iptables that the dumps show}. kube-proxy has the same tables in both families,
+    so a table of one of them shows nothing of the other one; other programs may use one family only, which has no name
+    here then. Tables of another backend than that of kube-proxy show nothing of its own."""
     held = [found for found in rule_sets if has_proxy(found)]
     shown = {}
     for found in held or rule_sets:

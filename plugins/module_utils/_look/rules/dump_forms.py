@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Dumps that are not plain iptables-save: other listings, pieces, logs. PRIVATE to the collection.
+"""Dumps that are not plain iptables-save: other listings, pieces, logs.
 
 They are read a second time as a whole, because only the whole text shows their form. Plain dumps do not reach this
-code.
-"""
+code."""
 
 import re
 
@@ -99,11 +98,9 @@ def _take_native(rules, text):
 
 def without_repeats(rule_sets):
     """([RuleSet], [(source, table, doubt)]) without tables that occur a second time because one node's rules were saved
-    in several forms or twice.
-
-    A table of iptables-save, which prints its version, has precedence; a complete table has precedence over one that
-    breaks off. Of two tables from different times one is judged, and nothing shows which of them is the later.
-    """
+    in several forms or twice. A table of iptables-save, which prints its version, has precedence; a complete table has
+    precedence over one that breaks off. Of two tables from different times one is judged, and nothing shows which of
+    them is the later."""
     held, doubts = {}, []
     for found in sorted(rule_sets, key=lambda rules: (rules.version is None, rules.backend is None)):
         for name in sorted(found.tables):

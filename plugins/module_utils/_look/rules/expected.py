@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that must be there because of the pods and agents that run on this node. PRIVATE to the collection.
+"""Rules that must be there because of the pods and agents that run on this node.
 
 A flush removes rules of network plugins as well, and no chain is left that could look damaged. The expected rules come
-from other evidence, which is read after the rules: rules that are written while this runs are not missed.
-"""
+from other evidence, which is read after the rules: rules that are written while this runs are not missed."""
 
 import calendar
 import collections

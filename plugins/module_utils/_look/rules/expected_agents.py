@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules that must be there because an agent runs that has written them. PRIVATE to the collection."""
+"""Rules that must be there because an agent runs that has written them."""
 
 import collections
 import json
@@ -40,8 +40,7 @@ def rows_of_agents(host, known):
         process = next((each for each in processes if _is_agent(agent, each)), None)
         age = process and process.age_seconds(uptime_seconds(host))
         if process is not None and (age is None or age >= STARTING_SECONDS):
-            found += [_row(host, agent, process, age, wanted, known)
-                      for wanted in _WANTED[agent.owner](host, process)]
+            found += [_row(host, agent, process, age, wanted, known) for wanted in _WANTED[agent.owner](host, process)]
     return found
 
 

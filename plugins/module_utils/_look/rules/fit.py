@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keeps node_iptables_chains small, however many rules the node has. PRIVATE to the collection.
+"""Keeps node_iptables_chains small, however many rules the node has.
 
-Numbers, digests and every kind of observation stay; texts and examples are cut, the least informative ones first.
-"""
+Numbers, digests and every kind of observation stay; texts and examples are cut, the least informative ones first."""
 
 import json
 

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_iptables_chains: problems of the rules, and the Services they route. PRIVATE to the collection.
+"""The section node_iptables_chains: problems of the rules, and the Services they route.
 
 Only the reader of rules is imported here; the rest is imported while a big rule set is read (rule_sets.compile_rest()).
 """
@@ -43,5 +43,4 @@ def _check(options):
                                "change; leave out one of them")
     if options["src"] is not None and not 1 <= len(options["src"]) <= _FILES_LIMIT:
         raise _errors.BadInput("src names %d files; give from 1 to %d dumps, or leave it out to read the rules of the "
-                               "node" % (
-                                   len(options["src"]), _FILES_LIMIT))
+                               "node" % (len(options["src"]), _FILES_LIMIT))

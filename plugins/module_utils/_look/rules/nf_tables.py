@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether nf_tables is in the running kernel, so that a query loads no module. PRIVATE to the collection."""
+"""Whether nf_tables is in the running kernel, so that a query loads no module."""
 
 from ..._host.host import ABSENT, DENIED, OK, UNPARSED
 from ..._parse.kernel.module_files import parse_proc_modules

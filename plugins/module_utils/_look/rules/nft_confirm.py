@@ -1,12 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a rule that iptables-save prints without a match has none in the kernel either. PRIVATE to the collection.
+"""Whether a rule that iptables-save prints without a match has none in the kernel either.
 
 iptables-nft-save leaves out matches that it cannot express: the set of a native nft rule, or, before 1.8.8, marks and
 ports that a newer iptables wrote. nft prints them. nft is run only for chains that have an observation, and not for a
-rule that refuses or hides something by a match that was printed.
-"""
+rule that refuses or hides something by a match that was printed."""
 
 import re
 
@@ -31,10 +30,7 @@ _STATEMENTS = {"MARK": ("meta mark set", "mark set")}
 
 def confirmed(host, rules, observations, more):
     """(observations, more), as of ask(), without the observations that nft refutes; a chain that cannot be listed is
-    recorded in `rules.unread`.
-
-    If a chain has more observations than were kept, the kept ones decide for the others.
-    """
+    recorded in `rules.unread`. If a chain has more observations than were kept, the kept ones decide for the others."""
     kept, answers, refuted = [], {}, set()
     for row in observations:
         words = _to_ask(row)

@@ -2,12 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Native nft tables that iptables-save does not print and that are not kube-proxy's, of a live node and of dumps.
-PRIVATE to the collection.
 
 Of a live node their names come over netlink within a millisecond, where `nft list tables` reads every rule of every
 table; nft is run for each table that may be judged, and for none on most nodes. Dumps hold them where they hold what
-`nft list ruleset` printed.
-"""
+`nft list ruleset` printed."""
 
 import bisect
 import collections

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of kube-proxy's nftables mode, as nft lists them. PRIVATE to the collection.
+"""The tables of kube-proxy's nftables mode, as nft lists them.
 
 `nft list chains` and single maps take a tenth of a second on a big node, where `nft list ruleset` takes ten and a
-gigabyte.
-"""
+gigabyte."""
 
 from ..._host.host import ABSENT, DENIED, OK, TIMEOUT, UNPARSED
 
@@ -16,17 +15,14 @@ FAMILIES, TABLE = ("ip", "ip6"), "kube-proxy"
 
 
 def read_nftables(host, rules, deep, expected):
-    """Set `rules.nftables`, and record in `rules` which parts of the tables could not be read.
-
-    Where the tables are not `expected`, because kube-proxy is known to use another mode, they are listed only on a node
-    that has such a table.
-    """
+    """Set `rules.nftables`, and record in `rules` which parts of the tables could not be read. Where the tables are not
+    `expected`, because kube-proxy is known to use another mode, they are listed only on a node that has such a
+    table."""
     there = rules.nf_tables
     if there in (None, ABSENT):
         rules.collected[SOURCE] = ABSENT
     elif there != OK:
-        rules.miss(SOURCE, there,
-                   "the tables of kube-proxy's nftables mode were not listed: nf_tables is %s" % there)
+        rules.miss(SOURCE, there, "the tables of kube-proxy's nftables mode were not listed: nf_tables is %s" % there)
     elif host.find_binary("nft") is None and expected:
         rules.miss(SOURCE, UNPARSED, "nft is not installed on this node, so the tables of kube-proxy's nftables mode "
                                      "could not be read")

@@ -1,13 +1,12 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rules of a node, or of dumps that lie on it, read once and without side effects. PRIVATE to the collection.
+"""The rules of a node, or of dumps that lie on it, read once and without side effects.
 
 The order of the commands avoids side effects (iptables 1.8.7 to 1.8.11, seen): the names of legacy tables first; the
 save of the nft backend, which creates nothing, only where nf_tables is in memory; the save of the legacy backend only
 where a legacy table exists, and never with -t, which would create the table. Neither takes the xtables lock; -L and -S
-would.
-"""
+would."""
 
 import contextlib
 import gc

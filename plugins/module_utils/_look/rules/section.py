@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The evidence node_iptables_chains from the rules that were read. PRIVATE to the collection."""
+"""The evidence node_iptables_chains from the rules that were read."""
 
 import re
 import time
@@ -22,10 +22,8 @@ _OF_FIRST_SYNC = ("chains_missing", "anchor_missing", "canary_missing", "emptied
 _NOTHING = {
     "observations": [], "observed": {}, "left_out": {}, "owners": [], "services": None, "rules_per_service": None,
     "service_rows": [], "service_rows_left_out": 0,
-    "networks": {"services": None, "services_left_out": 0, "endpoints": None, "endpoints_left_out": 0,
-                 "shared": []},
-    "digest": {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None},
-}
+    "networks": {"services": None, "services_left_out": 0, "endpoints": None, "endpoints_left_out": 0, "shared": []},
+    "digest": {"services": None, "endpoints": None, "service_count": None, "endpoint_count": None}}
 # iptables-save -c; the rules of KUBE-* chains and the jumps to them.
 _COUNTED = re.compile(rb"^\[(\d{1,20}):\d{1,20}\] -A (?:KUBE-|.* -j KUBE-)", re.M)
 _LINE_LIMIT = 64 * 1024
@@ -46,8 +44,7 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
                       mode == "nftables" or (mode is None and kube_proxy.get("running") is not False))
     situation = situation_of(host, rules, options, kube_proxy, kubelet)
     if rules.source == "files" and situation.mode is None and situation.mode_source != UNTOLD:
-        rules.miss("files", None,
-                   "%s, so the required chains are not known; give proxy_mode" % situation.mode_source)
+        rules.miss("files", None, "%s, so the required chains are not known; give proxy_mode" % situation.mode_source)
     if rules.source == "files" and situation.mode == "nftables" and rules.nftables is None:
         rules.miss("files", None,
                    "none of them lists the tables of kube-proxy's nftables mode; add what nft list ruleset prints")
@@ -119,14 +116,12 @@ def _row(found):
             for name in counts}
     policies = {cut("%s/%s" % (name, chain), NAME_LIMIT): cut(held.policy, NAME_LIMIT)
                 for name, table in found.tables.items() for chain, held in table.chains.items() if held.policy}
-    return {
-        "family": found.family, "backend": found.backend, "source": found.source, "version": found.version,
-        "tables": sorted(cut(name, NAME_LIMIT) for name in found.tables),
-        "rules": sum(sum(chains.values()) for chains in counts.values()),
-        "chains": sum(len(chains) for chains in counts.values()), "kube_rules": sum(kube.values()),
-        "kube_rules_by_table": {name: count for name, count in kube.items() if count}, "policies": policies,
-        "unreadable": sorted(found.unreadable),
-    }
+    return {"family": found.family, "backend": found.backend, "source": found.source, "version": found.version,
+            "tables": sorted(cut(name, NAME_LIMIT) for name in found.tables),
+            "rules": sum(sum(chains.values()) for chains in counts.values()),
+            "chains": sum(len(chains) for chains in counts.values()), "kube_rules": sum(kube.values()),
+            "kube_rules_by_table": {name: count for name, count in kube.items() if count}, "policies": policies,
+            "unreadable": sorted(found.unreadable)}
 
 
 # Whether the packet counters of Kubernetes' rules move.

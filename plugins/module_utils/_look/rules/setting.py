@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The criteria by which rules are judged: the mode of kube-proxy, the version of Kubernetes, the programs that run
-here. PRIVATE to the collection."""
+here."""
 
 import functools
 import ipaddress
@@ -92,8 +92,7 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     if requested is not None and _versions.numbers(requested) < _OLDEST:
         raise _errors.BadInput("kubernetes_version %r is older than 1.10; write a version such as '1.30' in quotes, or "
                                "the zero at its end is lost" % requested)
-    version = ((_versions.numbers(requested)[:2], "given as an option")
-               if requested else _version(kube_proxy, kubelet))
+    version = ((_versions.numbers(requested)[:2], "given as an option") if requested else _version(kube_proxy, kubelet))
     makes_chains = _makes_chains(kubelet) if kubelet else _has_canary(rules)
     own = _versions.numbers(kubelet["version"])[:2] if kubelet and not requested else ()
     return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None,

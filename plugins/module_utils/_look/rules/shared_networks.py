@@ -1,12 +1,11 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Networks of this node's interfaces in which Services have addresses, too. PRIVATE to the collection.
+"""Networks of this node's interfaces in which Services have addresses, too.
 
-The Service default/kubernetes has the first address of the range of Services, and its endpoints have addresses of
-nodes (kubernetes pkg/controlplane). Where a network has both, a Service may get the address of a node. Other Services
-may have addresses of the nodes' network on purpose, from a load balancer.
-"""
+The Service default/kubernetes has the first address of the range of Services, and its endpoints have addresses of nodes
+(kubernetes pkg/controlplane). Where a network has both, a Service may get the address of a node. Other Services may
+have addresses of the nodes' network on purpose, from a load balancer."""
 
 import ipaddress
 import re

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tunnel of the network plugin between nodes. PRIVATE to the collection."""
+"""The tunnel of the network plugin between nodes."""
 
 from ... import _names
 from ..._parse.proc.network_files import parse_proc_net_ipv6_route, parse_proc_net_route

@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The units that a boot starts, and the units that start a unit later. PRIVATE to the collection.
+"""The units that a boot starts, and the units that start a unit later.
 
-Read from files: the output of generators counts where they have run (/run/systemd/generator of a live node).
-"""
+Read from files: the output of generators counts where they have run (/run/systemd/generator of a live node)."""
 
 import collections
 import posixpath

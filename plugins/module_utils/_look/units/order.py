@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The order in which systemd starts units, and ordering cycles. PRIVATE to the collection.
+"""The order in which systemd starts units, and ordering cycles.
 
 An order only holds between units that are started together: `Before=network-pre.target` orders nothing as long as no
-unit wants that target (man systemd.special).
-"""
+unit wants that target (man systemd.special)."""
 
 from ..._parse.systemd.name import parse_unit_name
 from .boot import ACTIVATORS, activates, dependencies, pulled_in, started_units

@@ -1,11 +1,10 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where systemd finds units: which file, link and drop-in directory counts. PRIVATE to the collection.
+"""Where systemd finds units: which file, link and drop-in directory counts.
 
 Every directory is listed once; links are read when a name is asked for (systemd src/shared/unit-file.c
-unit_file_build_name_map(), src/shared/dropin.c unit_file_find_dropin_paths()).
-"""
+unit_file_build_name_map(), src/shared/dropin.c unit_file_find_dropin_paths())."""
 
 import posixpath
 

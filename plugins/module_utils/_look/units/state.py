@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether units are enabled, as `systemctl is-enabled` prints it. PRIVATE to the collection.
+"""Whether units are enabled, as `systemctl is-enabled` prints it.
 
 Follows systemd src/shared/install.c unit_file_lookup_state(), find_symlinks_in_scope() and the functions that it calls.
 """

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One unit of systemd with its drop-ins, merged as systemd merges them. PRIVATE to the collection."""
+"""One unit of systemd with its drop-ins, merged as systemd merges them."""
 
 from ..._host.host import ABSENT, OK
 from ..._parse.systemd.exec import parse_exec
@@ -13,12 +13,9 @@ _YES, _NO = ("1", "yes", "y", "true", "t", "on"), ("0", "no", "n", "false", "f",
 
 class Unit:
     """One unit: `name` (the one systemd uses), `aliases`, `path`, `drop_ins` (paths, in the order they are read),
-    `masked`.
-
-    `unread` is `[(path, status)]` of files that apply and could not be read, `broken` is `[(path, line)]` where systemd
-    stops reading a file. In a drop-in the lines before that line apply; a unit whose own file is broken cannot be
-    started (`refused`).
-    """
+    `masked`. `unread` is `[(path, status)]` of files that apply and could not be read, `broken` is `[(path, line)]`
+    where systemd stops reading a file. In a drop-in the lines before that line apply; a unit whose own file is broken
+    cannot be started (`refused`)."""
 
     def __init__(self, name, path, masked=False):
         self.name = name

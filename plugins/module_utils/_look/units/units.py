@@ -1,10 +1,9 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The units of systemd in a tree, each with its drop-ins, as systemd itself reads them. PRIVATE to the collection.
+"""The units of systemd in a tree, each with its drop-ins, as systemd itself reads them.
 
-Reads files only, so it works for an image as for a live node; only `running` queries the running systemd.
-"""
+Reads files only, so it works for an image as for a live node; only `running` queries the running systemd."""
 
 import collections
 import copy
@@ -134,10 +133,7 @@ class Units:
 
     def running(self, names):
         """{name: Running} from the running systemd, in one query; empty in other places and where systemd does not
-        answer.
-
-        Where another init runs, no unit is active, regardless of its files.
-        """
+        answer. Where another init runs, no unit is active, regardless of its files."""
         names = [name for name in names
                  if parse_unit_name(name) and parse_unit_name(name).instance != ""][:_ACTIVE_LIMIT]
         if not self._live or not names:
