@@ -6,7 +6,7 @@
 import re
 
 from .. import _errors
-from .._host import write, write as host_write
+from .._host import write
 from .._host.caller import written_by_others
 from .._host.host import TEXT_LIMIT
 from .._script.edit.changed_lines import changed_lines
@@ -20,24 +20,19 @@ class FileChange:
     created."""
 
     def __init__(self, path, before, after, unit=None, mode=0o644, original=None, state=None):
-        self.path = path
-        self.before = before
-        self.after = after
-        self.unit = unit
-        self.mode = mode
-        self.state = state
+        self.path, self.before, self.after, self.unit, self.mode, self.state = path, before, after, unit, mode, state
         self.original = before if original is None else original
 
     def make(self, host):
         if self.after is None:
-            self.state = host_write.state_of(host, self.path)
-            host_write.remove(host, self.path)
+            self.state = write.state_of(host, self.path)
+            write.remove(host, self.path)
         else:
-            host_write.replace(host, self.path, self.after, self.mode, self.state)
+            write.replace(host, self.path, self.after, self.mode, self.state)
 
     def put_back(self, host):
         """Undo the change, however far it got."""
-        now = host_write.read_exactly(host, self.path)
+        now = write.read_exactly(host, self.path)
         if now != self.before:
             FileChange(self.path, now, self.before, mode=self.mode, state=self.state).make(host)
 
@@ -49,7 +44,7 @@ class FileChange:
         """The entry for the record, with the metadata of the file in `state`. For a file that was changed before, the
         entry keeps the state before the first change."""
         ours = (former is not None and self.before is not None
-                and host_write.digest(self.before) in former.get("after", ()))
+                and write.digest(self.before) in former.get("after", ()))
         before = None if self.original is None else dict(state or UNKNOWN_STATE, digest=digest_of(self.original))
         # After the removal of the file only the record holds its metadata.
         recorded = former["before"] if former is not None and state is None else None
@@ -81,8 +76,17 @@ def each_of(changes, work):
     return failed
 
 
+def finished(result, problems, warnings=()):
+    """The result of a module with its warnings, and with its problems, which are a failure."""
+    if warnings:
+        result["warnings"] = warnings
+    if problems:
+        result.update(failed=True, msg="; ".join(problems))
+    return result
+
+
 def digest_of(text):
-    return None if text is None else host_write.digest(text)
+    return None if text is None else write.digest(text)
 
 
 def _without_times(text):

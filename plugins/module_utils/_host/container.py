@@ -150,8 +150,7 @@ def _found(status, path=None, device=0, inode=0, modified=0):
 def _read_first(pid, start_time, paths, limit):
     """One line of JSON with the size of the bytes, followed by the bytes."""
     try:
-        process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
-        root = os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)
+        process, root = _enter(pid)
         found, data = _first(root, paths, limit)
         if _start_time(process) != start_time:
             found, data = _found(ABSENT), b""

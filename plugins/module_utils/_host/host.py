@@ -42,8 +42,7 @@ class Text:
     """The result of reading a file: `status` (ok, absent, denied, unparsed) and `text`, empty unless ok."""
 
     def __init__(self, status, text=""):
-        self.status = status
-        self.text = text
+        self.status, self.text = status, text
 
     @property
     def ok(self):
@@ -55,12 +54,7 @@ class Completed:
     `rc`, `out`, `err`; `size` counts all bytes it wrote and `peak_bytes` is its peak memory."""
 
     def __init__(self, status, rc=None, out="", err="", size=0, peak_bytes=0):
-        self.status = status
-        self.rc = rc
-        self.out = out
-        self.err = err
-        self.size = size
-        self.peak_bytes = peak_bytes
+        self.status, self.rc, self.out, self.err, self.size, self.peak_bytes = status, rc, out, err, size, peak_bytes
 
     @property
     def ok(self):
@@ -293,8 +287,7 @@ class _Unpacked:
         self._consume = consume
         self._left = limit
         self._packed = packed
-        self._member = None
-        self._sound = True
+        self._member, self._sound = None, True
         self._whole = not packed
 
     def feed(self, chunk):

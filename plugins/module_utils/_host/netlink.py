@@ -56,7 +56,8 @@ def nft_tables():
 def nft_expressions(family, table, chain):
     """(status, [[(name of an expression, {attribute: bytes})]]), one list per rule of a chain, in order."""
     number = next(number for number, name in _FAMILIES.items() if name == family)
-    status, answers = dump(_RULES, number, _string(1, table) + _string(2, chain))
+    named = packed(1, table.encode("utf-8") + b"\0") + packed(2, chain.encode("utf-8") + b"\0")
+    status, answers = dump(_RULES, number, named)
     rules = []
     for _family, attributes in answers:
         elements = [dict(attributes_of(element)) for _kind, element in attributes_of(dict(attributes).get(4, b""))]
@@ -94,8 +95,8 @@ def _name(value):
     return value.rstrip(b"\0").decode("utf-8", "replace")
 
 
-def _string(kind, text):
-    value = text.encode("utf-8") + b"\0"
+def packed(kind, value):
+    """One attribute of a request."""
     return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value + b"\0" * (-len(value) % 4)
 
 

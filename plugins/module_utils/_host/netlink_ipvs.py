@@ -15,7 +15,7 @@ import socket
 import struct
 
 from .host import ABSENT, OK, UNPARSED
-from .netlink import NETLINK_GENERIC, attributes_of, dump
+from .netlink import NETLINK_GENERIC, attributes_of, dump, packed
 
 # `address`: None for a server that is identified by its firewall mark. `family`: an address family number of socket(2).
 Server = collections.namedtuple("Server", "family protocol address port mark scheduler flags")
@@ -26,7 +26,6 @@ _GET_SERVICE, _GET_DEST, _SERVICE, _DEST = 4, 8, 1, 2
 _AF, _PROTOCOL, _ADDRESS, _PORT, _MARK, _SCHEDULER, _FLAGS = range(1, 8)
 _DEST_ADDRESS, _DEST_PORT, _DEST_FORWARD, _DEST_WEIGHT, _DEST_AF = 1, 2, 3, 4, 11
 _SHORT, _LONG, _SIGNED, _NETWORK_SHORT = (struct.Struct(form) for form in ("=H", "=I", "=i", "!H"))
-_ATTRIBUTE = struct.Struct("=HH")
 _PROTOCOLS = {6: "tcp", 17: "udp", 132: "sctp"}
 # Some 100,000 servers: the kernel adds counters to each.
 _LIMIT = 48 * 1024 * 1024
@@ -102,8 +101,4 @@ def _named(server):
         number = next(number for number, name in _PROTOCOLS.items() if name == server.protocol)
         rows += [(_PROTOCOL, _SHORT.pack(number)), (_ADDRESS, ipaddress.ip_address(server.address).packed),
                  (_PORT, _NETWORK_SHORT.pack(server.port))]
-    return _packed(_SERVICE, b"".join(_packed(kind, value) for kind, value in rows))
-
-
-def _packed(kind, value):
-    return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value + b"\0" * (-len(value) % 4)
+    return packed(_SERVICE, b"".join(packed(kind, value) for kind, value in rows))

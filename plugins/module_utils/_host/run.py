@@ -36,10 +36,7 @@ class Ending:
     `peak_bytes`."""
 
     def __init__(self):
-        self.killed_for = None
-        self.rc = None
-        self.messages = b""
-        self.size = 0
+        self.killed_for, self.rc, self.messages, self.size = None, None, b"", 0
         self.peak_bytes = 0
 
 

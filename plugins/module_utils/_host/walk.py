@@ -52,8 +52,7 @@ class Walk:
                  worth=lambda path: True):
         self.files = self.bytes = 0
         self.done = True
-        self._host = host
-        self._worth = worth
+        self._host, self._worth = host, worth
         self._files_left, self._bytes_left = files_limit, bytes_limit
         self._seconds_left = seconds
         self._mounted = None

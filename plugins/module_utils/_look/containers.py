@@ -23,8 +23,7 @@ class Containers:
 
     def __init__(self, host):
         self._host = host
-        self._pods = None
-        self._links = None
+        self._pods, self._links = None, None
 
     def of(self, pid):
         """`{"id", "name", "pod", "namespace", "pod_uid"}`, each null where it is not known; None for a process in no

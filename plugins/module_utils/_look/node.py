@@ -82,13 +82,9 @@ class _Look:
     """One look at a node. A section that other sections need is collected once, even if it was not requested itself."""
 
     def __init__(self, host, node, sections, modules, kernel, hook_directories, options):
-        self.host = host
-        self.node = node
+        self.host, self.node = host, node
         self.requested = sections
-        self.modules = modules
-        self.kernel = kernel
-        self.hook_directories = hook_directories
-        self.options = options
+        self.modules, self.kernel, self.hook_directories, self.options = modules, kernel, hook_directories, options
         self._done = {}
 
     def section(self, name):

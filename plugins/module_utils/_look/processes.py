@@ -16,8 +16,7 @@ class Process:
     `contained`: whether it has another root directory (None: not known)."""
 
     def __init__(self, host, pid, name):
-        self.pid = pid
-        self.name = name
+        self.pid, self.name = pid, name
         with host.noting() as notes:
             self.arguments = [part for part in host.read_text("/proc/%s/cmdline" % pid).text.split("\0") if part]
             self.state, self.start_time = _state_and_start(host, pid)

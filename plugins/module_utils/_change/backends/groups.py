@@ -21,11 +21,7 @@ class GroupChange:
     in that state was switched by another user."""
 
     def __init__(self, name, mechanism, state_file, before, after, mode_first=True):
-        self.name = name
-        self.mechanism = mechanism
-        self.state_file = state_file
-        self.before = before
-        self.after = after
+        self.name, self.mechanism, self.state_file, self.before, self.after = name, mechanism, state_file, before, after
         self.mode_first = mode_first
 
     def make(self, host):
@@ -87,19 +83,19 @@ class GroupChange:
 
     def paths(self):
         """The paths that this module or the tool writes."""
-        links = [path for path in sorted(self.after["links"])
-                 if self.before["links"].get(path) != self.after["links"][path]]
-        return ([self.state_file] if self.before["mode"] != self.after["mode"] else []) + links
+        return self._differing(self.after)
 
     def differing(self, host):
         """Links that are not as they were before."""
-        now = self.state_now(host)
-        links = [path for path in sorted(now["links"]) if now["links"][path] != self.before["links"][path]]
-        return ([self.state_file] if now["mode"] != self.before["mode"] else []) + links
+        return self._differing(self.state_now(host))
+
+    def _differing(self, state):
+        links = [path for path in sorted(state["links"]) if state["links"][path] != self.before["links"].get(path)]
+        return ([self.state_file] if state["mode"] != self.before["mode"] else []) + links
 
     def diff(self):
-        return {"before_header": "%s (%s)" % (self.name, self.mechanism),
-                "after_header": "%s (%s)" % (self.name, self.mechanism), "before": _shown(self.name, self.before),
+        header = "%s (%s)" % (self.name, self.mechanism)
+        return {"before_header": header, "after_header": header, "before": _shown(self.name, self.before),
                 "after": _shown(self.name, self.after)}
 
     def entry(self, former):

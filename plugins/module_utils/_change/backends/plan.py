@@ -14,6 +14,7 @@ from ..._look.backends.groups import family_of, groups_of, NEEDED
 from ..._look.backends.iptables_backend import collect_iptables_backend
 from ..._look.host.host import collect_host
 from ..._look.rules.rule_sets import rules_of
+from ..files import finished
 from . import record as backends_record
 from .choice import BACKENDS, choose_backend
 from .groups import GroupChange, switch_all, undoing, unwritable
@@ -23,7 +24,6 @@ OPTIONS = dict(tree.TREE_OPTIONS, state={"type": "str", "choices": ["present", "
                backend={"type": "str", "choices": ["auto", "nft", "legacy"], "default": "auto"},
                live={"type": "bool", "default": False})
 RULES = {}
-# Required combinations of options, as AnsibleModule takes them.
 
 
 class Plan:
@@ -31,18 +31,16 @@ class Plan:
     `result` of the module."""
 
     def __init__(self, host, node):
-        self.host = host
-        self.node = node
+        self.host, self.node = host, node
         self.rules = rules_of(host, node)
         self.found = groups_of(host)
         self.record = Record(host)
-        self.changes = []
-        self.saves = {}
+        self.changes, self.saves = [], {}
         self.groups = dict(self.record.entries)
         self.pending = self.record.pending
-        self.undo = False
-        self.problems = []
-        self.result = empty_result()
+        self.undo, self.problems = False, []
+        self.result = {"backend": None, "backend_because": "", "groups": [], "refused": None, "live_rules": False,
+                       "left": [], "reboot_needed": False, "saved": [], "conflicts": []}
 
     def refuse(self, error):
         self.changes, self.saves = [], {}
@@ -255,16 +253,12 @@ def run(params, check_mode):
     kubenode.netfilter.iptables_backend."""
     host, node = tree.open_asked(params)
     with lock.one_run(host, check_mode):
-        return _run(host, node, params, check_mode)
-
-
-def _run(host, node, params, check_mode):
-    plan = Plan(host, node)
-    try:
-        (plan_absent if params["state"] == "absent" else plan_present)(plan, params)
-    except Refused as error:
-        plan.refuse(error)
-    return finish(plan, check_mode)
+        plan = Plan(host, node)
+        try:
+            (plan_absent if params["state"] == "absent" else plan_present)(plan, params)
+        except Refused as error:
+            plan.refuse(error)
+        return finish(plan, check_mode)
 
 
 def finish(plan, check_mode):
@@ -283,18 +277,10 @@ def finish(plan, check_mode):
              for path in sorted(plan.saves)]
     result = dict(plan.result, changed=changed, diff=diff,
                   files=sorted(plan.saves) + (files + record if plan.undo else record + files))
-    if plan.problems:
-        result.update(failed=True, msg="; ".join(plan.problems))
-    return result
+    return finished(result, plan.problems)
 
 
 # What the module iptables_backend returns besides its changes.
-
-def empty_result():
-    """The result of the module where nothing was found."""
-    return {"backend": None, "backend_because": "", "groups": [], "refused": None, "live_rules": False, "left": [],
-            "reboot_needed": False, "saved": [], "conflicts": []}
-
 
 class Refused(Exception):
     """The module changes nothing; the text is one sentence. `live`: whether the reason is that rules of Kubernetes

@@ -16,12 +16,6 @@ RECORD = FOLDER + "/record.json"
 SAVED = FOLDER + "/saved"
 # 110,000 rules are 12 MB with their counters.
 SAVE_LIMIT = 100 * 1024 * 1024
-_BOOT = "/proc/sys/kernel/random/boot_id"
-
-
-def boot_id_of(host):
-    """The boot ID of the machine."""
-    return host.read_text(_BOOT).text.strip()
 
 
 class Record(record.Record):
@@ -32,7 +26,7 @@ class Record(record.Record):
 
     def __init__(self, host):
         super(Record, self).__init__(host)
-        self.boot_id = boot_id_of(host)
+        self.boot_id = host.read_text("/proc/sys/kernel/random/boot_id").text.strip()
 
     @property
     def pending(self):

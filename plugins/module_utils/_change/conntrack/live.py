@@ -20,8 +20,7 @@ class Live:
     `loads`, the plan that loads these modules."""
 
     def __init__(self):
-        self.values = {}
-        self.loads = None
+        self.values, self.loads = {}, None
 
     def __bool__(self):
         return bool(self.values or (self.loads and self.loads.to_load))

@@ -15,13 +15,13 @@ from ..._host import lock
 from ..._host.host import ABSENT
 from ..._look.conntrack.now import lost_by_forwarding
 from ..._look import tree
-from ..files import FileChange, plan_undo, put_back, refuse_unwritable
+from ..files import FileChange, finished, plan_undo, put_back, refuse_unwritable
 from ..modules.plan import checked_file_name
 from .options import SWITCHES, check_memory, option_values, targets
 from .files import Files, in_order, kept_values
 from .live import Live, lost_so_far, may_be, plan_live, set_live
 from .prediction import Persisting, Prediction, file_texts
-from .record import BEGUN, DONE, Record, more_of
+from .record import BEGUN, DONE, Record
 
 OPTIONS = dict(tree.TREE_OPTIONS, state={"type": "str", "choices": ["present", "absent"], "default": "present"},
                max={"type": "int"}, buckets={"type": "int"},
@@ -33,7 +33,6 @@ OPTIONS = dict(tree.TREE_OPTIONS, state={"type": "str", "choices": ["present", "
                lower={"type": "bool", "default": False}, comment_out_conflicts={"type": "bool", "default": False},
                file={"type": "str", "default": "zz-kubenode-netfilter.conf"})
 RULES = {}
-# Required combinations of options, as AnsibleModule takes them.
 # The keys of a row that are returned.
 SHOWN = ("key", "wanted", "before", "after", "at_boot", "after_kube_proxy", "persisted", "failed", "msg")
 
@@ -52,7 +51,7 @@ class Plan:
 
     def contents(self, state):
         """The contents of the record at the end, except for values that are known only after the run."""
-        more = more_of(self.live_before, self.lost, state)
+        more = {"live": self.live_before, "lost": self.lost, "state": state}
         return self.record.with_entries(self.entries,
                                         more) if self.undo else self.record.with_changes(self.changes, more)
 
@@ -203,21 +202,13 @@ def run(params, check_mode):
     """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.conntrack."""
     host, node = tree.open_asked(params)
     with lock.one_run(host, check_mode):
-        return _run(host, node, params, check_mode)
-
-
-def _run(host, node, params, check_mode):
-    plan = plan_absent(host, node, params) if params["state"] == "absent" else plan_present(host, node, params)
-    changes, live, changed, unfinished = plan.all_changes(), plan.live.diff(), plan.changed, plan.record.begun
-    if not check_mode and changed:
-        carry_out(host, plan)
-        changes = plan.record.made(changes, plan.changes)
+        plan = plan_absent(host, node, params) if params["state"] == "absent" else plan_present(host, node, params)
+        changes, live, changed, unfinished = plan.all_changes(), plan.live.diff(), plan.changed, plan.record.begun
+        if not check_mode and changed:
+            carry_out(host, plan)
+            changes = plan.record.made(changes, plan.changes)
     result = {"changed": changed, "files": [change.path for change in changes],
-              "diff": [change.diff() for change in changes] + live, "unfinished": unfinished, "advice": plan.advice}
-    result["settings"] = [{name: row[name] for name in SHOWN} for row in plan.rows.values()]
+              "diff": [change.diff() for change in changes] + live, "unfinished": unfinished, "advice": plan.advice,
+              "settings": [{name: row[name] for name in SHOWN} for row in plan.rows.values()]}
     problems = plan.problems + ["%s: %s" % (row["key"], row["msg"]) for row in plan.rows.values() if row["failed"]]
-    if plan.record.notices or plan.warnings:
-        result["warnings"] = plan.record.notices + plan.warnings
-    if problems:
-        result.update(failed=True, msg="; ".join(problems))
-    return result
+    return finished(result, problems, plan.record.notices + plan.warnings)

@@ -64,11 +64,6 @@ class Record(FileRecord):
         return live
 
 
-def more_of(live, lost, state):
-    """The contents of the record besides files."""
-    return {"live": live, "lost": lost, "state": state}
-
-
 def _without_counters(text):
     if text is None:
         return None

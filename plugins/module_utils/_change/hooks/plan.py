@@ -12,7 +12,7 @@ from ... import _errors
 from ..._host import lock, write
 from ..._look.hooks.flush_hooks import DIRECTORIES, collect_flush_hooks
 from ..._look import tree
-from ..files import FileChange, each_of, plan_undo
+from ..files import FileChange, each_of, finished, plan_undo
 from .record import DIVERTED, RECORD, Record, diversion
 
 OPTIONS = dict(tree.TREE_OPTIONS, state={"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -21,7 +21,6 @@ OPTIONS = dict(tree.TREE_OPTIONS, state={"type": "str", "choices": ["present", "
                divert={"type": "bool", "default": False}, clean_saved={"type": "bool", "default": True},
                hook_directories={"type": "list", "elements": "path", "default": list(DIRECTORIES)})
 RULES = {}
-# Required combinations of options, as AnsibleModule takes them.
 CLEANED = "cleaned"
 RELOAD_SECONDS = 90.0
 _UNIT_FOLDER = "/etc/systemd/"
@@ -52,10 +51,7 @@ class Plan:
     def __init__(self, record):
         self.record = record
         self.entries = dict(record.entries)
-        self.changes = []
-        self.rows = []
-        self.problems = []
-        self.undo = False
+        self.changes, self.rows, self.problems, self.undo = [], [], [], False
 
     def contents(self):
         """The contents of the record after the run."""
@@ -78,8 +74,13 @@ def plan_present(host, node, options):
     done = {}
     commands = [row for row in rows if row["fix"] in ("remove_command", "divert") and row["kind"] != "nft_config"
                 and row["sort"] != "policy"]
-    _plan_scripts(host, plan, [row for row in commands if row["fix"] == "remove_command"], done)
-    _plan_diverted(host, plan, [row for row in commands if row["fix"] == "divert"], options["divert"], done)
+    _plan_scripts(host, plan, [row for row in commands if row["fix"] == "remove_command"], False, done)
+    diverted = [row for row in commands if row["fix"] == "divert"]
+    if options["divert"]:
+        _plan_scripts(host, plan, diverted, True, done)
+    else:
+        done.update((id(row), (None, "it is the script of a package; divert: true puts an edited copy in its place"))
+                    for row in diverted)
     _plan_units(host, node, plan, rows, [row for row in found["unordered"] if wanted(row["path"], row["unit"])],
                 options["start"], done)
     if options["clean_saved"]:
@@ -132,35 +133,19 @@ def _why_left(row):
     return "policy" if row["sort"] == "policy" else row["purpose"] or row["kind"]
 
 
-def _plan_scripts(host, plan, rows, done):
-    from .script import edited_script
-    for path, those in sorted(_by_file(host, rows).items()):
-        try:
-            before, after, outcomes = edited_script(host, path, those)
-        except _errors.ChangeFailed as error:
-            _fail(plan, those, str(error), done)
-            continue
-        done.update(outcomes)
-        if after != before:
-            plan.changes.append(FileChange(path, before, after))
-
-
-def _plan_diverted(host, plan, rows, divert, done):
-    if not divert:
-        done.update((id(row), (None, "it is the script of a package; divert: true puts an edited copy in its place"))
-                    for row in rows)
-        return
+def _plan_scripts(host, plan, rows, divert, done):
     from .script import edited_script
     for path, those in sorted(_by_file(host, rows).items()):
         try:
             before, after, outcomes = edited_script(host, path, those)
             if after != before:
-                plan.changes.append(diversion(host, path, before, after))
-                outcomes = {identity: (DIVERTED if action else None, message)
+                plan.changes.append(diversion(host, path, before, after) if divert else FileChange(path, before, after))
+                outcomes = {identity: (DIVERTED if action and divert else action, message)
                             for identity, (action, message) in outcomes.items()}
             done.update(outcomes)
         except _errors.ChangeFailed as error:
-            _fail(plan, those, "%s: %s" % (path, error), done)
+            plan.problems.append("%s: %s" % (path, error) if divert else str(error))
+            done.update((id(row), (None, plan.problems[-1])) for row in those)
 
 
 def _by_file(host, rows):
@@ -247,11 +232,6 @@ def _plan_saved(host, plan, rows):
                 cleaned.chains, cleaned.rules)
 
 
-def _fail(plan, rows, message, done):
-    plan.problems.append(message)
-    done.update((id(row), (None, message)) for row in rows)
-
-
 def _leave_unwritable(host, plan):
     """Check every file before the first is written. One that cannot be changed does not stop the others; without a
     record nothing is changed."""
@@ -308,22 +288,14 @@ def run(params, check_mode):
     """Plan and, unless `check_mode`, carry out; returns the result of the module kubenode.netfilter.flush_hooks."""
     host, node = tree.open_asked(params)
     with lock.one_run(host, check_mode):
-        return _run(host, node, params, check_mode)
-
-
-def _run(host, node, params, check_mode):
-    plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, params)
-    reload, changes = _must_reload(host, plan), plan.all_changes()
-    changed = bool(changes or reload or plan.record.leftovers(plan.contents(), plan.changes))
-    if not check_mode and changed:
-        carry_out(host, plan, reload)
-        changes = plan.record.made(changes, plan.changes)
+        plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, params)
+        reload, changes = _must_reload(host, plan), plan.all_changes()
+        changed = bool(changes or reload or plan.record.leftovers(plan.contents(), plan.changes))
+        if not check_mode and changed:
+            carry_out(host, plan, reload)
+            changes = plan.record.made(changes, plan.changes)
     result = {"changed": changed, "diff": [change.diff() for change in changes],
               "files": [change.path for change in changes], "hooks": plan.rows, "daemon_reload": reload}
     duplicates = {(row["path"], row["msg"]) for row in plan.rows if row["msg"] == DUPLICATES}
     warnings = plan.record.notices + ["%s: %s" % row for row in sorted(duplicates)]
-    if warnings:
-        result["warnings"] = warnings
-    if plan.problems:
-        result.update(failed=True, msg="; ".join(plan.problems))
-    return result
+    return finished(result, plan.problems, warnings)

@@ -26,9 +26,7 @@ class MaskChange:
     again."""
 
     def __init__(self, path, unit, after=True):
-        self.path = path
-        self.unit = unit
-        self.after = after
+        self.path, self.unit, self.after = path, unit, after
 
     def make(self, host):
         if self.after:

@@ -41,15 +41,10 @@ class UnitFix:
     """The fix of one unit: `changes`, and `done` {id of a row: (action, message)}."""
 
     def __init__(self, name, unit, rows):
-        self.name = name
-        self.unit = unit
-        self.rows = rows
+        self.name, self.unit, self.rows = name, unit, rows
         self.drop_in = None
         self.is_firewall = False    # its main command flushes, and not only an additional one
-        self.before_text = None
-        self.masks = []
-        self.done = {}
-        self.stays = set()
+        self.before_text, self.masks, self.done, self.stays = None, [], {}, set()
 
     def say(self, action, message="", rows=None):
         """Set the outcome of `rows`, or of all rows where none are given. Where several commands lead to a row, the

@@ -17,7 +17,7 @@ from ..._look.modules import state as modules_state
 from ..._look.modules.look import Look
 from ..._look import tree
 from .. import record as change_record
-from ..files import FileChange, digest_of, plan_undo, put_back, refuse_unwritable
+from ..files import FileChange, digest_of, finished, plan_undo, put_back, refuse_unwritable
 from .list_file import added_lines, is_as_written, is_foreign, list_text, listed
 
 OPTIONS = dict(tree.TREE_OPTIONS, name={"type": "list", "elements": "str"},
@@ -69,18 +69,12 @@ class Plan:
         self.look = look
         self.record = Record(host)
         self.entries = dict(self.record.entries)
-        self.undo = False
-        self.files = []
-        self.to_load = []
-        self.rows = []
-        self.problems = []
-        self.warnings = []
+        self.undo, self.files, self.to_load, self.rows = False, [], [], []
+        self.problems, self.warnings = [], []
 
     def contents(self):
         """The contents of the record after the run."""
-        if self.undo:
-            return self.record.with_entries(self.entries)
-        return self.record.with_changes(self.files)
+        return self.record.with_entries(self.entries) if self.undo else self.record.with_changes(self.files)
 
     def all_changes(self):
         """In the order in which they are made: the record before the changes; for an undo, after them."""
@@ -300,24 +294,16 @@ def run(params, check_mode):
     checked_file_name(params["file"])
     host, node = tree.open_asked(params)
     with lock.one_run(host, check_mode):
-        return _run(host, node, params, check_mode, names)
-
-
-def _run(host, node, params, check_mode, names):
-    plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, names, params)
-    files, changed, loads = plan.all_changes(), plan.changes, load_diff(plan)
-    if not check_mode and changed:
-        carry_out(host, plan)
-        files = plan.record.made(files, plan.files)
+        plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, names, params)
+        files, changed, loads = plan.all_changes(), plan.changes, load_diff(plan)
+        if not check_mode and changed:
+            carry_out(host, plan)
+            files = plan.record.made(files, plan.files)
     problems = plan.problems + ["%s: %s" % (row["name"], row["msg"]) for row in plan.rows if row["failed"]]
     result = {"changed": changed, "diff": [change.diff() for change in files] + loads,
               "files": [change.path for change in files],
               "modules": [{key: row[key] for key in SHOWN} for row in plan.rows]}
-    if plan.record.notices or plan.warnings:
-        result["warnings"] = plan.record.notices + plan.warnings
-    if problems:
-        result.update(failed=True, msg="; ".join(problems))
-    return result
+    return finished(result, problems, plan.record.notices + plan.warnings)
 
 
 def load_diff(plan):

@@ -30,13 +30,8 @@ class Group:
     or None."""
 
     def __init__(self, name, mechanism, programs):
-        self.name = name
-        self.mechanism = mechanism
-        self.programs = programs
-        self.state_file = None
-        self.mode = None
-        self.links = {}
-        self.choices = {}
+        self.name, self.mechanism, self.programs = name, mechanism, programs
+        self.state_file, self.mode, self.links, self.choices = None, None, {}, {}
         self.backend = "unknown"
         self.problem = None
 

@@ -101,8 +101,7 @@ class _Leases:
     """The leases of a directory: `status`, and `addresses` of them, in order."""
 
     def __init__(self, host, folder):
-        self._host = host
-        self._folder = folder
+        self._host, self._folder = host, folder
         with host.noting():
             self.status, names = host.list_dir(folder)
         self.too_many = len(names) > NAMES_LIMIT

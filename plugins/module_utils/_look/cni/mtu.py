@@ -192,22 +192,19 @@ def _is_in_use(host, name, encapsulation, routes):
     if encapsulation == "wireguard" or name in (_GENEVE, _VXLAN, _WEAVE):
         return True
     rows = [line.split() for text in routes.values() for line in text.splitlines() if name in line]
-    return any(len(row) > 9 and name in (row[0], row[9]) and _is_through_gateway(row[3] if row[0] == name else row[8])
-               for row in rows)
+    return any(len(row) > 9 and name in (row[0], row[9])
+               and _flags(row[3] if row[0] == name else row[8]) & _THROUGH_GATEWAY for row in rows)
 
 
 def _is_up(host, name):
-    try:
-        return bool(int(host.read_text(_NET + name + "/flags", 64).text, 16) & _UP)
-    except ValueError:
-        return False
+    return bool(_flags(host.read_text(_NET + name + "/flags", 64).text) & _UP)
 
 
-def _is_through_gateway(flags):
+def _flags(text):
     try:
-        return bool(int(flags, 16) & _THROUGH_GATEWAY)
+        return int(text, 16)
     except ValueError:
-        return False
+        return 0
 
 
 def _known(sizes, choose):

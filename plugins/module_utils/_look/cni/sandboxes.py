@@ -102,11 +102,6 @@ def _is_path(value):
     return isinstance(value, str) and value.startswith("/")
 
 
-def _tasks_of_containerd(host, runtime):
-    """containerd removes the directory of a task when the task ends."""
-    return _of_containerd(host, runtime)[1:]
-
-
 def _run_of_crio(host, runtime):
     """cri-o: each sandbox has a run directory of containers/storage until it is removed, also without an infra
     container (drop_infra_ctr)."""
@@ -118,11 +113,10 @@ def _run_of_crio(host, runtime):
     return ["%s/%s" % (root, folders[0].rpartition("/")[2])] if folders and _is_path(root) else []
 
 
-def _tasks_of_docker(_host, _runtime):
-    """dockerd uses the containerd of the node, or one that it starts (moby libcontainerd/supervisor)."""
-    return ["%s/io.containerd.runtime.v2.task/moby" % state
-            for state in ("/run/containerd", "/run/docker/containerd/daemon")]
-
-
 _FOLDERS = {"containerd": _of_containerd, "cri-o": _of_crio, "cri-dockerd": _of_cri_dockerd}
-_RUNNING = {"containerd": _tasks_of_containerd, "cri-o": _run_of_crio, "cri-dockerd": _tasks_of_docker}
+# containerd removes the directory of a task when the task ends. dockerd uses the containerd of the node, or one that it
+# starts (moby libcontainerd/supervisor).
+_TASKS_OF_DOCKER = ["%s/io.containerd.runtime.v2.task/moby" % state
+                    for state in ("/run/containerd", "/run/docker/containerd/daemon")]
+_RUNNING = {"containerd": lambda host, runtime: _of_containerd(host, runtime)[1:], "cri-o": _run_of_crio,
+            "cri-dockerd": lambda _host, _runtime: _TASKS_OF_DOCKER}

@@ -53,8 +53,7 @@ class _Look:
     """One search of a tree. Used by live.py: `host`, `node`, `units`, `is_debian()`."""
 
     def __init__(self, host, node, directories):
-        self.host = host
-        self.node = node
+        self.host, self.node = host, node
         # {source: notes on its parts that could not be read}
         self._unread = {}
         with self._reading("systemd"):
@@ -70,9 +69,7 @@ class _Look:
         self._rows = Rows(Owners(host))
         self._collected = dict.fromkeys(SOURCES + ("directories", "saved_rules"), ABSENT)
         self._collected["systemd"] = self.units.status
-        self._debian = None
-        self._tracer = None
-        self._unit_files = None
+        self._debian, self._tracer, self._unit_files = None, None, None
 
     def is_debian(self):
         if self._debian is None:

@@ -26,9 +26,7 @@ _SEMAPHORES = "/var/lib/cloud/instance/sem/"
 
 
 def executable(_look, _path, mode, _when):
-    if mode & _EXECUTABLE:
-        return True, "it is executable"
-    return False, "it is not executable"
+    return (True, "it is executable") if mode & _EXECUTABLE else (False, "it is not executable")
 
 
 def cron_table(look, path, _mode, _when):
@@ -71,8 +69,9 @@ def script_of_daemon(name, *programs):
     return answer
 
 
-def anacron_table(look, _path, _mode, _when):
-    return _installed(look, "anacron")
+def of_program(name):
+    """The function for a table of a program that has no daemon."""
+    return lambda look, _path, _mode, _when: _installed(look, name)
 
 
 def periodic_script(look, path, mode, _when):
@@ -222,10 +221,6 @@ def udev_rules(look, path, _mode, _when):
         if look.host.read_link(folder + _name(path)) is not None or look.host.exists(folder + _name(path)):
             return False, "%s%s replaces it" % (folder, _name(path))
     return True, "udev runs it when its rule matches"
-
-
-def logrotate(look, _path, _mode, _when):
-    return _installed(look, "logrotate")
 
 
 def apt(look, path, _mode, _when):

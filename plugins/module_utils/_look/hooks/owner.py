@@ -26,8 +26,7 @@ class Owners:
 
     def __init__(self, host):
         self._host = host
-        self._known = None
-        self._status = None
+        self._known, self._status = None, None
 
     def of(self, path):
         """administrator, package or unknown."""

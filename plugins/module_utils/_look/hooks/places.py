@@ -33,21 +33,6 @@ def _script(*when):
     return read
 
 
-def _system_cron(data, _path):
-    from ..._parse.commands.cron_table import parse_cron_table
-    return parse_cron_table(data.decode("utf-8", "replace"), with_user=True)
-
-
-def _user_cron(data, _path):
-    from ..._parse.commands.cron_table import parse_cron_table
-    return parse_cron_table(data.decode("utf-8", "replace"))
-
-
-def _anacron(data, _path):
-    from ..._parse.commands.cron_table import parse_anacron_table
-    return parse_anacron_table(data.decode("utf-8", "replace"))
-
-
 def _cloud_config(marked):
     def read(data, _path):
         from ..._parse.commands.cloud_config import parse_cloud_config, written_files
@@ -89,27 +74,18 @@ def _unit_commands(text):
             for _prefixes, command in split_commands(each.text)]
 
 
-def _of_text(module, function):
-    def read(data, _path):
-        parser = getattr(_parsers(module), function)
-        return parser(data.decode("utf-8", "replace"))
-    return read
+def _of_text(module, function, **options):
+    return lambda data, _path: getattr(_parsers(module), function)(data.decode("utf-8", "replace"), **options)
 
 
 def _parsers(module):
     """The parser of a format, imported on demand: most nodes have no hit in most formats, and the sources of a module
     are compiled on each run."""
-    if module == "udev_rules":
-        from ..._parse.commands import event_hooks as found
-    elif module == "logrotate_conf":
-        from ..._parse.commands import event_hooks as found
-    elif module == "apt_conf":
+    if module == "cron_table":
+        from ..._parse.commands import cron_table as found
+    elif module == "package_hooks":
         from ..._parse.commands import package_hooks as found
-    elif module == "dpkg_cfg":
-        from ..._parse.commands import package_hooks as found
-    elif module == "dnf_actions":
-        from ..._parse.commands import package_hooks as found
-    elif module == "daemons":
+    elif module == "daemon_hooks":
         from ..._parse.commands import daemon_hooks as found
     else:
         from ..._parse.commands import event_hooks as found
@@ -122,7 +98,7 @@ def _each(pattern, *values):
 
 def _of_daemon(name, function, files, folders, *programs):
     """The place of a daemon that runs commands of its configuration."""
-    return Place("daemons", "dispatcher", files, folders, 0, _of_text("daemons", function),
+    return Place("daemons", "dispatcher", files, folders, 0, _of_text("daemon_hooks", function),
                  live.of_daemon(name, *programs))
 
 
@@ -136,10 +112,12 @@ _PERIODS = ("hourly", "daily", "weekly", "monthly")
 _STATES = ("carrier", "configured", "configuring", "degraded", "dormant", "no-carrier", "off", "routable")
 
 PLACES = (
-    Place("cron", "cron", ("/etc/crontab",), ("/etc/cron.d",), 0, _system_cron, live.cron_table),
+    Place("cron", "cron", ("/etc/crontab",), ("/etc/cron.d",), 0,
+          _of_text("cron_table", "parse_cron_table", with_user=True), live.cron_table),
     Place("cron", "cron", (), ("/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/etc/crontabs"),
-          0, _user_cron, live.crontab),
-    Place("cron", "cron", ("/etc/anacrontab",), (), 0, _anacron, live.anacron_table),
+          0, _of_text("cron_table", "parse_cron_table"), live.crontab),
+    Place("cron", "cron", ("/etc/anacrontab",), (), 0, _of_text("cron_table", "parse_anacron_table"),
+          live.of_program("anacron")),
     Place("cron", "cron", (), _each("/etc/cron.%s", *_PERIODS) + _each("/etc/periodic/%s", "15min", *_PERIODS), 0,
           _script(embedded.TIMER), live.periodic_script),
     Place("cloud_init", "cloud_init", ("/etc/cloud/cloud.cfg",), ("/etc/cloud/cloud.cfg.d",), 0, _CLOUD_CFG,
@@ -163,7 +141,7 @@ PLACES = (
           tuple("%s/networkd-dispatcher/%s.d" % (top, state) for top in ("/etc", "/usr/lib") for state in _STATES),
           0, _script(embedded.EVENT), live.networkd_dispatcher),
     Place("ifupdown", "ifupdown", ("/etc/network/interfaces",), ("/etc/network/interfaces.d",), 0,
-          _of_text("interfaces_file", "parse_interfaces"), live.interfaces_file),
+          _of_text("event_hooks", "parse_interfaces"), live.interfaces_file),
     Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "pre-up", "up"), 0,
           _script(embedded.BOOT, embedded.EVENT), live.ifupdown_script),
     Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "down", "post-down"), 0, _script(embedded.EVENT),
@@ -179,7 +157,7 @@ PLACES = (
     Place("ifupdown", "dispatcher", _each("/etc/dhcpcd.%s-hook", "enter", "exit"),
           _each("%s/dhcpcd-hooks", "/lib/dhcpcd", "/usr/lib/dhcpcd", "/usr/libexec", "/libexec"), 0,
           _script(embedded.BOOT, embedded.EVENT), live.dhcpcd_script),
-    Place("ifupdown", "ifupdown", (), ("/etc/wireguard",), 0, _of_text("wg_conf", "parse_wg_conf"), live.wg_quick),
+    Place("ifupdown", "ifupdown", (), ("/etc/wireguard",), 0, _of_text("event_hooks", "parse_wg_conf"), live.wg_quick),
     _of_daemon("keepalived", "parse_keepalived_conf", ("/etc/keepalived/keepalived.conf",),
                _each("/etc/keepalived/%s", "conf.d", "keepalived.d", "instances")),
     _of_daemon("monit", "parse_monit_conf", ("/etc/monitrc", "/etc/monit/monitrc"),
@@ -203,17 +181,17 @@ PLACES = (
     Place("init", "init", (), ("/etc/init.d", "/etc/rc.d/init.d"), 0, _script(embedded.BOOT, START, STOP),
           live.init_script),
     Place("udev", "udev", (), _each("%s/udev/rules.d", "/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"), 0,
-          _of_text("udev_rules", "parse_udev_rules"), live.udev_rules),
+          _of_text("event_hooks", "parse_udev_rules"), live.udev_rules),
     Place("logrotate", "logrotate", ("/etc/logrotate.conf",), ("/etc/logrotate.d",), 0,
-          _of_text("logrotate_conf", "parse_logrotate_conf"), live.logrotate),
+          _of_text("event_hooks", "parse_logrotate_conf"), live.of_program("logrotate")),
     Place("package_hooks", "package_hook", ("/etc/apt/apt.conf",), ("/etc/apt/apt.conf.d",), 0,
-          _of_text("apt_conf", "parse_apt_conf"), live.apt),
+          _of_text("package_hooks", "parse_apt_conf"), live.apt),
     Place("package_hooks", "package_hook", ("/etc/dpkg/dpkg.cfg",), ("/etc/dpkg/dpkg.cfg.d",), 0,
-          _of_text("dpkg_cfg", "parse_dpkg_cfg"), live.dpkg),
+          _of_text("package_hooks", "parse_dpkg_cfg"), live.dpkg),
     Place("package_hooks", "package_hook", (),
           ("/etc/dnf/plugins/post-transaction-actions.d", "/etc/dnf/plugins/pre-transaction-actions.d",
            "/etc/dnf/libdnf5-plugins/actions.d", "/etc/yum/post-actions"), 0,
-          _of_text("dnf_actions", "parse_dnf_actions"), live.dnf),
+          _of_text("package_hooks", "parse_dnf_actions"), live.dnf),
     Place("package_hooks", "package_hook", (),
           ("/etc/kernel/postinst.d", "/etc/kernel/preinst.d", "/etc/kernel/postrm.d", "/etc/kernel/prerm.d",
            "/etc/kernel/install.d", "/usr/lib/kernel/install.d", "/usr/lib/zypp/plugins/commit"), 0,

@@ -31,8 +31,7 @@ class SavedSets:
 
     def __init__(self, host):
         self._host = host
-        self._texts = {}
-        self._sets = {}
+        self._texts, self._sets = {}, {}
 
     def text(self, path):
         return self._read(path)[1]

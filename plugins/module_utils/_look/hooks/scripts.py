@@ -58,12 +58,8 @@ class Scripts:
 
     def __init__(self, host, walk, is_debian):
         self.other_languages = set()
-        self._is_debian = is_debian
-        self._host = host
-        self._walk = walk
-        self._scripts = {}
-        self._wanted = {}
-        self._programs = set()
+        self._is_debian, self._host, self._walk = is_debian, host, walk
+        self._scripts, self._wanted, self._programs = {}, {}, set()
         # {path: notes on its parts, and on scripts that it starts, that could not be read}
         self._unseen = {}
         self.names = []

@@ -1,7 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follows what a node runs: commands, the scripts they start, the scripts those start, and the services they restart."""
+"""Follows what a node runs: commands, the scripts they start, the scripts those start, and services they restart."""
 
 import posixpath
 import re
@@ -41,16 +41,9 @@ class Tracer:
     file: own_tables() of it and of what it includes}. A script that is not followed to its end is noted (Host.note)."""
 
     def __init__(self, host, scripts, units, saved, rows):
-        self.replays = {}
-        self.reached = set()
-        self.cut = False
-        self.owns = {}
+        self.replays, self.reached, self.cut, self.owns = {}, set(), False, {}
         self.read = saved.text
-        self._host = host
-        self._scripts = scripts
-        self._units = units
-        self._saved = saved
-        self._rows = rows
+        self._host, self._scripts, self._units, self._saved, self._rows = host, scripts, units, saved, rows
         self._readings = {}
         self._left, self._statements = READINGS_LIMIT, ALL_STATEMENTS_LIMIT
         self._services = []

@@ -30,8 +30,7 @@ class HookUnits:
         self._host = host
         self.live = node["place"] == LIVE
         self.in_bundle = node["place"] == BUNDLE
-        self._active = {}
-        self._running = {}
+        self._active, self._running = {}, {}
 
     def folders(self):
         """Directories of unit files and drop-ins; a directory with several paths is listed once."""

@@ -32,8 +32,7 @@ class Kernel:
         self._host = host
         self._configured_aliases = configured_aliases or (lambda name: [])
         self._softdeps = None
-        self.release = release
-        self.running = running
+        self.release, self.running = release, running
         with host.noting() as notes:
             self.tree = _tree_of(host, release)
         # Why it is not known whether the kernel has a directory of modules; empty where that is known.
@@ -47,10 +46,7 @@ class Kernel:
         self.dep, self.index, self.index_cause = self._read_index()
         self.builtin_status = ABSENT
         self.builtin = self._read_builtin()
-        self._config = None
-        self._symbols = None
-        self._aliases = None
-        self._files = None
+        self._config, self._symbols, self._aliases, self._files = None, None, None, None
 
     def _read(self, name, limit=INDEX_LIMIT):
         return self._host.read_text(self.tree + "/" + name, limit) if self.tree else Text(ABSENT)

@@ -28,10 +28,7 @@ class Found:
     program that listens on the ports of kube-proxy), `listening` {port: [address]}."""
 
     def __init__(self, status, process, by, replaced_by, listening):
-        self.status = status
-        self.process = process
-        self.by = by
-        self.replaced_by = replaced_by
+        self.status, self.process, self.by, self.replaced_by = status, process, by, replaced_by
         self.listening = listening
 
     @property

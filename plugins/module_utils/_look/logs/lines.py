@@ -136,8 +136,7 @@ class _Counted:
 
     def __init__(self, most, skip=0):
         self.newest = Newest(most)
-        self.size = 0
-        self.lines = 0
+        self.size, self.lines = 0, 0
         self._skip = skip
 
     def feed(self, chunk):

@@ -31,11 +31,7 @@ class Block:
     and its `path`, `line` and `text`."""
 
     def __init__(self, load_paths, by, effect, module, path, line, text):
-        self.load_paths = load_paths
-        self.by = by
-        self.effect = effect
-        self.module = module
-        self.path = path
+        self.load_paths, self.by, self.effect, self.module, self.path = load_paths, by, effect, module, path
         self.line = line
         # An install line is a command, which may contain a password.
         self.text = masked_line(text)

@@ -58,8 +58,7 @@ class Look:
         self.running_release = running
         self.boot = BootList(host, boot_loader_of(host, node["init"] if self.live else None), cmdline)
         self.collected["modules_load"] = self.boot.status
-        self.boot_closures = {}
-        self._ignored = None
+        self.boot_closures, self._ignored = {}, None
 
     def see_what_is_loaded(self):
         """Read the state of the running kernel; again after modules were loaded."""
@@ -256,8 +255,7 @@ class BootList:
 
     def __init__(self, host, loader, cmdline):
         self.loader = loader
-        self.names = {}
-        self.unread = []
+        self.names, self.unread = {}, []
         self.status, paths = effective_files(host, "modules-load.d")
         first_word_only = loader in ("openrc", "sysvinit")
         if first_word_only:

@@ -22,11 +22,7 @@ class Verdict:
     """`state`, `cause`, `evidence`, `module`, the name that this kernel has for it, and the `package` that has it."""
 
     def __init__(self, module, state, cause, evidence, package=None):
-        self.module = module
-        self.state = state
-        self.cause = cause
-        self.evidence = evidence
-        self.package = package
+        self.module, self.state, self.cause, self.evidence, self.package = module, state, cause, evidence, package
 
     def key(self):
         """Verdicts on several kernels with the same key are the same; their evidence differs, because it names files

@@ -39,11 +39,11 @@ def answer(host, rules, situation, options):
     observations, more = ask(_askable(rules), situation.of, elsewhere, situation.used)
     if rules.source == "live":
         observations, more = confirmed(host, rules, observations, more)
-        observations = observations + nft_hostports(host, rules, situation.ports)
+        observations = observations + nft_hostports(host, rules, situation.setting.ports)
     observations = observations + list(ask_unrepaired(observations, rules.rule_sets, situation.of))
     if rules.source:
         observations = merged(observations + native_rows(host, rules, lambda: _routed(host, rules, situation),
-                                                         situation.tunnel))
+                                                         situation.setting.tunnel))
     if rules.nftables:
         observations = merged(observations + ask_nftables(rules.nftables, situation.of(RuleSet("live", None, "nft"))))
     observed, examples = {}, []

@@ -38,15 +38,6 @@ def _cut(rows, key, length):
         row[key] = row[key][:length]
 
 
-def _first_of_each_kind(rows, number):
-    seen, kept = {}, []
-    for row in rows:
-        seen[row["kind"]] = seen.get(row["kind"], 0) + 1
-        if seen[row["kind"]] <= number:
-            kept.append(row)
-    return kept
-
-
 def _with_short_texts(section):
     _cut(section["observations"], "text", 100)
     _cut(section["notices"], "text", 60)
@@ -58,11 +49,13 @@ def _with_few_notices(section):
 
 
 def _keep_of_each_kind(section, number):
-    kept = _first_of_each_kind(section["observations"], number)
-    for kind in {row["kind"] for row in section["observations"]}:
-        cut = sum(row["kind"] == kind for row in section["observations"]) - sum(row["kind"] == kind for row in kept)
-        if cut:
-            section["left_out"][kind] = section["left_out"].get(kind, 0) + cut
+    seen, kept = {}, []
+    for row in section["observations"]:
+        seen[row["kind"]] = seen.get(row["kind"], 0) + 1
+        if seen[row["kind"]] <= number:
+            kept.append(row)
+        else:
+            section["left_out"][row["kind"]] = section["left_out"].get(row["kind"], 0) + 1
     section["observations"] = kept
 
 

@@ -42,17 +42,10 @@ class Rules:
     def __init__(self, source):
         self.source = source
         self.read_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self.collected = {}
-        self.rule_sets = []
-        self.unread = []
-        self.notices = []
-        self.nftables = None
-        self.native = {}
-        self.listings = []
+        self.collected, self.rule_sets, self.unread, self.notices = {}, [], [], []
+        self.nftables, self.native, self.listings = None, {}, []
         self.of_tree, self.misnamed = False, set()
-        self.nf_tables = None
-        self.commands = {}
-        self.helpers_peak_bytes = 0
+        self.nf_tables, self.commands, self.helpers_peak_bytes = None, {}, 0
 
     def miss(self, source, status, evidence, table=None):
         """Record rules that exist, or may exist, and were not read."""

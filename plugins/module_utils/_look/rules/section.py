@@ -53,9 +53,12 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
     if rules.source == "files":
         from .cover import uncovered  # Not needed on a node.
         section["uncovered"] = uncovered(rules, situation)
-    section["expected"] = _expected(host, node, rules)
+    section["expected"] = []
+    if rules.source == "live":
+        from .expected import expected_rows
+        section["expected"] = expected_rows(host, node, rules)
     section["starting"] = _put_off(section, (kube_proxy or {}).get("starting") or _never_wrote(kube_proxy or {}))
-    section["counters"] = _sampled(host, rules, options["window_seconds"]) if options["window_seconds"] else None
+    section["counters"] = sample_counters(host, rules, options["window_seconds"]) if options["window_seconds"] else None
     return fitted_chains(section, size_limit(options))
 
 
@@ -79,23 +82,13 @@ def _put_off(section, starting):
     return starting
 
 
-def _expected(host, node, rules):
-    if rules.source != "live":
-        return []
-    from .expected import expected_rows
-    return expected_rows(host, node, rules)
-
-
-def _sampled(host, rules, seconds):
-    return sample_counters(host, rules, seconds)
-
-
 def _section(rules, situation):
     rows = [_row(found) for found in rules.rule_sets]
     return {
         "schema": 1, "collected": rules.collected, "unread": rules.unread, "source": rules.source,
-        "read_at": rules.read_at, "mode": situation.mode, "mode_source": situation.mode_source, "kubernetes": "%d.%d"
-        % situation.kubernetes if situation.kubernetes else None, "kubernetes_source": situation.kubernetes_source,
+        "read_at": rules.read_at, "mode": situation.mode, "mode_source": situation.mode_source,
+        "kubernetes": "%d.%d" % situation.setting.kubernetes if situation.setting.kubernetes else None,
+        "kubernetes_source": situation.kubernetes_source,
         "rule_sets": rows, "rules": sum(row["rules"] for row in rows), "notices": rules.notices[:_NOTICES_LIMIT],
     }
 
@@ -153,8 +146,7 @@ class _Total:
     """Adds counters up, line by line."""
 
     def __init__(self):
-        self._held = b""
-        self._packets = 0
+        self._held, self._packets = b"", 0
 
     def feed(self, chunk):
         whole, newline, rest = (self._held + chunk).rpartition(b"\n")

@@ -4,6 +4,7 @@
 """The criteria by which rules are judged: the mode of kube-proxy, the version of Kubernetes, the programs that run
 here."""
 
+import collections
 import functools
 import ipaddress
 import re
@@ -48,38 +49,17 @@ _SKEW = 3
 _OLDEST = (1, 10)
 
 
-class Situation:
-    """`mode` and `kubernetes` ((1, 30)) with their sources, or None and why; `kubelet`: whether it runs and has had the
-    time to create its chains, False where it creates none; `kubelet_version`, `ports`, `ipv6` and `liberal` as in
-    Setting; `used`: the backend of the iptables that kube-proxy runs, where both hold its rules; `addresses()`,
-    `members(name)`, `tunnel()`, `lacks(address)`, `pod_networks()`, `tunnel_marks()` and `api_endpoints()` as in
-    Setting."""
+class Situation(collections.namedtuple("Situation", "setting mode_source kubernetes_source used")):
+    """`setting`: the Setting of any rule set; the sources of its mode and version, or why these are not known; `used`:
+    the backend of the iptables that kube-proxy runs, where both hold its rules."""
 
-    def __init__(self, mode, kubernetes, kubelet, kubelet_version, ports, kernel=(None, None), used=None,
-                 addresses=frozenset, members=lambda name: None, tunnel=lambda: None, lacks=lambda address: False,
-                 pod_networks=tuple, tunnel_marks=tuple, api_endpoints=dict,
-                 single_routes=tuple):
-        self.mode, self.mode_source = mode
-        self.kubernetes, self.kubernetes_source = kubernetes[:2]
-        self.oldest = kubernetes[2] if len(kubernetes) > 2 else None
-        self.kubelet = kubelet
-        self.kubelet_version = kubelet_version
-        self.ports = ports
-        self.ipv6, self.liberal = kernel
-        self.used = used
-        self.addresses = addresses
-        self.members = members
-        self.tunnel = tunnel
-        self.lacks = lacks
-        self.single_routes = single_routes
-        self.pod_networks, self.tunnel_marks, self.api_endpoints = pod_networks, tunnel_marks, api_endpoints
+    @property
+    def mode(self):
+        return self.setting.mode
 
     def of(self, rule_set):
         """`Setting` for one rule set."""
-        return Setting(rule_set.family, rule_set.backend, self.mode, self.kubernetes, self.kubelet, self.ports,
-                       self.oldest, self.kubelet_version, self.ipv6, self.liberal, self.addresses,
-                       self.members, self.tunnel, self.lacks, self.pod_networks,
-                       self.tunnel_marks, self.api_endpoints, self.single_routes)
+        return self.setting._replace(family=rule_set.family, backend=rule_set.backend)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
@@ -92,19 +72,23 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     if requested is not None and _versions.numbers(requested) < _OLDEST:
         raise _errors.BadInput("kubernetes_version %r is older than 1.10; write a version such as '1.30' in quotes, or "
                                "the zero at its end is lost" % requested)
-    version = ((_versions.numbers(requested)[:2], "given as an option") if requested else _version(kube_proxy, kubelet))
-    makes_chains = _makes_chains(kubelet) if kubelet else _has_canary(rules)
-    own = _versions.numbers(kubelet["version"])[:2] if kubelet and not requested else ()
-    return Situation(mode_of(rules, options, kube_proxy), version, makes_chains, own or None,
-                     _ports(host, rules, kubelet), _kernel(host) if rules.source == "live" else (None, None),
-                     _used(host, rules, kube_proxy), functools.lru_cache(maxsize=1)(lambda: _addresses(host, rules)),
-                     functools.lru_cache(maxsize=_SETS)(lambda name: _members(host, rules, name)),
-                     functools.lru_cache(maxsize=1)(lambda: tunnel_between_nodes(host, rules)),
-                     functools.lru_cache(maxsize=_SETS)(lambda address: _lacks(host, rules, address)),
-                     functools.lru_cache(maxsize=1)(lambda: _pod_networks(host, rules)),
-                     lambda: _tunnel_marks(host, rules),
-                     functools.lru_cache(maxsize=1)(lambda: _api_endpoints(host, rules)),
-                     lambda: single_routes(host) if rules.of_tree else ())
+    version, source, oldest = ((_versions.numbers(requested)[:2], "given as an option", None)
+                               if requested else _version(kube_proxy, kubelet))
+    mode, mode_source = mode_of(rules, options, kube_proxy)
+    ipv6, liberal = _kernel(host) if rules.source == "live" else (None, None)
+    once = functools.lru_cache(maxsize=1)
+    return Situation(Setting(
+        None, None, mode, version, _makes_chains(kubelet) if kubelet else _has_canary(rules),
+        _ports(host, rules, kubelet), oldest,
+        (_versions.numbers(kubelet["version"])[:2] if kubelet and not requested else ()) or None, ipv6, liberal,
+        addresses=once(lambda: _addresses(host, rules)),
+        members=functools.lru_cache(maxsize=_SETS)(lambda name: _members(host, rules, name)),
+        tunnel=once(lambda: tunnel_between_nodes(host, rules)),
+        lacks=functools.lru_cache(maxsize=_SETS)(lambda address: _lacks(host, rules, address)),
+        pod_networks=once(lambda: _pod_networks(host, rules)), tunnel_marks=lambda: _tunnel_marks(host, rules),
+        api_endpoints=once(lambda: _api_endpoints(host, rules)),
+        single_routes=lambda: single_routes(host) if rules.of_tree else ()),
+                     mode_source, source, _used(host, rules, kube_proxy))
 
 
 def _addresses(host, rules):

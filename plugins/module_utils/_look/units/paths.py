@@ -35,15 +35,10 @@ class UnitPaths:
         self.status = ABSENT
         self.directories = []
         # {name: [path]} of everything called like a unit, and {"foo.service.d": [path]}; highest first.
-        self.candidates = {}
-        self.folders = {}
+        self.candidates, self.folders = {}, {}
         # Paths of units that are links out of these directories; known only for requested units.
         self.links_out = set()
-        self._entries = {}
-        self._fragments = {}
-        self._aliases = None
-        self._searched = {}
-        self._listed = {}
+        self._entries, self._fragments, self._searched, self._listed, self._aliases = {}, {}, {}, {}, None
         # {directory of drop-ins or links: why it could not be listed}
         self.unlisted = {}
         for directory in self._distinct():

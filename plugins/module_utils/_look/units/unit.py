@@ -18,13 +18,8 @@ class Unit:
     cannot be started (`refused`)."""
 
     def __init__(self, name, path, masked=False):
-        self.name = name
-        self.path = path
-        self.masked = masked
-        self.aliases = []
-        self.drop_ins = []
-        self.unread = []
-        self.broken = []
+        self.name, self.path, self.masked = name, path, masked
+        self.aliases, self.drop_ins, self.unread, self.broken = [], [], [], []
         self._merged = {}
 
     def take(self, texts):

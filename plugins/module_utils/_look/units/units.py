@@ -47,13 +47,9 @@ class Units:
         self._live = node["place"] == LIVE
         self.paths = UnitPaths(host)
         self.status = self.paths.status
-        self._texts = {}
-        self._units = {}
-        self._added = {}
+        self._texts, self._units, self._added = {}, {}, {}
         # Units that a boot starts, activators (boot.py) and links (state.py), computed at the first call.
-        self.started = None
-        self.activations = None
-        self.links = None
+        self.started, self.activations, self.links = None, None, None
 
     def names(self, ending=".service"):
         """Names of units, sorted: files, templates and the instances that a unit wants; no aliases."""
