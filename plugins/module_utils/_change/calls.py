@@ -8,33 +8,21 @@ import traceback
 from .. import _errors
 from .._host.lock import one_call
 
+SUBJECTS = ("kernel_modules", "conntrack", "flush_hooks", "iptables_backend")
 
-# Ansible sends every file that is imported anywhere. Python compiles only files that are imported at run time, so each
-# function imports only the module that is called.
-def _kernel_modules():
-    from .modules import plan
+
+def _plan_of(subject):
+    """The file with the OPTIONS, RULES and run() of a subject. Python compiles only files that are imported at run
+    time, so only this one is imported."""
+    if subject == "kernel_modules":
+        from .modules import plan
+    elif subject == "conntrack":
+        from .conntrack import plan
+    elif subject == "flush_hooks":
+        from .hooks import plan
+    else:
+        from .backends import plan
     return plan
-
-
-def _conntrack():
-    from .conntrack import plan
-    return plan
-
-
-def _flush_hooks():
-    from .hooks import plan
-    return plan
-
-
-def _iptables_backend():
-    from .backends import plan
-    return plan
-
-
-# Subject -> the file with its OPTIONS, RULES and run(). A call imports the subjects that it changes and no other.
-_PLANS = {"kernel_modules": _kernel_modules, "conntrack": _conntrack, "flush_hooks": _flush_hooks,
-          "iptables_backend": _iptables_backend}
-SUBJECTS = tuple(_PLANS)
 
 
 def each_under_one_lock(call, changes):
@@ -47,7 +35,7 @@ def result_of(subject, options, check_mode, validated):
     """What the module `subject` returns for unchecked options, as a dict with `failed` where it fails.
     `validated(options, argument_spec, **rules)` gives (options in their types, [message]). Any exception becomes a
     result too: the changes of other subjects are made by then and must be reported."""
-    plan = _PLANS[subject]()
+    plan = _plan_of(subject)
     params, messages = validated(options, plan.OPTIONS, **plan.RULES)
     if messages:
         return {"failed": True, "msg": "; ".join(messages)}

@@ -16,7 +16,7 @@ _TIME = re.compile(r'("time": )"[^"\n]*"')
 
 class FileChange:
     """One file: `before` and `after` are its texts, None where it does not exist; `original` is what an undo restores,
-    where that is not `before`. `unit` is the unit whose drop-in it is, `state` the recorded metadata for a file that is
+    where that is not `before`. `unit` is the unit whose drop-in it is, `state` the metadata for a file that is
     created."""
 
     def __init__(self, path, before, after, unit=None, mode=0o644, original=None, state=None):
@@ -43,8 +43,7 @@ class FileChange:
     def entry(self, former, state):
         """The entry for the record, with the metadata of the file in `state`. For a file that was changed before, the
         entry keeps the state before the first change."""
-        ours = (former is not None and self.before is not None
-                and write.digest(self.before) in former.get("after", ()))
+        ours = (former is not None and self.before is not None and write.digest(self.before) in former.get("after", ()))
         before = None if self.original is None else dict(state or UNKNOWN_STATE, digest=digest_of(self.original))
         # After the removal of the file only the record holds its metadata.
         recorded = former["before"] if former is not None and state is None else None
@@ -54,8 +53,7 @@ class FileChange:
 
 
 class RecordChange(FileChange):
-    """The change of the record itself. The diff leaves out its times, because they differ between check mode and a
-    run."""
+    """The change of the record itself. The diff leaves out its times, which differ between check mode and a run."""
 
     def diff(self):
         return FileChange(self.path, _without_times(self.before), _without_times(self.after)).diff()
@@ -93,7 +91,23 @@ def _without_times(text):
     return None if text is None else _TIME.sub(r'\1"when it was written"', text)
 
 
-# Undoing a record, and the checks before any change is begun.
+class Plan:
+    """`changes` to make, the `rows` of the result, `problems`, `warnings`, `record`, and its `entries` after an
+    undo."""
+
+    def __init__(self, record):
+        self.record, self.entries, self.undo = record, dict(record.entries), False
+        self.changes, self.rows, self.problems, self.warnings = [], [], [], []
+
+    def contents(self):
+        """The contents of the record after the run."""
+        return self.record.with_entries(self.entries) if self.undo else self.record.with_changes(self.changes)
+
+    def all_changes(self):
+        """In the order in which they are made: the record before the changes; for an undo, after them."""
+        record = [change for change in [self.record.file_change(self.contents())] if change]
+        return self.changes + record if self.undo else record + self.changes
+
 
 def plan_undo(record, wanted=lambda path, entry: True):
     """(changes, entries that stay, [problem]) of putting back the entries that `wanted(path, entry)` selects."""
@@ -130,8 +144,6 @@ def refuse_unwritable(host, changes):
     if problems:
         raise _errors.ChangeFailed("; ".join(problems) + ". Nothing was changed")
 
-
-# Files of records that only root or this user can have written.
 
 def refuse_of_others(host, path):
     """Raises ChangeFailed where another user may have written `path` below STATE, or a directory above it."""

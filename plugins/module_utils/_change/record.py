@@ -63,9 +63,8 @@ class Record:
             changed = held["changed"]
             if held.get("schema") != _SCHEMA:
                 changed = {path: dict(self.upgraded(entry), time=None, by=None) for path, entry in changed.items()}
-            if not all(_is_stamp(entry) and self.is_sound(path, entry) for path, entry in changed.items()):
-                raise ValueError(self.path)
-            if not all(is_path(path) for path in held["folders"]):
+            if not (all({type(entry["time"]), type(entry["by"])} <= {str, type(None)} and self.is_sound(path, entry)
+                        for path, entry in changed.items()) and all(is_path(path) for path in held["folders"])):
                 raise ValueError(self.path)
             return Contents(dict(changed), list(held["folders"]), self.read_more(held))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -80,8 +79,7 @@ class Record:
         return {}
 
     def upgraded(self, entry):
-        """An entry of schema 1, in which `before` is only the digest, converted to schema 2 except for time and
-        user."""
+        """An entry of schema 1, whose `before` is the digest alone, in schema 2 but without time and user."""
         digest = entry.get("before")
         if not isinstance(digest, (str, type(None))):
             raise ValueError(digest)
@@ -95,7 +93,7 @@ class Record:
                 and (entry["before"] is None or _is_state(entry["before"])))
 
     def undone(self, path, entry):
-        """[change] that puts one path back; empty where the path is in its former state. Raises ChangeFailed where it
+        """[change] that puts one path back; empty where it has its former state. Raises ChangeFailed where it
         was changed since."""
         now = host_write.read_exactly(self._host, path, self.limit)
         before = backup_in(entry)
@@ -194,8 +192,7 @@ class Record:
         return [self._backup_path(name) for name in settled_names(self._host, self.backups) if name not in wanted]
 
     def _is_emptied(self, folder, gone):
-        """Whether a directory holds only paths that are in `gone`, and directories of ours for which the same is
-        true."""
+        """Whether a directory holds only paths that are in `gone`, and directories of ours with only such paths."""
         inside = ["%s/%s" % (folder, name) for name in self._host.list_dir(folder)[1]]
         return self._host.is_dir(folder) and all(
             path in gone or (path in self.own_folders() + [self.folder] and self._is_emptied(path, gone))
@@ -312,10 +309,6 @@ def _is_above(folder):
 
 def _now():
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-
-
-def _is_stamp(entry):
-    return all(isinstance(entry[name], (str, type(None))) for name in ("time", "by"))
 
 
 def _is_state(before):

@@ -23,8 +23,7 @@ _NO_FOLDER = -1
 
 @contextlib.contextmanager
 def apart(folder):
-    """A new directory in `folder`, locked, that only this user may enter; it is removed with everything in it. Raises
-    OSError."""
+    """A new directory in `folder`, locked, that only this user may enter; removed with its content. Raises OSError."""
     path, handle = _new_locked(folder)
     try:
         yield path
@@ -66,8 +65,7 @@ def _empty(handle):
 
 
 def leftovers(host, folders):
-    """Paths below these directories of the tree that killed runs left behind, except directories in which a run is
-    working."""
+    """Paths below these directories of the tree that killed runs left behind, but none in which a run works."""
     found = []
     for folder in sorted(set(folders)):
         for name in host.list_dir(folder)[1]:
@@ -91,8 +89,8 @@ def remove(host, path):
 
 @contextlib.contextmanager
 def _entered(path):
-    """A handle on a left-over directory, locked; _NO_FOLDER for a file or a link; None where a run is working in it, or
-    it is gone."""
+    """A handle on a left-over directory, locked; _NO_FOLDER for a file or a link; None where a run works in it, or it
+    is gone."""
     if os.path.islink(path) or os.path.isfile(path):
         yield _NO_FOLDER
         return

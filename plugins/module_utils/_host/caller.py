@@ -15,7 +15,7 @@ _UNSET = 0xFFFFFFFF
 
 
 def caller():
-    """Name of the user who logged in (the audit loginuid, which sudo does not change), otherwise the user of this
+    """Name of the user who logged in (the audit loginuid, which sudo does not change), otherwise that of this
     process."""
     try:
         with open(_LOGIN, encoding="ascii") as file:
@@ -30,8 +30,7 @@ def caller():
 
 
 def written_by_others(host, path):
-    """Why `path` below STATE is not used, as a sentence, or None: another user may have written it, or a directory
-    above it."""
+    """Why `path` below STATE is not used, as a sentence, or None: another user may have written it or one above it."""
     problem = None
     while not problem and (path + "/").startswith(STATE + "/"):
         seen = host.stat(path)

@@ -18,30 +18,21 @@ import time
 
 from .host import ABSENT, BINARY_DIRECTORIES, LINKS_LIMIT, OK, TIMEOUT, UNPARSED, status_of
 
-SECONDS = 2.0
-FILE_LIMIT = 256 * 1024
+SECONDS, FILE_LIMIT = 2.0, 256 * 1024
 
 
 def look_into(pid, start_time, reads, finds):
     """Read files and look for programs in the root of process `pid`. `start_time` is field 22 of its /proc/PID/stat, so
     that a reused pid is noticed. `reads` are absolute paths, `finds` program names. Returns `{"status": ok | absent |
     denied | timeout | unparsed, "texts": {path: [status, text]}, "programs": {name: present | absent | unknown}}`."""
-    data = _from_child(lambda: json.dumps(_look(str(int(pid)), start_time, reads, finds)).encode("utf-8"))
-    try:
-        return json.loads(data.decode("utf-8"))
-    except ValueError:
-        return _nothing(TIMEOUT, reads, finds)
+    return _json_from_child(_look, pid, start_time, reads, finds) or _nothing(TIMEOUT, reads, finds)
 
 
 def stat_in(pid, start_time, paths):
     """File type and identity of `paths` in the root of process `pid`, resolved as `look_into` does; files are opened
     with O_PATH only. Returns `{path: [status, kind, device, inode]}`: status ok, absent, denied, unparsed, timeout;
     kind file, directory, other."""
-    data = _from_child(lambda: json.dumps(_stat_all(str(int(pid)), start_time, paths)).encode("utf-8"))
-    try:
-        return json.loads(data.decode("utf-8"))
-    except ValueError:
-        return {path: [TIMEOUT, None, None, None] for path in paths}
+    return _json_from_child(_stat_all, pid, start_time, paths) or {path: [TIMEOUT, None, None, None] for path in paths}
 
 
 def read_first(pid, start_time, paths, limit):
@@ -53,8 +44,8 @@ def read_first(pid, start_time, paths, limit):
 
 
 def read_first_in_groups(pid, start_time, groups, limit):
-    """[what read_first() returns] for each list of paths in `groups`, read by one child: starting a child takes longer
-    than reading."""
+    """[what read_first() returns] for each list of paths in `groups`, read by one child: its start takes longer than
+    reading."""
     data = _from_child(lambda: b"".join(_read_first(str(int(pid)), start_time, paths, limit) for paths in groups))
     answers = []
     for _paths in groups:
@@ -67,6 +58,15 @@ def read_first_in_groups(pid, start_time, groups, limit):
         answers.append((found, data[:size]) if len(data) >= size else (_found(TIMEOUT), b""))
         data = data[size:]
     return answers
+
+
+def _json_from_child(work, pid, *arguments):
+    """What `work(pid, ...)` returns in a child; None where the child was too slow."""
+    data = _from_child(lambda: json.dumps(work(str(int(pid)), *arguments)).encode("utf-8"))
+    try:
+        return json.loads(data.decode("utf-8"))
+    except ValueError:
+        return None
 
 
 def _from_child(work):
@@ -103,8 +103,8 @@ def _nothing(status, reads, finds):
 
 
 def _enter(pid):
-    """Descriptors of /proc/PID and of the root in it; the first one stays a descriptor of this process, even if the pid
-    is reused."""
+    """Descriptors of /proc/PID and of the root in it; the first one stays that of this process, even if the pid is
+    reused."""
     process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
     return process, os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)
 
@@ -191,8 +191,7 @@ def _start_time(process):
 def _read(root, path):
     try:
         found = _walk(root, path)
-        # The file that was checked is opened by its descriptor, not by its name: the name could be a FIFO or a link by
-        # now.
+        # The file that was checked is opened by its descriptor, not by its name: that could be a FIFO or a link by now.
         handle = os.open("/proc/self/fd/%d" % found, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         return status_of(error), ""

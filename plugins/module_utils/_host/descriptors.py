@@ -10,9 +10,7 @@ import time
 
 from .host import ABSENT, DENIED, OK, TIMEOUT, status_of
 
-LIMIT = 50000
-SECONDS = 1.0
-_TEXT_LIMIT = 65536
+LIMIT, SECONDS, _TEXT_LIMIT = 50000, 1.0, 65536
 
 
 class Descriptors:
@@ -26,8 +24,7 @@ class Descriptors:
         self._deadline = time.monotonic() + SECONDS
 
     def of(self, pid, name=None):
-        """A generator of the fdinfo texts of all descriptors of `pid`, or only of descriptors whose link ends in
-        `name`."""
+        """A generator of the fdinfo texts of all descriptors of `pid`, or only of those whose link ends in `name`."""
         folder = "/proc/%d" % pid
         try:
             for entry in os.scandir(self._host.real_path(folder + "/fd")):

@@ -9,24 +9,18 @@ an absolute link in an image never leads to the builder's own files."""
 
 import errno
 import os
+import resource
 import stat
 import time
 import zlib
 
 from . import notes as host_notes, run as host_run
 
-OK = "ok"
-ABSENT = "absent"
-DENIED = "denied"
-UNPARSED = "unparsed"
+OK, ABSENT, DENIED, UNPARSED = "ok", "absent", "denied", "unparsed"
 TIMEOUT = "timeout"
 
-TEXT_LIMIT = 4 * 1024 * 1024
-INDEX_LIMIT = 64 * 1024 * 1024
-OUTPUT_LIMIT = 1024 * 1024
-BLOCK = 1 << 20
-_GZIP = b"\x1f\x8b"
-LINKS_LIMIT = 40
+TEXT_LIMIT, INDEX_LIMIT, OUTPUT_LIMIT = 4 * 1024 * 1024, 64 * 1024 * 1024, 1024 * 1024
+BLOCK, _GZIP, LINKS_LIMIT = 1 << 20, b"\x1f\x8b", 40
 # Prefix of the directories in which new files wait for their rename; configuration in them is never read.
 TEMPORARY = ".kubenode-"
 # No configuration lies deeper; the folders of deeper paths are not cached.
@@ -222,7 +216,7 @@ class Host(host_notes.Notes):
             return None
 
     def machine(self):
-        """Hardware name of the running kernel (x86_64, aarch64), or None where the tree is not that of the running
+        """Hardware name of the running kernel (x86_64, aarch64), None for a tree that is not that of the running
         system."""
         return os.uname()[4] if self.root == "/" else None
 
@@ -269,15 +263,11 @@ class Host(host_notes.Notes):
             process = host_run.start(program, argv[1:], ":".join(BINARY_DIRECTORIES))
         except _PATH_ERRORS as error:
             return Completed(status_of(error))
-        ending = host_run.attend(process, consume, deadline, limit, while_waiting)
-        status = {None: OK, host_run.SLOW: TIMEOUT, host_run.FLOOD: UNPARSED}[ending.killed_for]
-        return Completed(status, ending.rc, "", ending.messages.decode("utf-8", "replace"), ending.size,
-                         ending.peak_bytes)
+        return host_run.attend(process, Completed(OK, err=b""), consume, deadline, limit, while_waiting)
 
     @staticmethod
     def own_peak_bytes():
-        """The peak memory of this process so far."""
-        return host_run.own_peak_bytes()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 class _Unpacked:

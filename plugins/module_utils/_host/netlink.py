@@ -13,8 +13,7 @@ import struct
 
 from .host import DENIED, OK, TIMEOUT, UNPARSED, status_of
 
-_NETLINK_NETFILTER = 12
-NETLINK_GENERIC = 16
+_NETLINK_NETFILTER, NETLINK_GENERIC = 12, 16
 _STATS_OF_CPUS = (1 << 8) | 4  # NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_GET_STATS_CPU
 # NFNL_SUBSYS_NFTABLES with NFT_MSG_GETTABLE, NFT_MSG_GETRULE and NFT_MSG_GETSET.
 _TABLES, _RULES, _SETS = (10 << 8) | 1, (10 << 8) | 7, (10 << 8) | 10
@@ -26,10 +25,7 @@ _ERROR, _DONE = 2, 3
 # NLM_F_DUMP_INTR: the rules changed during the dump.
 _INTERRUPTED = 0x10
 _HEADER, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
-_FIRST_BYTES = 4
-_SECONDS = 1.0
-_BLOCK = 1 << 16
-_LIMIT = 4 * 1024 * 1024
+_FIRST_BYTES, _SECONDS, _BLOCK, _LIMIT = 4, 1.0, 1 << 16, 4 * 1024 * 1024
 # Attribute numbers and the names that the columns of /proc/net/stat/nf_conntrack have.
 _NAMES = {2: "found", 4: "invalid", 5: "ignore", 8: "insert", 9: "insert_failed", 10: "drop", 11: "early_drop",
           12: "icmp_error", 13: "search_restart", 14: "clashres", 15: "chainlength"}
@@ -83,7 +79,7 @@ def nft_sets_of_constants():
 
 
 def _user_data(data):
-    """(type, value) of the user data that nft stores with a rule or a set (libnftnl udata.h); type 0 of a rule is its
+    """(type, value) of the user data that nft stores with a rule or a set (libnftnl udata.h); type 0 is a rule's
     comment."""
     data = bytearray(data)
     while len(data) >= 2 and len(data) >= 2 + data[1]:

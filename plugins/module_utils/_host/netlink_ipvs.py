@@ -38,7 +38,9 @@ def ipvs_servers():
         return status, []
     status, answers = dump(family, _GET_SERVICE, protocol=NETLINK_GENERIC, limit=_LIMIT)
     servers = [_server(dict(attributes_of(dict(attributes).get(_SERVICE, b"")))) for _command, attributes in answers]
-    return (status, servers) if all(server.mark or _is_placed(server) for server in servers) else (UNPARSED, [])
+    placed = all(server.mark or server.protocol in _PROTOCOLS.values() and None not in (server.address, server.port)
+                 for server in servers)
+    return (status, servers) if placed else (UNPARSED, [])
 
 
 def ipvs_destinations(server):
@@ -68,10 +70,6 @@ def _server(found):
     return Server(family, _PROTOCOLS.get(protocol, protocol), None if mark else _address(found.get(_ADDRESS), family),
                   None if mark else _number(found, _PORT, _NETWORK_SHORT), mark,
                   found.get(_SCHEDULER, b"").rstrip(b"\0").decode("utf-8", "replace"), _number(found, _FLAGS, _LONG))
-
-
-def _is_placed(server):
-    return server.protocol in _PROTOCOLS.values() and server.address is not None and server.port is not None
 
 
 def _destination(found, server):

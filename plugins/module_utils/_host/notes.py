@@ -34,8 +34,7 @@ class Notes:
             self._notes.pop()
 
     def note(self, path, why):
-        """Record in the open blocks that `path` could not be seen, unless the status `why` means that it was; returns
-        `why`."""
+        """Record in the open blocks that `path` could not be seen, unless `why` means that it was; returns `why`."""
         if why not in _SEEN:
             for notes in self._notes:
                 if len(notes) < NOTES_LIMIT:

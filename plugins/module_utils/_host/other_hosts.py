@@ -11,8 +11,6 @@ import stat
 from .._names import BUNDLE_COMMANDS, BUNDLE_DECLARED, BUNDLE_UNREAD, BUNDLE_WHOLE, UNCOLLECTED
 from .host import ABSENT, Completed, DENIED, Host, OK, TEXT_LIMIT, UNPARSED
 
-# A tree as it will be once a plan is applied, for checks before anything is written.
-
 
 class PlannedHost(Host):
     """The tree of `host` with the planned `texts` in it: {path: text, or None for a file that is removed}."""
@@ -81,7 +79,6 @@ class BundleHost(Host):
         return self._proven(path, super()._read_through(path, consume, limit))
 
     def list_dir(self, path):
-        """(status, sorted names) of a directory."""
         status, names = super().list_dir(path)
         return self._proven(path, status), names
 

@@ -11,12 +11,11 @@ import signal
 import subprocess
 import time
 
-# Why a program was killed.
-SLOW = "slow"
-FLOOD = "flood"
+# The statuses of a program that ended by itself, and of one that was killed.
+ENDED, SLOW, FLOOD = "ok", "timeout", "unparsed"
 
-# The most a pipe of an unprivileged user may hold (fs.pipe-max-size, man 7 pipe): the program goes on writing while a
-# parser works.
+# The most a pipe of an unprivileged user may hold (fs.pipe-max-size, man 7 pipe): it goes on writing while a parser
+# works.
 PIPE_SIZE = 1 << 20
 # Output is read and passed on in pieces of this size, which stay in the processor's cache, unlike larger ones (a tenth
 # of the time for 12 MB).
@@ -29,15 +28,6 @@ LAST_SECONDS = 2.0
 PROMPT_SECONDS = 0.02
 
 _F_SETPIPE_SZ = 1031  # linux/fcntl.h; the module fcntl has the name only since Python 3.10.
-
-
-class Ending:
-    """How a program ended: `killed_for` (None, SLOW, FLOOD), `rc` (None: it hangs), `messages`, `size` of all it wrote,
-    `peak_bytes`."""
-
-    def __init__(self):
-        self.killed_for, self.rc, self.messages, self.size = None, None, b"", 0
-        self.peak_bytes = 0
 
 
 def start(program, arguments, path):
@@ -68,27 +58,27 @@ def _step_back(pid):
         pass  # It has ended, or a hardened node refuses both; time and output of the look are limited all the same.
 
 
-def attend(process, consume, deadline, limit, while_waiting=None):
-    """`Ending` of a process; its output is passed to `consume(bytes)` while it runs. An exception from `consume` kills
-    the process too."""
-    ending = Ending()
+def attend(process, ending, consume, deadline, limit, while_waiting):
+    """Fills in `ending`, a Completed; the output of the process is passed to `consume(bytes)` while it runs. An
+    exception from `consume` kills the process too."""
     try:
         if while_waiting and _is_at_work(process, deadline):
             while_waiting()
         _read_on(process, consume, deadline, limit, ending)
-        if ending.killed_for is None and not _ended(process, ending, deadline):
-            ending.killed_for = SLOW
+        if ending.status == ENDED and not _ended(process, ending, deadline):
+            ending.status = SLOW
     finally:
         if process.returncode is None:
             _kill(process, ending)
         process.stdout.close()
         process.stderr.close()
+    ending.err = ending.err.decode("utf-8", "replace")
     return ending
 
 
 def _is_at_work(process, deadline):
-    """Whether the process works for long before it prints. Elapsed time does not show that: on a busy node the look
-    runs last."""
+    """Whether the process works for long before it prints. Elapsed time does not show it: on a busy node looks run
+    last."""
     while not select.select([process.stdout, process.stderr], [], [],
                             PROMPT_SECONDS)[0] and time.monotonic() < deadline:
         if _worked_seconds(process.pid) >= PROMPT_SECONDS:
@@ -108,10 +98,10 @@ def _worked_seconds(pid):
 
 def _read_on(process, consume, deadline, limit, ending):
     open_streams = {process.stdout.fileno(), process.stderr.fileno()}
-    while open_streams and ending.killed_for is None:
+    while open_streams and ending.status == ENDED:
         ready = select.select(list(open_streams), [], [], max(0.0, deadline - time.monotonic()))[0]
         if not ready:
-            ending.killed_for = SLOW
+            ending.status = SLOW
         for handle in ready:
             chunk = os.read(handle, min(PIECE_SIZE, max(1, limit + 1 - ending.size)))
             ending.size += len(chunk)
@@ -120,9 +110,9 @@ def _read_on(process, consume, deadline, limit, ending):
             elif handle == process.stdout.fileno():
                 consume(chunk)
             else:
-                ending.messages += chunk[:MESSAGES_LIMIT - len(ending.messages)]
+                ending.err += chunk[:MESSAGES_LIMIT - len(ending.err)]
         if ending.size > limit:
-            ending.killed_for = FLOOD
+            ending.status = FLOOD
 
 
 def _kill(process, ending):
@@ -146,7 +136,7 @@ def _ended(process, ending, deadline):
 
 
 def _reaped(process, ending):
-    """Whether the process has ended; wait4 also returns its peak memory (it includes the size of this process at the
+    """Whether the process has ended; wait4 also returns its peak memory (which includes that of this process at the
     start)."""
     pid, status, usage = os.wait4(process.pid, os.WNOHANG)
     if pid == 0:
@@ -155,8 +145,3 @@ def _reaped(process, ending):
     ending.peak_bytes = usage.ru_maxrss * 1024
     process.returncode = ending.rc
     return True
-
-
-def own_peak_bytes():
-    """The peak memory of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

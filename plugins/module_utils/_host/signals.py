@@ -7,8 +7,6 @@ import contextlib
 import os
 import signal
 
-# A time limit for a look that follows a change in the same process.
-
 
 class Overdue(Exception):
     """It took longer than it may."""
@@ -28,8 +26,6 @@ def within(seconds):
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
 
-
-# Ending a process of the node that a user asked to restart.
 
 _OPEN, _SEND = getattr(os, "pidfd_open", None), getattr(signal, "pidfd_send_signal", None)
 

@@ -16,8 +16,7 @@ from . import host as _host
 
 # Scripts and configuration are smaller; larger files are not read to their end.
 FILE_LIMIT = 1024 * 1024
-FILES_LIMIT = 100000
-BYTES_LIMIT = 512 * 1024 * 1024
+FILES_LIMIT, BYTES_LIMIT = 100000, 512 * 1024 * 1024
 # Spent in reading: a slow processor, on which other work of a look takes long, must not hide files.
 SECONDS = 20.0
 # The first block shows whether a file is text, and holds most scripts completely.
@@ -58,16 +57,18 @@ class Walk:
         self._mounted = None
 
     def below(self, folder, wanted, depth=0):
-        """(status, [Found]) of the files in `folder` and `depth` levels of folders below it for which `wanted(bytes)`
+        """(status, [Found]) of the files in `folder` and `depth` levels below it for which `wanted(bytes)`
         is true, in order."""
         try:
             real = self._host.real_path(folder)
             if self._host.root == "/":
                 real = os.path.realpath(real)
-            if self._leads_away(real):
+            point = self._point_of(real)
+            # It leads away from the node's own disks, although the tree itself does not.
+            if self._is_foreign(point) and point != self._point_of(self._host.root):
                 self._host.note(folder, AWAY)
                 return _host.UNPARSED, []
-            entries = self._entries(real)
+            entries = self._counted(_sorted_entries, real)
         except _host._PATH_ERRORS as error:
             return self._host.note(folder, _host.status_of(error)), []
         found = []
@@ -90,8 +91,7 @@ class Walk:
         return _host.OK, self.whole(found) if wanted is not None else found
 
     def whole(self, found):
-        """`found`, or None and a note where it holds NUL bytes: a shell may see other commands in it than this
-        collection."""
+        """`found`, or None and a note where it holds NUL bytes: a shell may see other commands in it."""
         if found.nul:
             self._host.note(found.path, HOLDS_NUL)
         return None if found.nul else found
@@ -110,15 +110,14 @@ class Walk:
         finally:
             self._seconds_left -= time.monotonic() - began
 
-    def _entries(self, real):
-        return self._counted(_sorted_entries, real)
-
     def _take(self, folder, entries, wanted, depth, found):
         for entry in entries:
             path = folder + "/" + entry.name
             try:
                 if entry.is_symlink():
-                    self._take_link(path, wanted, found)
+                    # A link to a file is read like that file; a link to a folder may lead in circles.
+                    linked = self.read(path, wanted)[1]
+                    found += [linked] if linked is not None else []
                 elif entry.is_file(follow_symlinks=False):
                     if not self._going_on(path):
                         return
@@ -126,15 +125,9 @@ class Walk:
                     if text and text.data and wanted(text.data) and self.whole(text):
                         found.append(text)
                 elif depth > 0 and self._is_entered(entry):
-                    self._take(path, self._entries(entry.path), wanted, depth - 1, found)
+                    self._take(path, self._counted(_sorted_entries, entry.path), wanted, depth - 1, found)
             except OSError as error:
                 self._host.note(path, _host.status_of(error))
-
-    def _take_link(self, path, wanted, found):
-        """A link to a file is read like that file; a link to a folder is not followed, it may lead in circles."""
-        status, linked = self.read(path, wanted)
-        if status == _host.OK and linked is not None:
-            found.append(linked)
 
     def _text(self, real, path, flag, mode, packed=False):
         """`Found` of a regular file, None for one that is not text or too large. Raises OSError."""
@@ -182,11 +175,6 @@ class Walk:
     def _is_foreign(self, real):
         """Whether a file system other than the node's own disks is mounted at `real`."""
         return self._mounts().get(real, _OWN) not in _OWN_TYPES
-
-    def _leads_away(self, real):
-        """Whether `real` is on such a file system although the tree itself is not."""
-        point = self._point_of(real)
-        return self._is_foreign(point) and point != self._point_of(self._host.root)
 
     def _point_of(self, path):
         while path not in self._mounts() and path != "/":

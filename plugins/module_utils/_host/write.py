@@ -29,8 +29,8 @@ def digest(text):
 
 
 def read_exactly(host, path, limit=TEXT_LIMIT):
-    """Content of a file, every byte kept (surrogateescape), or None where it does not exist. Raises ChangeFailed for
-    any other reason."""
+    """Content of a file, every byte kept (surrogateescape), or None where it does not exist. Raises ChangeFailed
+    otherwise."""
     status, data = host.read_bytes(path, limit)
     if status == ABSENT:
         return None
@@ -83,8 +83,7 @@ def make_link(host, path, target):
 
 
 def replace_link(host, path, target):
-    """Make `path` of the tree a link to `target`, in place of the link or file that is there now. Raises
-    ChangeFailed."""
+    """Make `path` of the tree a link to `target`, in place of any other entry. Raises ChangeFailed."""
     with _failing(path, "linked") as done:
         folder, name = os.path.split(path)
         real = host.real_path(folder)
@@ -123,8 +122,7 @@ def missing_folders(host, paths):
 
 
 def remove_empty_folders(host, folders):
-    """Remove the empty ones of these directories, children first. Raises ChangeFailed where an empty one cannot be
-    removed."""
+    """Remove the empty ones of these directories, children first. Raises ChangeFailed where one cannot be removed."""
     for path in sorted(folders, reverse=True):
         with _failing(path, "removed"):
             try:

@@ -10,21 +10,15 @@ the rest. If the total is too large, the section of the kernel modules is cut.""
 import json
 import re
 
-ALL_LIMIT = 63 * 1024
-MODULES_LIMIT = 56 * 1024
-OTHERS_LIMIT = 16 * 1024
+ALL_LIMIT, MODULES_LIMIT, OTHERS_LIMIT = 63 * 1024, 56 * 1024, 16 * 1024
 # Sections that limit their own size.
 _FITTED = ("node_kernel_modules", "node_iptables_chains", "node_flush_hooks", "node_conntrack", "node_logs")
-CONNTRACK_LIMIT = 10 * 1024
-HOOKS_LIMIT = 12 * 1024
-HOOKS_ALONE_LIMIT = 40 * 1024
-BLOCKS_LIMIT = 3
+CONNTRACK_LIMIT, HOOKS_LIMIT, HOOKS_ALONE_LIMIT, BLOCKS_LIMIT = 10 * 1024, 12 * 1024, 40 * 1024, 3
 # The controller refuses numbers above 64 bits.
 _NUMBER_LIMIT = 2 ** 64
 # Characters of a text; JSON writes a character that is not ASCII in six bytes or more.
 _PLAIN = re.compile(r"[ -~]*\Z")
-ASCII_LIMIT = 300
-WIDE_LIMIT = 60
+ASCII_LIMIT, WIDE_LIMIT = 300, 60
 
 
 def presentable(value, narrow=False, whole=False):
@@ -47,8 +41,7 @@ def presentable(value, narrow=False, whole=False):
 
 
 def cut(text, limit):
-    """A text of at most `limit` characters, cut between two words where it has several, so that no half of a name is
-    taken for a name."""
+    """A text of at most `limit` characters, cut between two words where it has several, so that no name is cut."""
     if len(text) <= limit:
         return text
     kept = text[:limit - 3]
@@ -61,7 +54,7 @@ def _valid(text):
 
 def fitted(sections):
     """The sections with presentable texts. Sections that do not limit their own size get shorter texts where they are
-    too large together."""
+    too large."""
     others = presentable({name: section for name, section in sections.items() if name not in _FITTED})
     if _size(others) > OTHERS_LIMIT:
         others = presentable(others, narrow=True)

@@ -9,8 +9,7 @@ from .tree import open_to_look
 
 
 def facts_of(params, collect):
-    """The facts that `collect(host, node_host)` returns for the tree that the options of a module name. Raises
-    BadInput."""
+    """The facts that `collect(host, node_host)` returns for the tree that `params` name. Raises BadInput."""
     return fitted(collect(*open_to_look(params)))
 
 
@@ -22,7 +21,6 @@ def facts_within(params, collect, seconds):
 
 
 def exit_with_facts(module, collect):
-    """End the module with the facts of facts_of()."""
     try:
         facts = facts_of(module.params, collect)
     except _errors.BadInput as error:

@@ -11,8 +11,7 @@ from .._parse.kube.container_state import seconds_of
 from .._parse.kube.kubelet_logs import parse_container_link, parse_pod_folder
 from .._parse.proc.cgroup import parse_cgroup
 
-POD_LOGS = "/var/log/pods"
-CONTAINER_LOGS = "/var/log/containers"
+POD_LOGS, CONTAINER_LOGS = "/var/log/pods", "/var/log/containers"
 # crictl and docker print and accept this many digits of a container ID.
 ID_DIGITS = 13
 _LOG = re.compile(r"([0-9]{1,6})\.log\Z")
@@ -26,8 +25,7 @@ class Containers:
         self._pods, self._links = None, None
 
     def of(self, pid):
-        """`{"id", "name", "pod", "namespace", "pod_uid"}`, each null where it is not known; None for a process in no
-        container."""
+        """`{"id", "name", "pod", "namespace", "pod_uid"}`, each null where it is not known; None in no container."""
         place = parse_cgroup(self._host.read_text("/proc/%d/cgroup" % pid).text)
         if place is None:
             return None
@@ -47,8 +45,7 @@ class Containers:
 
 
 def who(name, container):
-    """The process in a text for readers: its `name` with the pod or container, or alone where it runs on the node
-    itself."""
+    """The process in a text for readers: its `name` with the pod or container, or alone on the node itself."""
     if container is None:
         return name
     if container["pod"]:
@@ -57,8 +54,6 @@ def who(name, container):
         return "%s in the pod with UID %s" % (name, container["pod_uid"])
     return "%s in container %s" % (name, container["id"])
 
-
-# How often kubelet has restarted a container, and since when.
 
 def restarts_of(host, container, now=None):
     """(restarts of a container, seconds since the container before it wrote its first log line), each None where it is

@@ -61,15 +61,11 @@ COLLECTORS = {
     "iptables_backend": lambda look: collect_iptables_backend(look.host, look.node, rules_of(look.host, look.node)),
     "iptables_chains": lambda look: collect_iptables_chains(look.host, look.node, None, look.section("kube_proxy"),
                                                             look.section("kubelet")),
-    "xtables_lock": lambda look: collect_xtables_lock(look.host, look.node),
-    "flush_hooks": _collect_flush_hooks,
+    "xtables_lock": lambda look: collect_xtables_lock(look.host, look.node), "flush_hooks": _collect_flush_hooks,
     "conntrack": _collect_conntrack,
     "ipvs": lambda look: collect_ipvs(look.host, look.node, look.section("kube_proxy")),
-    "kubelet": lambda look: collect_kubelet(look.host, look.node),
-    "kube_proxy": _collect_kube_proxy,
-    "cni": lambda look: collect_cni(look.host, look.node),
-    "logs": _collect_logs,
-}
+    "kubelet": lambda look: collect_kubelet(look.host, look.node), "kube_proxy": _collect_kube_proxy,
+    "cni": lambda look: collect_cni(look.host, look.node), "logs": _collect_logs}
 SECTIONS = tuple(sorted(COLLECTORS))
 # Logs are no state: a single call reads them on request, and the policy of a node (read_logs) asks for them.
 UNASKED = tuple(section for section in SECTIONS if section != "logs")

@@ -98,7 +98,6 @@ def _folders_of_pods(host):
 
 # What the node knows of a container that ended: kubelet's log files, and the state that the runtime keeps on disk.
 # The runtime itself is not queried: its socket may hang, and a client of it can change containers.
-
 def pods_of(host, names):
     """(status, [container as `Containers.of` names it], the newest first; seconds since 1970 of the newest change of
     each). A pod without a log of its container has the name None."""

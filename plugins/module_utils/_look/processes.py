@@ -42,7 +42,6 @@ class Process:
         return found is not None and found.st_uid == 0
 
     def option(self, *names):
-        """The result of option_of() for its arguments."""
         return option_of(self.arguments, *names)
 
 
@@ -62,7 +61,7 @@ def options_of(arguments, *names):
 
 
 def _state_and_start(host, pid):
-    """Fields 3 and 22 of /proc/PID/stat, counted from the last parenthesis, because the name before it may contain any
+    """Fields 3 and 22 of /proc/PID/stat, counted from the last parenthesis, as the name before it may hold any
     character."""
     fields = host.read_text("/proc/%s/stat" % pid).text.rpartition(")")[2].split()
     return (fields[0] if fields else None), (fields[19] if len(fields) > 19 else None)

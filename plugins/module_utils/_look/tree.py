@@ -38,8 +38,7 @@ def open_to_look(params):
 
 
 def open_tree(root="/", place=None):
-    """(Host, the result of identify()) of a tree; commands are allowed in a live place only. Raises BadInput
-    for wrong options."""
+    """(Host, the result of identify()) of a tree; commands only in a live place. Raises BadInput for wrong options."""
     if not root.startswith("/"):
         raise _errors.BadInput("root %r is not an absolute path; give the whole path of the tree on the node" % root)
     host = Host(root)
@@ -59,10 +58,9 @@ def open_tree(root="/", place=None):
 
 # The identity of a tree: its place, its system, its kernel. Every look begins with it; the rest of the section
 # node_host is in host/host.py.
-
 def identify(host, place=None):
-    """The part of the section node_host that other sections need. `place` forces a kind of place; by default it is
-    detected."""
+    """The part of the section node_host that other sections need. `place` forces a kind of place; it is detected
+    otherwise."""
     found, reason = (place, "given as an option") if place else detect_place(host)
     os_release = host.read_text("/etc/os-release")
     if not os_release.ok:
@@ -70,18 +68,14 @@ def identify(host, place=None):
     system = {key: value[:FIELD_LIMIT] for key, value in parse_os_release(os_release.text).items()}
     release = host.read_text("/proc/sys/kernel/osrelease") if found != "image" else Text(ABSENT)
     return {
-        "schema": 1,
-        "collected": {"os_release": os_release.status, "kernel_release": release.status, "place": OK},
-        "place": found,
-        "place_reason": reason,
-        "root": host.root,
+        "schema": 1, "collected": {"os_release": os_release.status, "kernel_release": release.status, "place": OK},
+        "place": found, "place_reason": reason, "root": host.root,
         "os": {"id": system.get("ID") or None, "id_like": sorted(system.get("ID_LIKE", "").split()),
                "version_id": system.get("VERSION_ID") or None,
                "name": system.get("PRETTY_NAME") or system.get("NAME") or None,
                "variant_id": system.get("VARIANT_ID") or None},
         "kernel_release": release.text.strip() if re.match(r"[!-~]{1,64}\Z", release.text.strip()) else None,
-        "init": _init(host) if found == "live" else None,
-    }
+        "init": _init(host) if found == "live" else None}
 
 
 def _init(host):

@@ -86,7 +86,6 @@ class GroupChange:
         return self._differing(self.after)
 
     def differing(self, host):
-        """Links that are not as they were before."""
         return self._differing(self.state_now(host))
 
     def _differing(self, state):
@@ -143,9 +142,3 @@ def switch_all(host, changes):
                     "back" % (error, "; ".join(str(problem) for _made, problem in left)),
                     [path for made, _problem in left for path in made.differing(host)]) from error
             raise _errors.ChangeFailed("%s. Every group was put back" % error) from error
-
-
-def unwritable(host, changes):
-    """[reason why a change could not be made], checked before the first change."""
-    return [problem for problem in (write.may_write(host, path) for change in changes for path in change.paths())
-            if problem]

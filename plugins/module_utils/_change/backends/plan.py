@@ -17,7 +17,7 @@ from ..._look.rules.rule_sets import rules_of
 from ..files import finished
 from . import record as backends_record
 from .choice import BACKENDS, choose_backend
-from .groups import GroupChange, switch_all, undoing, unwritable
+from .groups import GroupChange, switch_all, undoing
 from .record import Record
 
 OPTIONS = dict(tree.TREE_OPTIONS, state={"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -50,7 +50,6 @@ class Plan:
             row.update(after=row["before"], mode_after=row["mode_before"])
 
     def contents(self):
-        """The contents of the record after the run."""
         return self.record.contents(self.groups, self.pending)
 
     def changed(self):
@@ -64,8 +63,9 @@ def plan_present(plan, params):
     if not plan.found:
         raise Refused("this system has no iptables program that can be switched")
     evidence = collect_iptables_backend(plan.host, plan.node, plan.rules)
-    able = _Able(plan)
-    backend, because = choose_backend(params["backend"], _users(plan, evidence), _present(plan.found), able)
+    able, programs = _Able(plan), {group.backend for group in plan.found if group.name in NEEDED}
+    backend, because = choose_backend(params["backend"], _users(plan, evidence),
+                                      programs.pop() if len(programs) == 1 else "mixed", able)
     plan.result.update(backend=backend, backend_because=because)
     _tell_groups(plan, [])
     if backend is None:
@@ -121,8 +121,8 @@ def plan_absent(plan, params):
 
 
 def _see_to_live_rules(plan, params, leaving, backend):
-    """Rules of Kubernetes in the old backend stay active until the reboot: refuse, or save all rules and report that a
-    reboot is needed."""
+    """Rules of Kubernetes in the old backend stay active until the reboot: refuse, or save all rules and ask for a
+    reboot."""
     unread = [row["evidence"] for row in plan.rules.unread if any(row["source"] == "%s_%s" % each for each in leaving)]
     if unread and (plan.changes or params["live"]):
         raise Refused("whether the old backend holds rules of Kubernetes is not known: %s" % unread[0])
@@ -173,11 +173,6 @@ def _users(plan, evidence):
     return [(who, family, evidence[key][family])
             for who, key in (("kubelet", "kubelet_backend"), ("kube-proxy", "kube_proxy_backend"))
             for family in sorted(evidence[key])]
-
-
-def _present(groups):
-    backends = {group.backend for group in groups if group.name in NEEDED}
-    return backends.pop() if len(backends) == 1 else "mixed"
 
 
 def _problem(group, backend):
@@ -241,9 +236,9 @@ def carry_out(plan):
 
 def _refuse_unwritable(plan):
     """Check that every file can be written before the first is written; check mode does this too."""
-    problems = unwritable(plan.host, plan.changes)
-    problem = write.may_write(plan.host, backends_record.RECORD) if plan.changed() else None
-    problems += [problem] if problem else []
+    paths = [path for change in plan.changes for path in change.paths()]
+    paths += [backends_record.RECORD] if plan.changed() else []
+    problems = [problem for problem in (write.may_write(plan.host, path) for path in paths) if problem]
     if problems:
         raise _errors.ChangeFailed("; ".join(problems[:2]) + ". Nothing was changed")
 
@@ -279,8 +274,6 @@ def finish(plan, check_mode):
                   files=sorted(plan.saves) + (files + record if plan.undo else record + files))
     return finished(result, plan.problems)
 
-
-# What the module iptables_backend returns besides its changes.
 
 class Refused(Exception):
     """The module changes nothing; the text is one sentence. `live`: whether the reason is that rules of Kubernetes

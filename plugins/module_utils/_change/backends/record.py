@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The record of earlier switches, and the rules that were saved before them.
 
-The record is written before the first group is switched, so a run that is killed at any point can be undone or
-repeated."""
+The record is written before the first group is switched, so a run that is killed can be undone or repeated."""
 
 from ... import _errors
 from ..._host import write
@@ -19,7 +18,7 @@ SAVE_LIMIT = 100 * 1024 * 1024
 
 
 class Record(record.Record):
-    """Entries are {name of a group: its switch}; `pending`: the switch that waits for a reboot, `{"boot_id", "backend",
+    """Entries are {group: its switch}; `pending`: the one that waits for a reboot, `{"boot_id", "backend",
     "saved"}`, or None."""
 
     folder = FOLDER

@@ -16,8 +16,7 @@ SYSCTL_DIRECTORY = "/etc/sysctl.d"
 HEADER = ("# %s this node's netfilter needs. Written by kubenode.netfilter.conntrack; its state absent takes them "
           "back.\n")
 MARK = "# kubenode.netfilter yields: "
-# How a prediction names a line that is read before kube-proxy starts: a line of sysctl.d, or of a file that ufw
-# applies.
+# How a prediction names a line that is read before kube-proxy starts: of sysctl.d, or of a file of ufw.
 _LINE_OF_FILE = re.compile(r"(?:ufw \((?P<ufw>/.+):(?P<ufw_line>\d+)\)|(?P<file>/.+):(?P<line>\d+))\Z")
 # Turning forwarding on resets other keys (Linux net/ipv4/devinet.c inet_forward_change()), so it comes first.
 _ORDER = [FORWARD, FORWARD_6] + [key.key for key in KEYS if key.key not in (FORWARD, FORWARD_6)]
@@ -71,8 +70,7 @@ def own_texts(files, values, modules, builtin, with_option):
 
 
 def line_of(by):
-    """(path, line) of the line that decides a key before kube-proxy starts, or None where it is not in a file that may
-    be changed."""
+    """(path, line) of the line that decides a key before kube-proxy starts, None where its file may not be changed."""
     found = _LINE_OF_FILE.match(by or "")
     if not found:
         return None
@@ -91,8 +89,8 @@ def yielding(host, path, line, texts):
             raise _errors.ChangeFailed("%s is a link to a file outside of /etc; change that file by hand" % path)
         target = "%s/%s" % (SYSCTL_DIRECTORY, os.path.basename(path))
     text = texts[target] if target in texts else write.read_exactly(host, real)
-    # systemd ends lines at these too (src/basic/fileio.c read_line_full()), so lines are counted like systemd's only in
-    # files without them.
+    # systemd ends lines at these too (src/basic/fileio.c read_line_full()), so only files without them have its line
+    # numbers.
     if text is None or "\0" in text or "\r" in text.replace("\r\n", "\n"):
         raise _errors.ChangeFailed("%s has line ends other than newline; change its line %d by hand" % (path, line))
     lines = text.split("\n")

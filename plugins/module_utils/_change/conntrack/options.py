@@ -47,7 +47,7 @@ def _between(name, value, least, most, what):
 
 
 def check_memory(values, section):
-    """Refuse values of the user (not present values) with which a full table would take more than half of the memory.
+    """Refuse values of the user (not present values) whose full table takes more than half of the memory.
     Raises BadInput."""
     memory = section["memory_bytes"]
     for key, size in ((MAX, ENTRY_BYTES), (BUCKETS, BUCKET_BYTES)):
@@ -60,7 +60,7 @@ def check_memory(values, section):
 
 def targets(values, section, kept, lower):
     """({key: value to set now and at boot}, {key: why it is not set}); limit and buckets are only raised, unless
-    `lower`. `kept`: the values that our own file sets so far. Values that other files in sysctl.d set are not lowered
+    `lower`. `kept`: the values that our own file sets so far. Values of other files in sysctl.d are not lowered
     either."""
     rows = {row["key"]: row for row in section["sysctls"]}
     wanted, refused = {}, {}

@@ -15,7 +15,7 @@ from ..._host import lock
 from ..._host.host import ABSENT
 from ..._look.conntrack.now import lost_by_forwarding
 from ..._look import tree
-from ..files import FileChange, finished, plan_undo, put_back, refuse_unwritable
+from ..files import FileChange, Plan as FilesPlan, finished, plan_undo, put_back, refuse_unwritable
 from ..modules.plan import checked_file_name
 from .options import SWITCHES, check_memory, option_values, targets
 from .files import Files, in_order, kept_values
@@ -37,33 +37,26 @@ RULES = {}
 SHOWN = ("key", "wanted", "before", "after", "at_boot", "after_kube_proxy", "persisted", "failed", "msg")
 
 
-class Plan:
-    """`changes` of files, `live` values, `rows` {key: its row of the result}, `problems`, the `record`, and its
-    contents after the run: `entries`, `live_before` and `lost`. `left` are the dotted keys whose running value an undo
-    does not change, each with a sentence in `warnings`."""
+class Plan(FilesPlan):
+    """`live` values, `rows` {key: its row of the result}, and further contents of the record after the run:
+    `live_before` and `lost`. `left` are the dotted keys whose running value an undo does not change, each with a
+    sentence in `warnings`."""
 
     def __init__(self, host):
-        self.record = Record(host)
-        self.entries, self.live_before = dict(self.record.entries), dict(self.record.live)
-        self.changes, self.live, self.rows, self.problems = [], Live(), OrderedDict(), []
-        self.lost, self.advice, self.undo = self.record.lost, None, False
-        self.left, self.warnings = set(), []
+        super(Plan, self).__init__(Record(host))
+        self.live, self.live_before, self.rows = Live(), dict(self.record.live), OrderedDict()
+        self.lost, self.advice, self.left = self.record.lost, None, set()
 
-    def contents(self, state):
+    def contents(self, state=DONE):
         """The contents of the record at the end, except for values that are known only after the run."""
         more = {"live": self.live_before, "lost": self.lost, "state": state}
-        return self.record.with_entries(self.entries,
-                                        more) if self.undo else self.record.with_changes(self.changes, more)
+        if self.undo:
+            return self.record.with_entries(self.entries, more)
+        return self.record.with_changes(self.changes, more)
 
     @property
     def changed(self):
-        done = self.contents(DONE)
-        return bool(self.changes or self.live or self.record.file_change(done)
-                    or self.record.leftovers(done, self.changes))
-
-    def all_changes(self):
-        record = [change for change in [self.record.file_change(self.contents(DONE))] if change]
-        return self.changes + record if self.undo else record + self.changes
+        return bool(self.all_changes() or self.live or self.record.leftovers(self.contents(), self.changes))
 
 
 def plan_present(host, node, options):
@@ -189,7 +182,7 @@ def carry_out(host, plan):
         plan.lost = lost_so_far(host) or plan.lost
     if plan.undo:
         plan.live_before = _still_live(plan)
-    plan.problems += plan.record.settle(plan.contents(DONE), plan.changes)
+    plan.problems += plan.record.settle(plan.contents(), plan.changes)
 
 
 def _still_live(plan):

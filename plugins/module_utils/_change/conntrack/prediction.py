@@ -48,7 +48,8 @@ class Persisting:
         self._values = dict(kept_values(host, self._files), **wanted)
         self._modules = options["modules"] + kept_modules(host, self._files)
         self._others = OrderedDict()
-        self._builtin = self._of_builtin()
+        rows = collect_kernel_modules(host, prediction.node, list(MODULES))["modules"]
+        self._builtin = [row["name"] for row in rows if row["at_boot"] == "builtin"]
         self._look(False)
         if options["comment_out_conflicts"]:
             self._let_others_yield()
@@ -57,10 +58,6 @@ class Persisting:
             self._look(True)
         for key in in_order(wanted):
             self._report(key, options["comment_out_conflicts"])
-
-    def _of_builtin(self):
-        rows = collect_kernel_modules(self._host, self._prediction.node, list(MODULES))["modules"]
-        return [row["name"] for row in rows if row["at_boot"] == "builtin"]
 
     def _look(self, with_option):
         own = own_texts(self._files, self._values, self._modules, self._builtin, with_option)
@@ -75,8 +72,7 @@ class Persisting:
         return (self._row(key)["assigned_by"] or "").startswith(self._files.sysctl + ":")
 
     def _holds(self, key):
-        """Whether a boot sets the wanted value; None where that is not known. A higher limit or number of buckets is
-        fine."""
+        """Whether a boot sets the wanted value; None where that is not known. More entries or buckets are fine."""
         value, wanted = self._row(key)["at_boot"], self._wanted[key]
         if not isinstance(value, int):
             return None if value is None else False

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The record of changes to conntrack: files, and values of the running kernel.
 
-Its state is begun before the first file is written and done after the last value is set, so it shows whether a run was
-killed."""
+Its state is begun before the first file is written and done after the last value is set, so it shows a killed run."""
 
 import json
 import os

@@ -12,7 +12,7 @@ from ... import _errors
 from ..._host import lock, write
 from ..._look.hooks.flush_hooks import DIRECTORIES, collect_flush_hooks
 from ..._look import tree
-from ..files import FileChange, each_of, finished, plan_undo
+from ..files import FileChange, Plan, each_of, finished, plan_undo
 from .record import DIVERTED, RECORD, Record, diversion
 
 OPTIONS = dict(tree.TREE_OPTIONS, state={"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -33,8 +33,7 @@ _LEFT = {
     "teardown": "it is the distribution's script that removes Kubernetes and its rules from the node; run it only for "
                 "that",
     "library": "no script calls the function that it is in; change the script that will call it",
-    "cloud_init": "it came with the user data of the instance; remove it from the user data",
-}
+    "cloud_init": "it came with the user data of the instance; remove it from the user data"}
 # The only hook found in this file is a flush at the stop (Debian's netfilter-persistent, FLUSH_ON_STOP), which a
 # drop-in clears.
 _BY_DROP_IN = ("/etc/default/netfilter-persistent",)
@@ -43,25 +42,6 @@ _REMOVES = ("removed", "diverted")
 DUPLICATES = ("it adds rules after its flush: without the flush each run adds them again, so make it idempotent first "
               "(iptables -C before -A or -I)")
 _NOT_EDITED = "it cannot be changed automatically; remove the command by hand"
-
-
-class Plan:
-    """`changes` to make, the `rows` of the result, `problems`, and the `entries` that an undo leaves in the record."""
-
-    def __init__(self, record):
-        self.record = record
-        self.entries = dict(record.entries)
-        self.changes, self.rows, self.problems, self.undo = [], [], [], False
-
-    def contents(self):
-        """The contents of the record after the run."""
-        return self.record.with_entries(self.entries) if self.undo else self.record.with_changes(self.changes)
-
-    def all_changes(self):
-        """In the order in which they are made: the record before the changes; for an undo, after them."""
-        record = self.record.file_change(self.contents())
-        record = [record] if record else []
-        return self.changes + record if self.undo else record + self.changes
 
 
 def plan_present(host, node, options):
@@ -135,7 +115,11 @@ def _why_left(row):
 
 def _plan_scripts(host, plan, rows, divert, done):
     from .script import edited_script
-    for path, those in sorted(_by_file(host, rows).items()):
+    files = {}
+    for row in rows:
+        # Every link is followed, so that no file is edited under two names.
+        files.setdefault(host.tree_path(row["path"]) or row["path"], []).append(row)
+    for path, those in sorted(files.items()):
         try:
             before, after, outcomes = edited_script(host, path, those)
             if after != before:
@@ -146,14 +130,6 @@ def _plan_scripts(host, plan, rows, divert, done):
         except _errors.ChangeFailed as error:
             plan.problems.append("%s: %s" % (path, error) if divert else str(error))
             done.update((id(row), (None, plan.problems[-1])) for row in those)
-
-
-def _by_file(host, rows):
-    """{path: [row]} with every link followed, so that no file is edited under two names."""
-    files = {}
-    for row in rows:
-        files.setdefault(host.tree_path(row["path"]) or row["path"], []).append(row)
-    return files
 
 
 def _plan_units(host, node, plan, rows, unordered, start, done):

@@ -16,13 +16,12 @@ FOLDER = STATE + "/flush_hooks"
 RECORD = FOLDER + "/record.json"
 # Where scripts of packages lie while an edited copy is in their place.
 ASIDE = FOLDER + "/diverted"
-DIVERTED = "diverted"
-PROGRAM = "dpkg-divert"
+DIVERTED, PROGRAM = "diverted", "dpkg-divert"
 DIVERT_SECONDS = 60.0
 
 
 class MaskChange:
-    """A unit that is masked: a link to /dev/null at `path`, where no file was; with `after` false the link is removed
+    """A unit that is masked: a link to /dev/null at `path`, where no file was; with `after` false it is removed
     again."""
 
     def __init__(self, path, unit, after=True):
@@ -74,13 +73,9 @@ class Record(record.Record):
         raise _errors.ChangeFailed("it was changed since: it is not a link to %s any more" % NULL)
 
 
-# Where the record of the changes to hooks lies on the node.
-
-
 # Scripts of packages, diverted with dpkg-divert.
 # After that dpkg installs its version of the file in another place and does not change the edited copy (man dpkg-
 # divert). No program runs the scripts in that place. rpm has no such feature.
-
 class Diversion(FileChange):
     """A packaged file that is put aside, and its edited copy; `name`: its path as dpkg knows it."""
 

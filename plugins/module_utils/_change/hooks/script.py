@@ -21,7 +21,7 @@ _PROGRAM = "/bin/true"
 
 def edited_script(host, path, rows):
     """(text before, text after, {id of a row: (action, message)}) of one file. Raises ChangeFailed where it may not be
-    changed at all."""
+    changed."""
     text = write.read_exactly(host, path)
     if text is None:
         raise _errors.ChangeFailed("%s does not exist any more" % path)
@@ -52,8 +52,7 @@ def _commands(path, text):
 
 
 def _proved(host, path, text, edits, commands, nothing):
-    """The text after the edits. Where the text without the command fails the check, `:` takes the place of the
-    command."""
+    """The text after the edits. Where the text without the command fails the check, `:` takes its place."""
     problem = None
     for attempt in (nothing,) if nothing else (None, NOTHING):
         after = applied(text, edits, attempt)

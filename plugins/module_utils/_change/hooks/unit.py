@@ -31,8 +31,7 @@ _BESIDE = ("its %s flushes in addition to its main job, so its start is not prev
            "script that this line starts")
 _ACTIVATED = "its start still flushes, and %s starts it repeatedly; start: mask prevents every start"
 VERIFY_SECONDS = 30.0
-_TARGET = "kubenode-netfilter-boot.target"
-_CYCLE = "ordering cycle"
+_TARGET, _CYCLE = "kubenode-netfilter-boot.target", "ordering cycle"
 _BEFORE = re.compile(r"(?m)^Before=(\S+)$")
 _LINES_LIMIT = 3
 
@@ -81,8 +80,7 @@ def units_of(row, units):
 
 
 def fix_unit(host, units, name, rows, before, start):
-    """`UnitFix` for the `rows` of a unit; `before` are units it has to be ordered before, `start` is noflush or
-    mask."""
+    """`UnitFix` for the `rows` of a unit; `before`: units it has to precede, `start` is noflush or mask."""
     unit = units.unit(name)
     fix = UnitFix(name, unit, rows)
     if unit is None or unit.masked:
@@ -149,7 +147,8 @@ def _started(host, units, fix, line, rows):
     """Commands that take the place of one that flushes at a start."""
     argv = line.argv()
     program = drop_in.noflush_start(argv, set(settings_of(host.read_text(_SETTINGS).text)), _knows_switch(host),
-                                    _is_loadable(host), host.find_binary)
+                                    lambda path: not flushing_commands(host.read_text(path, SIZE_LIMIT).text)
+                                    if host.is_file(path) else None, host.find_binary)
     repeated = [each.name for each in units.activated_by(fix.name)]
     if program is not None and not repeated:
         commands, environment = program
@@ -185,17 +184,10 @@ def _knows_switch(host):
     return bool(texts) and all("_RESTORE_NOFLUSH" in text for text in texts)
 
 
-def _is_loadable(host):
-    """A function that returns whether a saved rule set has no flush command of its own, or None where the file does not
-    exist."""
-    return lambda path: not flushing_commands(host.read_text(path, SIZE_LIMIT).text) if host.is_file(path) else None
-
-
 # Whether systemd accepts drop-ins, checked before they are written.
 # systemd-analyze verify loads all units from files, with ours before all others, and computes the jobs of a boot. An
 # ordering cycle makes systemd drop a unit from the boot (systemd src/core/transaction.c
 # transaction_verify_order_one()), possibly kubelet.
-
 def complaints(host, units, texts, unit_path=""):
     """Problems of the drop-ins `{unit: text}` as sentences, empty where there are none. `unit_path`: the directories
     that systemd searches after ours."""

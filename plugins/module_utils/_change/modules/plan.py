@@ -17,7 +17,7 @@ from ..._look.modules import state as modules_state
 from ..._look.modules.look import Look
 from ..._look import tree
 from .. import record as change_record
-from ..files import FileChange, digest_of, finished, plan_undo, put_back, refuse_unwritable
+from ..files import FileChange, Plan as FilesPlan, digest_of, finished, plan_undo, put_back, refuse_unwritable
 from .list_file import added_lines, is_as_written, is_foreign, list_text, listed
 
 OPTIONS = dict(tree.TREE_OPTIONS, name={"type": "list", "elements": "str"},
@@ -29,8 +29,7 @@ RULES = {"required_if": [("state", "present", ["name"])]}
 LOAD_DIRECTORY = "/etc/modules-load.d"
 MARK = "# kubenode.netfilter lifted: "
 _MARKED = re.compile("^" + re.escape(MARK), re.MULTILINE)
-# modprobe resolves, reads and links modules. Slow disks and emulated machines need seconds for that, and never minutes
-# for 60 modules.
+# modprobe resolves, reads and links modules. Slow disks and emulated machines need seconds for 60 modules.
 MODPROBE_SECONDS = 60.0
 # After a line is commented out, another may take effect, as with several install lines; no file has this many.
 _ROUNDS_LIMIT = 64
@@ -48,8 +47,8 @@ class Record(change_record.Record):
 
 
 class TakenOver(FileChange):
-    """A list with our header that the record does not name, or not with these bytes: an undo restores the lines that
-    others added to it."""
+    """A list with our header that the record does not name, or not with these bytes: an undo restores the lines of
+    others."""
 
     def __init__(self, path, before, after, added):
         super(TakenOver, self).__init__(path, before, after)
@@ -61,29 +60,16 @@ class TakenOver(FileChange):
         return dict(entry, after=sorted(set(entry["after"]) | {digest_of(self.before)}, key=str))
 
 
-class Plan:
-    """`files` to write, `to_load`, the names of modules, `rows`, one for each requested module, the `look` that the
-    plan is based on, and the `record`."""
+class Plan(FilesPlan):
+    """`to_load`, the names of modules, `rows`, one for each requested module, and the `look` behind it."""
 
     def __init__(self, host, look=None):
-        self.look = look
-        self.record = Record(host)
-        self.entries = dict(self.record.entries)
-        self.undo, self.files, self.to_load, self.rows = False, [], [], []
-        self.problems, self.warnings = [], []
-
-    def contents(self):
-        """The contents of the record after the run."""
-        return self.record.with_entries(self.entries) if self.undo else self.record.with_changes(self.files)
-
-    def all_changes(self):
-        """In the order in which they are made: the record before the changes; for an undo, after them."""
-        record = [change for change in [self.record.file_change(self.contents())] if change]
-        return self.files + record if self.undo else record + self.files
+        super(Plan, self).__init__(Record(host))
+        self.look, self.to_load = look, []
 
     @property
-    def changes(self):
-        return bool(self.all_changes() or self.to_load or self.record.leftovers(self.contents(), self.files))
+    def changed(self):
+        return bool(self.all_changes() or self.to_load or self.record.leftovers(self.contents(), self.changes))
 
 
 def plan_present(host, node, names, options):
@@ -111,7 +97,7 @@ def plan_absent(host, options):
     Nothing is unloaded."""
     plan = Plan(host)
     plan.undo = True
-    plan.files, plan.entries, plan.problems = plan_undo(plan.record)
+    plan.changes, plan.entries, plan.problems = plan_undo(plan.record)
     path = LOAD_DIRECTORY + "/" + options["file"]
     if path not in plan.record.entries:
         _plan_unrecorded(host, plan, path)
@@ -126,21 +112,21 @@ def carry_out(host, plan):
         _put_back(host, plan)
         return
     contents = plan.contents()
-    if plan.files or plan.record.file_change(contents) or plan.record.leftovers(contents, plan.files):
-        plan.record.make_all(plan.files, contents)
-        plan.problems += plan.record.settle(contents, plan.files)
+    if plan.changes or plan.record.file_change(contents) or plan.record.leftovers(contents, plan.changes):
+        plan.record.make_all(plan.changes, contents)
+        plan.problems += plan.record.settle(contents, plan.changes)
     load(host, plan)
 
 
 def _put_back(host, plan):
-    files = list(plan.files)
-    plan.problems += put_back(host, plan.record, plan.files, plan.entries)
+    files = list(plan.changes)
+    plan.problems += put_back(host, plan.record, plan.changes, plan.entries)
     contents = plan.contents()
     # A list of an earlier version has no entry, and its directory may have been created by us.
-    failed = [change.path for change in files if change not in plan.files]
+    failed = [change.path for change in files if change not in plan.changes]
     folders = [folder for folder in plan.record.held.folders
                if folder in contents.folders or any(path.startswith(folder + "/") for path in failed)]
-    plan.problems += plan.record.settle(contents._replace(folders=folders), plan.files)
+    plan.problems += plan.record.settle(contents._replace(folders=folders), plan.changes)
 
 
 def load(host, plan):
@@ -172,8 +158,7 @@ def _row(evidence):
         "name": evidence["name"], "module": evidence["module"], "before": evidence["state"], "after": evidence["state"],
         "loaded": evidence["state"] in (modules_state.LOADED, modules_state.BUILTIN), "persisted": bool(
             evidence["persisted"]), "blocked": [block for block in evidence["blocks"] if "load" in block["for"]],
-        "failed": False, "msg": "", "load_as": name, "persist_as": name, "evidence": evidence["evidence"],
-    }
+        "failed": False, "msg": "", "load_as": name, "persist_as": name, "evidence": evidence["evidence"]}
 
 
 def _judge_load(row, plan, may_load):
@@ -215,11 +200,11 @@ def _plan_list(host, plan, path, names):
         return
     former = plan.record.entries.get(path)
     if before is None or is_foreign(before) or (former is not None and digest_of(before) in former["after"]):
-        plan.files.append(FileChange(path, before, after))
+        plan.changes.append(FileChange(path, before, after))
         return
     # Earlier versions did not record their list. Where the record names the list, others have edited it since.
     ours = listed(before) if former is None and is_as_written(before) else names
-    plan.files.append(TakenOver(path, before, after, added_lines(before, ours)))
+    plan.changes.append(TakenOver(path, before, after, added_lines(before, ours)))
 
 
 def _plan_unrecorded(host, plan, path):
@@ -228,7 +213,7 @@ def _plan_unrecorded(host, plan, path):
     if text is None:
         return
     if is_as_written(text):
-        plan.files.append(FileChange(path, text, None))
+        plan.changes.append(FileChange(path, text, None))
     elif not is_foreign(text) or plan.record.text is not None:
         plan.warnings.append("%s stays: the record does not name it, and its content is not what this module writes; "
                              "remove it by hand if it is not needed" % path)
@@ -253,10 +238,9 @@ def _lift(host, node, plan, names):
         former = plan.record.entries.get(path)
         changed_since = (former is not None and before is not None
                          and write.digest(before) not in former["after"] + [change_record.backup_in(former)])
-        # Where the owner edited a file after an earlier run, an undo keeps that edit and restores the lines that the
-        # run commented out.
+        # Where the owner edited a file after an earlier run, an undo keeps that edit and restores the lines of the run.
         original = _MARKED.sub("", before) if changed_since else None
-        plan.files.append(FileChange(path, before, after, original=original))
+        plan.changes.append(FileChange(path, before, after, original=original))
     return look
 
 
@@ -295,10 +279,10 @@ def run(params, check_mode):
     host, node = tree.open_asked(params)
     with lock.one_run(host, check_mode):
         plan = plan_absent(host, params) if params["state"] == "absent" else plan_present(host, node, names, params)
-        files, changed, loads = plan.all_changes(), plan.changes, load_diff(plan)
+        files, changed, loads = plan.all_changes(), plan.changed, load_diff(plan)
         if not check_mode and changed:
             carry_out(host, plan)
-            files = plan.record.made(files, plan.files)
+            files = plan.record.made(files, plan.changes)
     problems = plan.problems + ["%s: %s" % (row["name"], row["msg"]) for row in plan.rows if row["failed"]]
     result = {"changed": changed, "diff": [change.diff() for change in files] + loads,
               "files": [change.path for change in files],
@@ -307,7 +291,6 @@ def run(params, check_mode):
 
 
 def load_diff(plan):
-    """Modules to be loaded, as a diff."""
     if not plan.to_load:
         return []
     return [{"before_header": "modules loaded", "after_header": "modules loaded", "before": "",

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The module service_restart: its options, the restart and its proof."""
 
+import collections
 import time
 
 from ... import _errors
@@ -13,8 +14,7 @@ from .restart import plan_of_kube_proxy, plan_of_kubelet, restart
 
 OPTIONS = {"service": {"type": "str", "required": True, "choices": ["kubelet", "kube_proxy"]},
            "timeout": {"type": "int", "default": 180}, "place": tree.TREE_OPTIONS["place"]}
-PAUSE_SECONDS = 5
-_MOST_SECONDS = 86400
+PAUSE_SECONDS, _MOST_SECONDS = 5, 86400
 
 
 def _kubelet_is_ready(section):
@@ -31,21 +31,14 @@ def _kube_proxy_is_ready(section):
             and ("all" not in families or (section["started_seconds_ago"] or 0) > 120))
 
 
-class _Service:
-    """How one service is restarted, and when it has written its rules. `least_seconds`: without a journal a kubelet is
-    judged when it has run for a minute, a kube-proxy whose metrics cannot be read after two."""
-
-    def __init__(self, plan_of, look, is_ready, least_seconds, overdue):
-        self.plan_of, self.look, self.is_ready = plan_of, look, is_ready
-        self.least_seconds, self.overdue = least_seconds, overdue
-
-
+# How a service is restarted, and when it has written its rules. `least_seconds`: without a journal a kubelet is judged
+# when it has run for a minute, a kube-proxy whose metrics cannot be read after two.
+_Service = collections.namedtuple("_Service", "plan_of look is_ready least_seconds overdue")
 _SERVICES = {
     "kubelet": _Service(plan_of_kubelet, collect_kubelet, _kubelet_is_ready, 75,
                         "kubelet has not set up its chains within %d seconds after its restart"),
     "kube_proxy": _Service(plan_of_kube_proxy, collect_kube_proxy, _kube_proxy_is_ready, 150,
-                           "kube-proxy has not written its rules within %d seconds after its restart"),
-}
+                           "kube-proxy has not written its rules within %d seconds after its restart")}
 
 
 def run(params, check_mode):

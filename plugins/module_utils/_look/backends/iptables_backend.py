@@ -24,8 +24,7 @@ FAMILIES = {"ipv4": ("iptables", "iptables-save", "iptables-restore"),
             "ipv6": ("ip6tables", "ip6tables-save", "ip6tables-restore")}
 BRIDGE = ("arptables", "arptables-save", "arptables-restore", "ebtables", "ebtables-save", "ebtables-restore")
 PROGRAMS = FAMILIES["ipv4"] + FAMILIES["ipv6"] + BRIDGE
-# State of the alternatives, where one of the two exists: dpkg (Debian, openSUSE) or chkconfig (the Red Hat family,
-# Azure Linux).
+# State of the alternatives, where one of the two exists: dpkg (Debian, openSUSE) or chkconfig (Red Hat, Azure Linux).
 ALTERNATIVES = ("/var/lib/dpkg/alternatives", "/var/lib/alternatives")
 _LINKS = "/etc/alternatives"
 _VERSION = re.compile(r"v(\d+\.\d+(?:\.\d+)*)(?:\s+\((nf_tables|legacy)\))?")
@@ -52,12 +51,10 @@ def collect_iptables_backend(host, node, read=None):
                                    "version": version_read, "legacy_tables": tables.status,
                                    "alternatives": alternatives, "rules": _rules_status(read), "containers": status},
         "backend": backend, "version": version,
-        "unread": unread_rows(host, {"binaries": unread})[0], "unread_count": len(unread),
-        "binaries": binaries,
+        "unread": unread_rows(host, {"binaries": unread})[0], "unread_count": len(unread), "binaries": binaries,
         "backend_by_family": {family: _together([row["backend"] for row in found if row["name"] in names])
                               for family, names in FAMILIES.items()}, "legacy_tables": sorted(tables.text.split())
-        if tables.ok else None, "containers": containers, "containers_left_out": left_out,
-    }
+        if tables.ok else None, "containers": containers, "containers_left_out": left_out}
     section.update(nft)
     section.update(_evidence(read))
     return section

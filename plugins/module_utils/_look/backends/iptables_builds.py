@@ -15,17 +15,15 @@ from ..._parse.program_files import parse_iptables_program
 from ..agents import AGENTS, in_namespace_of_the_node
 from ..containers import Containers
 from ..processes import find_processes
-from .nft_builds import fault_of_iptables, nft_of_process
+from .nft_builds import fault_of_iptables, nft_of_process, title
 
 PROGRAMS, NFT = (tuple(folder + name for folder in BINARY_DIRECTORIES) for name in ("/iptables", "/nft"))
 # The builds that a wrapper chooses from.
 BUILDS = tuple(folder + "/xtables-nft-multi" for folder in BINARY_DIRECTORIES)
 # A build has 0.2 MB; a static build or a wrapper written in Go has a few MB.
 SIZE_LIMIT = 8 * 1024 * 1024
-CONTAINERS_LIMIT = 24
-SECONDS = 6.0
-ROWS_LIMIT = 10
-# Since 1.8.8 iptables writes matches in a form that older versions print without the match (measured: 1.8.7 against
+CONTAINERS_LIMIT, SECONDS, ROWS_LIMIT = 24, 6.0, 10
+# Since 1.8.8 iptables writes matches in a form that older ones print without the match (measured: 1.8.7 against
 # 1.8.9 and 1.8.11).
 NATIVE_SINCE = "1.8.8"
 
@@ -46,7 +44,9 @@ def collect_builds(host, nft=None):
             left_out += 1
             continue
         container = containers.of(process.pid) or {}
-        read = _programs_of(process)
+        # A process whose root may not be seen is not read.
+        read = (None, None) if process.contained is None else host_container.read_first_in_groups(
+            process.pid, process.start_time, (PROGRAMS, NFT), SIZE_LIMIT)
         if process.is_the_same(host):
             rows.append(build_of_process(process, container, read[0]))
             if nft is not None:
@@ -54,13 +54,6 @@ def collect_builds(host, nft=None):
     rows = _distinct(rows)
     # A build that repeats another one may be left out; a container that was not read may have a build of its own.
     return TIMEOUT if left_out else status, [row for _file, row in rows[:ROWS_LIMIT]], left_out + len(rows[ROWS_LIMIT:])
-
-
-def _programs_of(process):
-    """What was read of its iptables and of its nft; None of each if its root may not be seen."""
-    if process.contained is None:
-        return None, None
-    return host_container.read_first_in_groups(process.pid, process.start_time, (PROGRAMS, NFT), SIZE_LIMIT)
 
 
 def build_of_process(process, container, read=None):
@@ -101,10 +94,9 @@ def _distinct(rows):
 def judge_stripping(rows, backend, version):
     """Sets `strips` and `because` of the rows; `backend` and `version` are those of the node's own iptables, None where
     not known. Only two builds of the nft backend read what the other wrote, and only the older one loses matches: the
-    node's own when it lists what the container wrote, or the container's when it lists what the node or another
-    container wrote."""
+    node's own when it lists what the container wrote, or the container's when it lists what another wrote."""
     writers = [("the node's own iptables", version)] if backend in ("nft", "mixed", None) and version else []
-    writers += [("iptables of %s" % _title(row), row["version"]) for row in rows
+    writers += [("iptables of %s" % title(row), row["version"]) for row in rows
                 if _effective(row, backend) == "nft" and row["version"]]
     newer = [writer for writer in writers if _versions.within(writer[1], since=NATIVE_SINCE)]
     for row in rows:
@@ -136,7 +128,3 @@ def _stripping(row, backend, version, newer):
         return True, "the node's own iptables %s reads rules of iptables %s without their matches" % (version,
                                                                                                       row["version"])
     return False, "both write and read matches in the same form"
-
-
-def _title(row):
-    return row["container"] or row["comm"]

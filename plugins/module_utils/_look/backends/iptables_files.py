@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The backend of an iptables program of the node, by the file its links lead to.
 
-Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) changes links when it runs, so
-no program is run."""
+Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) changes links, so no program is
+run."""
 
 from ..._host.host import OK
 from ..._parse.program_files import parse_iptables_program

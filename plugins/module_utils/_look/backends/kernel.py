@@ -14,8 +14,7 @@ _TABLES = "/proc/net/ip_tables_names"
 
 
 def kernel_lacks(host, node, backend):
-    """Why the programs of a backend would not work, as half a sentence, or None. A tree without a kernel lacks
-    nothing."""
+    """Why a backend would not work, as half a sentence, or None. A tree without a kernel lacks nothing."""
     if backend == "legacy" and node["place"] == "live" and len(host.read_text(_TABLES).text.split()) > 2:
         return None  # The running kernel holds such tables.
     look = Look(host, node)
@@ -27,7 +26,6 @@ def kernel_lacks(host, node, backend):
                 (group["releases"], group["state"], group["evidence"]) for group in row["kernels"]
                 if node["place"] != "live"]:
             if state not in AVAILABLE:
-                return ("support in kernel %s is unknown (%s: %s)" % (releases[0], name, why)
-                        if state == UNKNOWN else (
-                            "kernel %s lacks %s (%s)" % (releases[0], name, why)))
+                return ("support in kernel %s is unknown (%s: %s)" if state == UNKNOWN
+                        else "kernel %s lacks %s (%s)") % (releases[0], name, why)
     return None

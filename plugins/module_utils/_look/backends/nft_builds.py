@@ -20,6 +20,11 @@ _EARLIEST = 1262304000  # 2010
 _FINE = "no version that it meets is known to break it"
 _CALICO, _KNFTABLES = ("calico-node", "calico-felix"), ("kube-proxy", "calico-node", "calico-felix")
 
+# Versions of nft and iptables that are known to break with the rules of other versions, as data. `reader`: (since,
+# before) of the program that breaks; `writer`: the same of the program whose rules break it, None where it breaks with
+# its own. `agents`: the processes that need the broken function, None for all. `repaired`: (version, processes or None
+# for all) of builds that have the fix under an older version; `repaired_on`: the day of the fix, because distributions
+# give it to older versions without another number: of a program that was built later it is not known.
 # Since 1.1.2 nft stores the type of a set as a constant, for which an older nft calls a function that it does not have.
 # Measured: nft 1.0.6 crashes on `list tables`, `list ruleset` and `-j list sets` where any table has one such set.
 SETS_OF_CONSTANTS = {
@@ -40,8 +45,7 @@ PAIRS = (
      "sources": ("kubernetes pull request 140405", "istio issue 58964")},
     {"tool": "iptables", "reader": ("1.8.10", "1.8.11"), "writer": None, "agents": ("kube-router",),
      "effect": "does not find existing rules with -C, and kube-router adds them again at each sync", "repaired": (),
-     "repaired_on": None, "sources": ("kube-router issues 1676 and 1789",)},
-)
+     "repaired_on": None, "sources": ("kube-router issues 1676 and 1789",)})
 
 
 def own_nft(host):
@@ -161,15 +165,15 @@ def _broken(pair, reader, writer):
     if any(reader["version"] == version and (programs is None or reader.get("comm") in programs)
            for version, programs in pair["repaired"]):
         return False, ""
-    because = "nft %s of %s %s" % (reader["version"], _title(reader), pair["effect"])
+    because = "nft %s of %s %s" % (reader["version"], title(reader), pair["effect"])
     if writer:
-        because += " " + (writer.get("title") or "nft %s of %s" % (writer["version"], _title(writer)))
+        because += " " + (writer.get("title") or "nft %s of %s" % (writer["version"], title(writer)))
     if pair["repaired_on"] and not (reader["built"] and reader["built"] < pair["repaired_on"]):
         return None, because + " unless its package has the fix, which its version does not show"
     return True, "%s (%s)" % (because, pair["sources"][0])
 
 
-def _title(row):
+def title(row):
     return (row["container"] or row["comm"]) if "comm" in row else "the node"
 
 
@@ -180,10 +184,3 @@ def fault_of_iptables(row):
                 and _versions.within(row["version"], *pair["reader"]):
             return "iptables %s %s (%s)" % (row["version"], pair["effect"], pair["sources"][0])
     return None
-
-
-# Versions of nft and iptables that are known to break with the rules of other versions, as data. `reader`: (since,
-# before) of the program that breaks; `writer`: the same of the program whose rules break it, None where it breaks with
-# its own. `agents`: the processes that need the broken function, None for all. `repaired`: (version, processes or None
-# for all) of builds that have the fix under an older version; `repaired_on`: the day of the fix, because distributions
-# give it to older versions without another number: of a program that was built later it is not known.

@@ -14,7 +14,7 @@ _BACKENDS = ("nft", "legacy")
 
 
 def proxy_backend(host, kube_proxy):
-    """nft or legacy; None where that is not known, as with a wrapper that has not run yet. `kube_proxy` is its
+    """nft or legacy; None where that is not known, as with a wrapper that has not run yet. `kube_proxy`: its
     section."""
     backend, root = None, kube_proxy["tools_root"]
     if kube_proxy["runs_in"] == "host":

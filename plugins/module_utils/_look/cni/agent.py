@@ -14,14 +14,12 @@ from .backend import backend_of
 AGENTS = {
     "flannel": ("flanneld", "k3s-server", "k3s-agent"), "calico": ("calico-node", "calico-felix"),
     "cilium": ("cilium-agent",), "weave": ("weaver",), "aws": ("aws-k8s-agent",), "antrea": ("antrea-agent",),
-    "kube-router": ("kube-router",), "ovn": ("ovnkube",), "kindnet": ("kindnetd",),
-}
+    "kube-router": ("kube-router",), "ovn": ("ovnkube",), "kindnet": ("kindnetd",)}
 # Network -> the names of the agent's container in the manifests of its project.
 _CONTAINERS = {
     "flannel": ("kube-flannel",), "calico": ("calico-node",), "cilium": ("cilium-agent",), "weave": ("weave",),
     "aws": ("aws-node",), "antrea": ("antrea-agent",), "kube-router": ("kube-router",),
-    "ovn": ("ovnkube-controller", "ovnkube-node"), "kindnet": ("kindnet-cni",),
-}
+    "ovn": ("ovnkube-controller", "ovnkube-node"), "kindnet": ("kindnet-cni",)}
 # Where a plugin finds its agent: flannel-io/cni-plugin flannel.go, projectcalico/calico cni-plugin utils.go
 # (nodename_file), cilium pkg/defaults (SockPath), antrea pkg/cni (AntreaCNISocketAddr). Network -> the option of its
 # plugin for the file, and its default.

@@ -17,8 +17,7 @@ from ..processes import find_processes, option_of
 from .files import NETWORKS, conf_files, file_rows, network_of, used_files
 from .runtime import runtime_of
 
-PLUGINS_LIMIT = 16
-PROGRAMS_LIMIT = 16
+PLUGINS_LIMIT, PROGRAMS_LIMIT = 16, 16
 # Plugins that the pods of agents install besides the plugins of their networks.
 _INSTALLED_WITH = ("calico-ipam", "azure-vnet-ipam", "egress-cni", "multus", "multus-shim")
 NETWORKS_LIMIT, RANGES_LIMIT, FLANNEL_FILE = 8, 4, "/run/flannel/subnet.env"
@@ -45,8 +44,7 @@ def collect_cni(host, node):
                                    "processes": ABSENT, "sandboxes": ABSENT, "service_ranges": ABSENT},
         "file": None, "plugins": [], "name": None, "node_networks": [], "service_ranges": [],
         "service_ranges_source": None, "runtime": None, "files": [], "files_left_out": 0, "programs": [], "agent": None,
-        "host_local": [], "mtu": None, "attached": None, "pod_networks": pod_networks(host),
-    }
+        "host_local": [], "mtu": None, "attached": None, "pod_networks": pod_networks(host)}
     if node["place"] == "bundle":
         from .mtu import mtu_of
         section["mtu"] = mtu_of(host, files, used, False)
@@ -90,7 +88,6 @@ def collect_cni(host, node):
 
 # Whether the plugins of a CNI configuration are installed where the runtime looks.
 # The files are inspected and never run.
-
 def program_rows(host, place, files, bin_dirs):
     """A row for each program that the files in use need. The pods of agents install their plugins at their first start,
     so an image need not have these."""
@@ -125,8 +122,6 @@ def _judged(path, found):
         return {"state": "empty", "reason": "%s is empty" % path}
     return {"state": "present", "reason": path}
 
-
-# The networks that the node is in, and the range from which its API server assigns addresses to Services.
 
 def node_networks(host):
     """(status, [{"family", "network", "interface"}]): the networks directly behind the interfaces of the default

@@ -15,8 +15,7 @@ FILES_LIMIT, SIZE_LIMIT, PLUGINS_LIMIT = 12, 256 * 1024, 16
 # Plugin type of the network configuration -> name of the network.
 NETWORKS = {"flannel": "flannel", "calico": "calico", "cilium-cni": "cilium", "weave-net": "weave", "aws-cni": "aws",
             "azure-vnet": "azure", "antrea": "antrea", "ovn-k8s-cni-overlay": "ovn"}
-# kube-router configures the bridge plugin; its file name identifies it (cloudnativelabs/kube-router daemonset
-# manifests).
+# kube-router configures the bridge plugin; its file name identifies it (cloudnativelabs/kube-router daemonset).
 FILE_NAMES = {"10-kuberouter.conf": "kube-router", "10-kuberouter.conflist": "kube-router"}
 # Plugins that run the network of another file.
 _META = ("multus", "multus-shim", "multus-cni", "genie", "danm")
@@ -74,7 +73,6 @@ def in_use(row, used):
 
 
 def file_rows(files, used):
-    """The evidence of each file."""
     return [{"path": row.path, "status": row.status, "used": row in used, "problem": row.problem,
              "network": row.config.name[:64] if row.config and row.config.name else None,
              "plugins": [plugin[:64] for plugin in row.config.plugins[:PLUGINS_LIMIT]] if row.config else [],

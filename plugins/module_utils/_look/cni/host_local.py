@@ -64,8 +64,7 @@ def _networks(host, files, used):
 
 
 def ipam_of(entry):
-    """The settings of host-local in a plugin, or None. flannel-io/cni-plugin uses host-local unless another one is
-    named."""
+    """The settings of host-local in a plugin, or None. flannel-io/cni-plugin uses it unless another one is named."""
     ipam = entry.get("ipam")
     ipam = ipam if isinstance(ipam, dict) else {}
     default = "host-local" if entry["type"] == "flannel" else None
@@ -85,8 +84,7 @@ def _pod_networks(host):
 
 
 def _flannel_subnets(host, path):
-    """The subnets of this node, IPv4 and IPv6, or None; the file contains the address of the bridge, not that of the
-    network."""
+    """The subnets of this node, IPv4 and IPv6, or None; the file has the address of the bridge, not the network's."""
     values = parse_assignments(host.read_text(path, 65536).text)
     found = []
     for name in _SUBNETS:

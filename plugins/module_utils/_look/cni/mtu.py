@@ -22,8 +22,7 @@ _TUNNELS = {
     "flannel.1": ("vxlan", 50), "flannel-v6.1": ("vxlan", 50), "flannel.ipip": ("ipip", 20),
     "flannel-wg": ("wireguard", 60), "flannel-wg-v6": ("wireguard", 80), "vxlan.calico": ("vxlan", 50),
     "vxlan-v6.calico": ("vxlan", 70), "tunl0": ("ipip", 20), "wireguard.cali": ("wireguard", 60),
-    "wg-v6.cali": ("wireguard", 80),
-}
+    "wg-v6.cali": ("wireguard", 80)}
 # Tunnel devices that Open vSwitch creates while there is a tunnel, and the minimum number of bytes that the plugin
 # adds: the Geneve header of Antrea has no option (antrea pkg/agent/config/node_config.go), that of OVN-Kubernetes has
 # one of 8 bytes (go-controller/pkg/types). Weave adds 50 bytes for VXLAN, and 34 to 37 bytes for ESP where it encrypts
@@ -126,7 +125,6 @@ def _judged(host, entry, pods, defaults, carried, limits, tunnels):
 
 
 def _defaults(routes):
-    """The devices of the default routes."""
     return sorted({route.interface for route in parse_proc_net_route(routes["/proc/net/route"])
                    + parse_proc_net_ipv6_route(routes["/proc/net/ipv6_route"]) if route.network is None} - {"lo"})
 

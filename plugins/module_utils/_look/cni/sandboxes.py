@@ -9,8 +9,7 @@ from ..._host.host import ABSENT, OK
 from ..processes import find_processes
 from .runtime import CONTAINERD_CONFIG, containerd_keys, crio_keys, read_keys
 
-_STORAGE_CONFIG = "/etc/containers/storage.conf"
-_DOCKER_CONFIG = "/etc/docker/daemon.json"
+_STORAGE_CONFIG, _DOCKER_CONFIG = "/etc/containers/storage.conf", "/etc/docker/daemon.json"
 
 
 def sandbox_ids(host, runtime):
@@ -20,8 +19,7 @@ def sandbox_ids(host, runtime):
     found, status = set(), ABSENT
     for index, folder in enumerate(folders):
         read, names = host.list_dir(folder)
-        # The first directory has every sandbox, also sandboxes that kubelet has not removed yet; tasks are gone after a
-        # boot.
+        # The first directory has every sandbox, also ones that kubelet has not removed yet; a boot ends tasks.
         status = read if not index or read not in (OK, ABSENT) else status
         found.update(names)
     if status == OK and not found:

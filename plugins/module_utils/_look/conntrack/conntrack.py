@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_conntrack: how full the conntrack table is, lost connections, and the predicted value of each
-sysctl."""
+"""The section node_conntrack: how full the conntrack table is, lost connections, and the prediction of each sysctl."""
 
 import re
 import time
@@ -32,14 +31,10 @@ NOT_REQUESTED = {"window_seconds": 0, "top": False, "kernel_log": False}
 _OF_INTERFACE = "net/ipv4/conf/%s/rp_filter"
 # Names of network cards (systemd.net-naming-scheme(7), and the kernel's own).
 _CARD = re.compile(r"(?:eth|en[opsx])\w{1,12}\Z")
-_LOG_LIMIT = 16 * 1024 * 1024
-_LOG_SECONDS = 2.0
+_LOG_LIMIT, _LOG_SECONDS = 16 * 1024 * 1024, 2.0
 _LINE = re.compile(br"(?:\[\s*(\d{1,12})\.\d+\])?.*\bnf_conntrack: .*table full(?: in netns (\d{1,10}))?")
 _NAMESPACE = re.compile(r"net:\[(\d+)\]\Z")
-_LINE_LIMIT = 4096
-TOP = 12
-_LIST_LIMIT = 512 * 1024 * 1024
-_LIST_SECONDS = 20.0
+_LINE_LIMIT, TOP, _LIST_LIMIT, _LIST_SECONDS = 4096, 12, 512 * 1024 * 1024, 20.0
 # There are about fifty kinds (protocol and state); kinds beyond this limit are counted together.
 _KINDS_LIMIT = 200
 # Protocols whose state follows name, number and timeout (libnetfilter_conntrack src/conntrack/snprintf_default.c).
@@ -56,7 +51,9 @@ def collect_conntrack(host, node, kube_proxy, kubelet_version, modules=None, opt
     live = node["place"] in WITH_KERNEL
     if node["place"] == LIVE:
         first_counters(host)
-    modules = _with_rows(host, node, modules, MODULES + ((_NETLINK,) if options["top"] else ()))
+    names = MODULES + ((_NETLINK,) if options["top"] else ())
+    if not {row["name"] for row in (modules or {}).get("modules", ())}.issuperset(names):
+        modules = collect_kernel_modules(host, node, list(names))
     rows = {row["name"]: row for row in modules["modules"]}
     section = {"schema": 1, "collected": {}, "memory_bytes": read_memory(host) if live else None,
                "cpus": read_cpus(host) if live else None}
@@ -95,12 +92,6 @@ def _untranslated(host):
         return shown.status, None
     rows = [line.split(" ") for line in shown.text.splitlines()]
     return OK, [{"client": client, "address": address, "port": int(port)} for client, address, port in rows]
-
-
-def _with_rows(host, node, modules, names):
-    """A section node_kernel_modules that has a row for each of the names."""
-    known = {row["name"] for row in (modules or {}).get("modules", ())}
-    return modules if known.issuperset(names) else collect_kernel_modules(host, node, list(names))
 
 
 def _fill_table(host, live, section, bundle):
@@ -195,7 +186,6 @@ def _one_of_all(host):
 # The kernel limits the rate of the message (net/netfilter/nf_conntrack_core.c net_warn_ratelimited()) and the log is a
 # ring buffer, so a missing message proves nothing. Kernels that name the network namespace in the message (seen with
 # 6.18) log the full tables of pods too, which are not that of the node.
-
 def table_full_lines(host, since_uptime_seconds):
     """(status, how many messages since that time report that the table of this network namespace is full)."""
     count, rest = [0], [b""]
@@ -218,10 +208,9 @@ def table_full_lines(host, since_uptime_seconds):
 
 # Which protocols and states fill the conntrack table, on request.
 # The program conntrack loads nf_conntrack_netlink, so it is run only where the kernel has that module already.
-
 def consumers(host, loaded):
-    """(status, [{"protocol", "state", "count"}] of the most frequent); `loaded`: whether the kernel has the module that
-    the program needs."""
+    """(status, [{"protocol", "state", "count"}] of the most frequent); `loaded`: whether the kernel has the module for
+    it."""
     if not loaded:
         return ABSENT, None
     counts, rest = {}, [b""]
@@ -252,8 +241,6 @@ def kind_of(line):
         return protocol, words[3].decode("ascii", "replace")[:16]
     return protocol, next((name for mark, name in _MARKS if mark in line), "")
 
-
-# Counters and connections over a time window, on request.
 
 def watched(host, seconds, before):
     """`{"window_seconds", "highest_count", "per_second"}`; `before` are the counters at the beginning."""

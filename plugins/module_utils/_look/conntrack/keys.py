@@ -103,8 +103,7 @@ class Keys:
             "late": assignment is not None and (None if early is None else not early),
             "kube_proxy_decides": final is not boot, "missing": self._setting.live and status == ABSENT
             and key.module is not None, "reason": unread if unread and final.value is None
-            else self._reason(key, early, assignment, boot, final),
-        }
+            else self._reason(key, early, assignment, boot, final)}
         self.rows.append(row)
         if row["missing"]:
             self.missing.append({"key": row["key"], "module": key.module,

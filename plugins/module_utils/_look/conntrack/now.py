@@ -19,8 +19,7 @@ from ..._parse.proc.network_files import parse_nf_conntrack_stat
 COUNTERS = ("drop", "early_drop", "insert_failed", "chainlength", "clashres", "invalid", "search_restart", "icmp_error")
 # Packets that got no entry.
 LOSSES = ("drop", "insert_failed")
-STAT = "/proc/net/stat/nf_conntrack"
-NETLINK_MODULE = "/sys/module/nf_conntrack_netlink"
+STAT, NETLINK_MODULE = "/proc/net/stat/nf_conntrack", "/sys/module/nf_conntrack_netlink"
 # The record that module conntrack writes when it raises the limit: losses before that belong to the old limit.
 RECORD = STATE + "/conntrack/record.json"
 _RECORD_LIMIT = 1 << 20
@@ -140,7 +139,6 @@ def percent(part, whole):
 # A node that forwards IPv6 takes no advertisements unless accept_ra is 2 (Linux
 # Documentation/networking/ip-sysctl.rst), so such a route is gone when its lifetime ends. Flags:
 # include/uapi/linux/ipv6_route.h.
-
 def lost_by_forwarding(host):
     """Interfaces, sorted, whose default route would be lost once the node forwards IPv6."""
     found = set()

@@ -20,8 +20,7 @@ from ..conf_dirs import effective_files, is_masked, passed_over
 UNIT = "systemd-sysctl.service"
 UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
 OLD_FILE = "/etc/sysctl.conf"
-# A node has about fifty files of a few kilobytes. A line beyond these limits is not read, and may be the last
-# assignment of a key.
+# A node has about fifty files of a few kilobytes. A line beyond these limits is not read, and may be the last of a key.
 FILES_LIMIT = 10000
 CHARACTERS_LIMIT = 4 * 1024 * 1024
 _LATE = "not read: the files before it hold %d KiB, or are %d" % (CHARACTERS_LIMIT // 1024, FILES_LIMIT)

@@ -88,7 +88,6 @@ def _forwards(host, text):
 # tuned applies its profile with the profiles that it includes. Then, unless reapply_sysctl is off, it applies
 # /run/sysctl.d, /etc/sysctl.d and /etc/sysctl.conf again, but no directory below /usr (tuned/plugins/plugin_sysctl.py,
 # tuned/profiles/loader.py and locator.py).
-
 def tuned_writes(host):
     """[Write] in the order in which they happen."""
     settings, seen = {}, []

@@ -12,8 +12,7 @@ from ..._script.sysctls import RUNNING
 from .rows import REQUESTED, BOOT, BY_HAND, ITSELF, SETTINGS, TEARDOWN, ordered, summary
 from .units import KUBELETS
 
-LINES_LIMIT = 5
-WRITTEN_LIMIT = 20
+LINES_LIMIT, WRITTEN_LIMIT = 5, 20
 # Kind of a hook without a unit of its own -> the units that run it at boot.
 _STARTERS = {
     "rc_local": ("rc-local.service",), "cloud_init": ("cloud-init.service", "cloud-init-network.service"),
@@ -54,8 +53,7 @@ def _together(rows, early, automatic, owns):
         "counted": "1 command" if len(rows) == 1 else "%d commands" % len(rows),
         "first": ("in line %d" if len(rows) == 1 else "the first in line %d") % first["line"],
         "kind": first["kind"], "owner": first["owner"], "families": families, "tables": tables, "comes_back": back,
-        "shown": shown(rows), "remedy": _remedy(rows, owns),
-        "returns": aftermath.returns(rows, restarted),
+        "shown": shown(rows), "remedy": _remedy(rows, owns), "returns": aftermath.returns(rows, restarted),
         "saved": aftermath.saved(saved_to), "rebuilt": aftermath.rebuilt(tables, restarted, noticed),
         "lost": aftermath.lost(tables, restarted, noticed),
         "advice": aftermath.advice(any(row["appends"] for row in rows), first["purpose"] == TEARDOWN),
@@ -64,8 +62,7 @@ def _together(rows, early, automatic, owns):
         "asked": bool(set(REQUESTED).intersection(triggers)), "by_hand": BY_HAND in triggers, "live": first["live"],
         # One command that certainly flushes is enough, whatever the other ones do.
         "live_because": first["live_because"], "confidence": min((row["confidence"] for row in rows),
-                                                                 key=CONFIDENCES.index), "purpose": first["purpose"],
-    }
+                                                                 key=CONFIDENCES.index), "purpose": first["purpose"]}
 
 
 def _remedy(rows, owns):

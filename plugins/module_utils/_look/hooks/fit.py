@@ -7,9 +7,7 @@ Rows are sorted by importance: the last rows are cut first, and the number of cu
 
 import json
 
-ROWS_LIMIT = 40
-OTHERS_LIMIT = 10
-_SKIPPED_LIMIT = 5
+ROWS_LIMIT, OTHERS_LIMIT, _SKIPPED_LIMIT = 40, 10, 5
 # The most important first.
 _LISTS = ("files", "written", "unordered", "waiting", "saved_rule_sets", "hooks")
 

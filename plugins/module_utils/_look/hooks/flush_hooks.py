@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_flush_hooks: what on this node flushes the firewall, and when.
 
-The parsers of scripts are imported only when a file holds a word of the firewall, because Python sources are compiled
-on each run."""
+The parsers of scripts are imported only when a file holds a word of the firewall, as sources are compiled on
+each run."""
 
 import contextlib
 import posixpath
@@ -36,8 +36,7 @@ _ARGUMENTS = {"boot": "start"}
 _SCRIPT_NAMES = (".sh", ".bash", ".ksh", ".dash")
 _DOCUMENTS = (".md", ".txt", ".rst", ".adoc", ".html", ".htm", ".json", ".yml", ".yaml", ".xml", ".conf", ".cfg",
               ".log", ".csv")
-# All unit files of a node have a few hundred KiB together; in a tree with more they are read again when they are needed
-# again.
+# All unit files of a node have a few hundred KiB together; in a tree with more they are read again when needed.
 _KEPT_LIMIT = 8 * 1024 * 1024
 _WORST = (DENIED, UNPARSED, TIMEOUT, OK, UNCOLLECTED, ABSENT)
 
@@ -88,7 +87,7 @@ class _Look:
     def search(self):
         with self._reading("systemd"):
             done = self._trace_units(())
-        # A unit that starts another unit that flushes, or a program by its bare name, contains no word of the firewall
+        # A unit that starts another unit that flushes, or a program by its bare name, has no word of the firewall
         # itself.
         self._scripts.know(name.partition(".")[0].partition("@")[0] for name in self._rows.units())
         with self._reading("directories"):
@@ -120,8 +119,8 @@ class _Look:
         return tuple(done) + tuple(names)
 
     def _unit_paths(self):
-        """Paths of the unit files and drop-ins that are worth parsing. Many are links to one file, so each text is
-        judged once."""
+        """Paths of the unit files and drop-ins that are worth parsing. Many are links to one file: each text is judged
+        once."""
         size = [0]
 
         def is_kept(data):
@@ -162,18 +161,14 @@ class _Look:
                 found += [hit] if hit and self._walk.whole(hit) else []
         for folder in distinct(self.host, place.folders):
             if place.kind == "init":
+                # systemd does not start a script that has a unit; a program that calls the script by its path is
+                # followed from the caller.
                 found += [each for each in self._below(place.source, folder, place.depth, bool)
-                          if self._is_started(each)]
+                          if (self._scripts.names_a_hit if has_unit(self, each.path)
+                              else self._scripts.is_wanted)(each.data)]
             else:
                 found += self._below(place.source, folder, place.depth)
         return found
-
-    def _is_started(self, found):
-        """Whether a script of init.d is worth parsing. systemd does not start a script that has a unit; a program that
-        calls the script by its path is followed from the caller."""
-        if has_unit(self, found.path):
-            return self._scripts.names_a_hit(found.data)
-        return self._scripts.is_wanted(found.data)
 
     def _below(self, source, folder, depth, wanted=None):
         status, found = self._walk.below(folder, wanted or self._scripts.is_wanted, depth)
@@ -257,8 +252,7 @@ class _Look:
             "ufw": ufw, "scanned": {
                 "files": sum(walk.files for walk in walks), "bytes": sum(walk.bytes for walk in walks),
                 "skipped": skipped, "skipped_count": skipped_count,
-                "other_languages": sorted(self._scripts.other_languages)[:10]},
-        }
+                "other_languages": sorted(self._scripts.other_languages)[:10]}}
 
     def _firewalld(self):
         from ..._script.service_settings import firewalld_settings

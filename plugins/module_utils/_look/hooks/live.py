@@ -21,8 +21,7 @@ _NOT_DISPATCHED = re.compile(r"\.|.*(?:~|\.rpmsave|\.rpmorig|\.rpmnew|\.swp)\Z")
 _EXECUTABLE = 0o111
 # Name in the reasons -> names of its programs and units, where they differ from it.
 _NAMES = {"cron": ("cron", "crond", "cronie", "dcron"), "ifupdown": ("ifup", "networking"), "OpenRC": ("openrc",)}
-_IFUP_POST = "/etc/sysconfig/network-scripts/ifup-post"
-_SEMAPHORES = "/var/lib/cloud/instance/sem/"
+_IFUP_POST, _SEMAPHORES = "/etc/sysconfig/network-scripts/ifup-post", "/var/lib/cloud/instance/sem/"
 
 
 def executable(_look, _path, mode, _when):
@@ -59,9 +58,11 @@ def of_daemon(name, *programs):
 
 
 def script_of_daemon(name, *programs):
-    """The function for scripts that a daemon runs."""
-    runs = of_daemon(name, *programs)
+    return _executables(name, of_daemon(name, *programs))
 
+
+def _executables(name, runs):
+    """`runs` for files that the program `name` skips where they are not executable."""
     def answer(look, path, mode, when):
         if not mode & _EXECUTABLE:
             return False, "it is not executable, so %s skips it" % name
@@ -105,10 +106,7 @@ def cloud_init(look, path, _mode, when):
     return _installed(look, "cloud-init", (True, "cloud-init runs it at every boot"))
 
 
-def cloud_script(look, path, mode, when):
-    if not mode & _EXECUTABLE:
-        return False, "it is not executable, so cloud-init skips it"
-    return cloud_init(look, path, mode, when)
+cloud_script = _executables("cloud-init", cloud_init)
 
 
 def _first_boot(look):
@@ -127,9 +125,8 @@ def network_manager(look, path, mode, _when):
     return _collected(look, "NetworkManager", "it is a script of NetworkManager's dispatcher")
 
 
-def networkd_dispatcher(look, _path, mode, _when):
-    return (_collected(look, "networkd-dispatcher", "it is a script of networkd-dispatcher")
-            if mode & _EXECUTABLE else (False, "it is not executable, so networkd-dispatcher skips it"))
+networkd_dispatcher = _executables("networkd-dispatcher", lambda look, _path, _mode, _when: _collected(
+    look, "networkd-dispatcher", "it is a script of networkd-dispatcher"))
 
 
 def interfaces_file(look, _path, _mode, _when):

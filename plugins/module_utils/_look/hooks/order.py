@@ -10,8 +10,7 @@ _NOT_YET = ("inactive", "failed")
 
 
 def _starting(rows, units):
-    """Names of the units that flush when they start; a unit that systemd makes of a script in init.d has no unit file
-    and is left out."""
+    """Names of the units that flush when they start; a unit that systemd makes of a script in init.d is left out."""
     return sorted(name for name in {row["unit"] for row in rows if START in row["triggers"]}
                   if name and units.known(name))
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The owner of a file, the administrator or a package, without running a package manager.
 
-Most paths identify the owner; below /etc the lists of dpkg do. The databases of rpm are not read, so there the owner is
+Most paths identify the owner; below /etc the lists of dpkg do. The databases of rpm are not read, so the owner is
 unknown."""
 
 from ..._host.host import OK
@@ -45,8 +45,7 @@ class Owners:
         return ADMINISTRATOR if self._status == OK or path.startswith("/etc/systemd/system/") else UNKNOWN
 
     def _read(self):
-        """Read which files dpkg packages install below /etc: their lists of configuration files name nearly all of
-        them."""
+        """Read which files dpkg packages install below /etc: their lists of configuration files name nearly all."""
         self._status, names = self._host.list_dir(_INFO)
         self._known = set()
         for name in names:

@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Places besides systemd units whose commands a node runs by itself.
 
-One row per place: its files, how commands are parsed, when they run, and which function of live.py decides whether they
-run."""
+One row per place: its files, how commands are parsed, when they run, and which function of live.py decides that."""
 
 import collections
 import posixpath
 
 from ..._parse.commands import embedded
+from ..._parse.commands.embedded import BOOT, EVENT, FIRST_BOOT, PACKAGE_UPGRADE, TIMER
 from . import live
 
 STOP, START = "stop", "start"
@@ -42,7 +42,7 @@ def _cloud_config(marked):
             # boot, they are only in this file.
             for inner in _in_written(written):
                 line = written.line + inner.line - 1 if written.exact else written.line
-                found.append(embedded.Command(line, inner.text, embedded.FIRST_BOOT, inner.exact and written.exact))
+                found.append(embedded.Command(line, inner.text, FIRST_BOOT, inner.exact and written.exact))
         return found
     return read
 
@@ -68,7 +68,7 @@ def _in_written(written):
 def _unit_commands(text):
     from ..._parse.systemd.exec import split_arguments, split_commands
     from ..._parse.systemd.unit import parse_unit
-    return [embedded.Command(each.line, embedded.shell_words(split_arguments(command)), embedded.FIRST_BOOT)
+    return [embedded.Command(each.line, embedded.shell_words(split_arguments(command)), FIRST_BOOT)
             for each in parse_unit(text.encode("utf-8", "replace")).assignments
             if each.section == "Service" and each.key.startswith("Exec")
             for _prefixes, command in split_commands(each.text)]
@@ -104,8 +104,7 @@ def _of_daemon(name, function, files, folders, *programs):
 
 def _scripts_of(name, files, folders, *programs):
     """The place of scripts that a daemon runs when a state changes."""
-    return Place("daemons", "dispatcher", files, folders, 0, _script(embedded.EVENT),
-                 live.script_of_daemon(name, *programs))
+    return Place("daemons", "dispatcher", files, folders, 0, _script(EVENT), live.script_of_daemon(name, *programs))
 
 
 _PERIODS = ("hourly", "daily", "weekly", "monthly")
@@ -119,44 +118,42 @@ PLACES = (
     Place("cron", "cron", ("/etc/anacrontab",), (), 0, _of_text("cron_table", "parse_anacron_table"),
           live.of_program("anacron")),
     Place("cron", "cron", (), _each("/etc/cron.%s", *_PERIODS) + _each("/etc/periodic/%s", "15min", *_PERIODS), 0,
-          _script(embedded.TIMER), live.periodic_script),
+          _script(TIMER), live.periodic_script),
     Place("cloud_init", "cloud_init", ("/etc/cloud/cloud.cfg",), ("/etc/cloud/cloud.cfg.d",), 0, _CLOUD_CFG,
           live.cloud_init),
     Place("cloud_init", "cloud_init",
           ("/var/lib/cloud/instance/user-data.txt", "/var/lib/cloud/instance/vendor-data.txt",
            "/var/lib/cloud/instance/vendor-data2.txt", "/var/lib/cloud/seed/nocloud/user-data",
            "/var/lib/cloud/seed/nocloud-net/user-data"), (), 0, _USER_DATA, live.cloud_init),
-    Place("cloud_init", "cloud_init", (), ("/var/lib/cloud/scripts/per-boot",), 0, _script(embedded.BOOT),
-          live.cloud_script),
-    Place("cloud_init", "cloud_init", (), ("/var/lib/cloud/instance/boothooks",), 0, _script(embedded.BOOT),
-          live.cloud_script),
+    Place("cloud_init", "cloud_init", (), ("/var/lib/cloud/scripts/per-boot", "/var/lib/cloud/instance/boothooks"), 0,
+          _script(BOOT), live.cloud_script),
     Place("cloud_init", "cloud_init", (),
           ("/var/lib/cloud/scripts/per-instance", "/var/lib/cloud/scripts/per-once", "/var/lib/cloud/scripts/vendor",
-           "/var/lib/cloud/instance/scripts"), 0, _script(embedded.FIRST_BOOT), live.cloud_script),
+           "/var/lib/cloud/instance/scripts"), 0, _script(FIRST_BOOT), live.cloud_script),
     Place("network_manager", "dispatcher", (),
           tuple("%s/NetworkManager/dispatcher.d%s" % (top, part) for top in ("/etc", "/usr/lib")
                 for part in ("", "/pre-up.d", "/pre-down.d", "/no-wait.d")),
-          0, _script(embedded.EVENT), live.network_manager),
+          0, _script(EVENT), live.network_manager),
     Place("networkd_dispatcher", "dispatcher", (),
           tuple("%s/networkd-dispatcher/%s.d" % (top, state) for top in ("/etc", "/usr/lib") for state in _STATES),
-          0, _script(embedded.EVENT), live.networkd_dispatcher),
+          0, _script(EVENT), live.networkd_dispatcher),
     Place("ifupdown", "ifupdown", ("/etc/network/interfaces",), ("/etc/network/interfaces.d",), 0,
           _of_text("event_hooks", "parse_interfaces"), live.interfaces_file),
-    Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "pre-up", "up"), 0,
-          _script(embedded.BOOT, embedded.EVENT), live.ifupdown_script),
-    Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "down", "post-down"), 0, _script(embedded.EVENT),
+    Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "pre-up", "up"), 0, _script(BOOT, EVENT),
+          live.ifupdown_script),
+    Place("ifupdown", "ifupdown", (), _each("/etc/network/if-%s.d", "down", "post-down"), 0, _script(EVENT),
           live.ifupdown_script),
     Place("ifupdown", "ifupdown",
           _each("/%s-local", "sbin/ifup-pre", "sbin/ifup", "usr/sbin/ifup-pre", "usr/sbin/ifup"), (), 0,
-          _script(embedded.BOOT, embedded.EVENT), live.ifup_local),
+          _script(BOOT, EVENT), live.ifup_local),
     Place("ifupdown", "ifupdown",
           _each("/%s-local", "sbin/ifdown-pre", "sbin/ifdown", "usr/sbin/ifdown-pre", "usr/sbin/ifdown"), (), 0,
-          _script(embedded.EVENT), live.ifup_local),
+          _script(EVENT), live.ifup_local),
     Place("ifupdown", "dispatcher", (), _each("/etc/dhcp/dhclient-%s-hooks.d", "enter", "exit"), 0,
-          _script(embedded.EVENT), live.dhclient_script),
+          _script(EVENT), live.dhclient_script),
     Place("ifupdown", "dispatcher", _each("/etc/dhcpcd.%s-hook", "enter", "exit"),
           _each("%s/dhcpcd-hooks", "/lib/dhcpcd", "/usr/lib/dhcpcd", "/usr/libexec", "/libexec"), 0,
-          _script(embedded.BOOT, embedded.EVENT), live.dhcpcd_script),
+          _script(BOOT, EVENT), live.dhcpcd_script),
     Place("ifupdown", "ifupdown", (), ("/etc/wireguard",), 0, _of_text("event_hooks", "parse_wg_conf"), live.wg_quick),
     _of_daemon("keepalived", "parse_keepalived_conf", ("/etc/keepalived/keepalived.conf",),
                _each("/etc/keepalived/%s", "conf.d", "keepalived.d", "instances")),
@@ -175,11 +172,9 @@ PLACES = (
     _scripts_of("ucarp", _each("/usr/share/ucarp/vip-%s", "up", "down"), ("/etc/ucarp",)),
     _scripts_of("ifplugd", (), ("/etc/ifplugd/action.d",)),
     _scripts_of("systemd-sleep", (), _each("%s/systemd/system-sleep", "/etc", "/usr/lib", "/lib"), "systemd"),
-    Place("rc_local", "rc_local", ("/etc/rc.local", "/etc/rc.d/rc.local"), (), 0, _script(embedded.BOOT),
-          live.rc_local),
-    Place("init", "init", (), ("/etc/local.d",), 0, _script(embedded.BOOT), live.openrc_local),
-    Place("init", "init", (), ("/etc/init.d", "/etc/rc.d/init.d"), 0, _script(embedded.BOOT, START, STOP),
-          live.init_script),
+    Place("rc_local", "rc_local", ("/etc/rc.local", "/etc/rc.d/rc.local"), (), 0, _script(BOOT), live.rc_local),
+    Place("init", "init", (), ("/etc/local.d",), 0, _script(BOOT), live.openrc_local),
+    Place("init", "init", (), ("/etc/init.d", "/etc/rc.d/init.d"), 0, _script(BOOT, START, STOP), live.init_script),
     Place("udev", "udev", (), _each("%s/udev/rules.d", "/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"), 0,
           _of_text("event_hooks", "parse_udev_rules"), live.udev_rules),
     Place("logrotate", "logrotate", ("/etc/logrotate.conf",), ("/etc/logrotate.d",), 0,
@@ -195,8 +190,7 @@ PLACES = (
     Place("package_hooks", "package_hook", (),
           ("/etc/kernel/postinst.d", "/etc/kernel/preinst.d", "/etc/kernel/postrm.d", "/etc/kernel/prerm.d",
            "/etc/kernel/install.d", "/usr/lib/kernel/install.d", "/usr/lib/zypp/plugins/commit"), 0,
-          _script(embedded.PACKAGE_UPGRADE), live.executable),
-)
+          _script(PACKAGE_UPGRADE), live.executable))
 SOURCES = tuple(sorted({place.source for place in PLACES}))
 
 

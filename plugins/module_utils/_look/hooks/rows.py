@@ -17,8 +17,7 @@ TRIGGERS = (BOOT, START, STOP, RESTART, RELOAD, PACKAGE_UPGRADE, TIMER, EVENT, B
 ITSELF = (BOOT, PACKAGE_UPGRADE, TIMER, EVENT)
 # Requests to a service (systemctl stop).
 REQUESTED = (START, STOP, RESTART, RELOAD)
-THROUGH_LIMIT = 5
-PLACE_LIMIT = 120
+THROUGH_LIMIT, PLACE_LIMIT = 5, 120
 # More rows are cut, and `full` reports the cut.
 LIMIT = 1000
 _LIVE_RANK = {False: 0, None: 1, True: 2}
@@ -52,8 +51,8 @@ class Rows:
         return len(self._rows)
 
     def take(self, origin, path, line, effect, kind=None, service=None):
-        """Record that `effect`, found at `path`, is reached from `origin`. `kind` of the file, where it differs from
-        that of the origin."""
+        """Record that `effect`, found at `path`, is reached from `origin`. `kind` of the file, where the origin has
+        another."""
         saved_to, restarted, appends = summary_of(origin.after, effect.families)
         restarted = effect.restarted + tuple(program for program in restarted if program not in effect.restarted)
         effect = effect._replace(saved_to=effect.saved_to or saved_to, restarted=restarted,

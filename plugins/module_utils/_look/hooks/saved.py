@@ -10,8 +10,7 @@ from ..._script.service_settings import savers
 from ..._script.services import OPENRC
 from .rows import BOOT
 
-ROWS_LIMIT = 20
-WHO_LIMIT = 5
+ROWS_LIMIT, WHO_LIMIT = 20, 5
 _FILES = ("/etc/iptables/rules.v4", "/etc/iptables/rules.v6", "/etc/iptables/iptables.rules",
           "/etc/iptables/ip6tables.rules", "/etc/iptables.rules", "/etc/ip6tables.rules", "/etc/iptables.up.rules",
           "/etc/sysconfig/iptables", "/etc/sysconfig/ip6tables", "/etc/sysconfig/iptables.save",

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Scripts of a node: which files are worth parsing, and their content.
 
-A file is parsed if it contains a word of the firewall, or names a script that does. Any other file is read once and
+A file is parsed if it contains a word of the firewall, or names a script that does. Others are read once and
 dropped."""
 
 import posixpath
@@ -33,10 +33,7 @@ _BESIDE_SIGNS = (b"$", b"./", b".\"/")
 _FOLDERS = re.compile(r"(?:\bcd[ \t]+|^WorkingDirectory=)[\"']?(/[\w./+@-]+)", re.MULTILINE)
 _READS_IN = re.compile(rb"^[ \t]*(?:\.|source)[ \t]+\S", re.MULTILINE)
 _BESIDE_UNKNOWN = re.compile("\0[^\0]*\0/")
-_DEPTH = 5
-_PATHS_LIMIT = 200
-_FOLDER_LIMIT = 200
-_FOLDERS_LIMIT = 8
+_DEPTH, _PATHS_LIMIT, _FOLDER_LIMIT, _FOLDERS_LIMIT = 5, 200, 200, 8
 # A name of at least this length is not an everyday word.
 _NAME_LENGTH = 4
 
@@ -85,7 +82,7 @@ class Scripts:
 
     def is_script_wanted(self, data):
         """The same for a script that only people run: a file that it sources may flush; a program that it starts is
-        judged on its own."""
+        judged alone."""
         return self.names_a_hit(data) or (_READS_IN.search(data) is not None and self.is_wanted(data))
 
     def is_wanted(self, data):

@@ -9,14 +9,13 @@ from .rows import BY_HAND, RELOAD, START, STOP, summary
 
 _PASSES = 4
 _FIREWALLD = "firewalld.service"
-# Verb of systemctl and service -> phases of the unit. The verbs of the second table have no effect on a unit that does
-# not run.
+# Verb of systemctl and service -> phases of the unit. The verbs of the second table do nothing to a unit that does not
+# run.
 _VERBS = {
     "start": (START,), "restart": (STOP, START), "reload-or-restart": (RELOAD, STOP, START),
     "reload-or-try-restart": (RELOAD, STOP, START), "try-restart": (STOP, START), "condrestart": (STOP, START),
     "try-reload-or-restart": (RELOAD, STOP, START), "force-reload": (RELOAD, STOP, START), "stop": (STOP,),
-    "reload": (RELOAD,), "condstop": (STOP,),
-}
+    "reload": (RELOAD,), "condstop": (STOP,)}
 _ONLY_IF_IT_RUNS = ("stop", "reload", "try-restart", "condrestart", "reload-or-try-restart", "try-reload-or-restart",
                     "condstop")
 # These flush wherever they are installed.
@@ -27,7 +26,7 @@ _LOADING = ("restart", "try-restart", "condrestart", "reload", "reload-or-restar
 
 
 def serve(calls, units, rows, read):
-    """Add the rows of `calls` [(origin, path, line, effect)]. The script of a unit may restart another unit, so there
+    """Add the rows of `calls` [(origin, path, line, effect)]. The script of a unit may restart another one, so there
     are several passes."""
     for _pass in range(_PASSES):
         before = len(rows)

@@ -17,8 +17,7 @@ from .scripts import OTHER, folders_in
 
 # Limits for scripts that start scripts: the depth, and the number of scripts in one look.
 DEPTH_LIMIT = 8
-READINGS_LIMIT = 3000
-INCLUDES_LIMIT = 50
+READINGS_LIMIT, INCLUDES_LIMIT = 3000, 50
 COPIES_LIMIT = 100      # files of rules that scripts copy
 COPY_LIMIT = 262144     # characters that are read of one
 # For all scripts together: ten times the limit of one script (_script/script.py), about ten seconds.
@@ -51,8 +50,8 @@ class Tracer:
         self._copies = {}
 
     def shell(self, origin, path, text, line_of, arguments=None, called=(), folders=()):
-        """Follow a shell text in the file `path`; `line_of(line)` is the line of the file, `folders` are the folders it
-        runs in."""
+        """Follow a shell text in the file `path`; `line_of(line)` is the line of the file, `folders` those it runs
+        in."""
         reading = self._reading(text, arguments, called)
         if reading is None:
             return
@@ -146,7 +145,6 @@ class Tracer:
         return script is not None and script.text.startswith("#!") and posixpath.basename(path) not in _SHELLS
 
     def script(self, origin, script, arguments=None, called=()):
-        """Follow a script as a whole."""
         if script.path in origin.chain or len(origin.chain) >= DEPTH_LIMIT:
             return
         self._reach(origin, script.path)
@@ -243,7 +241,7 @@ class Tracer:
                                 comes_back=worst.comes_back, confidence=worst.confidence))
 
     def _restored(self, origin, path, line, effect):
-        """A restore destroys the tables that its file contains; the content of a file that is yet to be written is not
+        """A restore destroys the tables that its file contains; that of a file that is yet to be written is not
         known."""
         self._replayed(origin, path, line, effect.file)
         saved, status = self._saved.of(effect.file), self._saved.status(effect.file)

@@ -46,8 +46,7 @@ def _always(line):
 
 
 def _words(line, variables):
-    """The words of a command, the variables of the unit filled in as systemd does (man systemd.service "Command
-    lines")."""
+    """The words of a command, the variables of the unit filled in (man systemd.service "Command lines")."""
     words = line.argv()
     if "@" in line.prefixes:
         del words[1:2]

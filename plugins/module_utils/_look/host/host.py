@@ -22,8 +22,7 @@ IMMUTABLE_VARIANTS = ("coreos", "silverblue", "iot")
 
 _RUNTIME_SOCKETS = (
     ("/run/containerd/containerd.sock", "containerd"), ("/run/k3s/containerd/containerd.sock", "containerd"),
-    ("/run/crio/crio.sock", "cri-o"), ("/run/docker.sock", "docker"), ("/run/cri-dockerd.sock", "cri-dockerd"),
-)
+    ("/run/crio/crio.sock", "cri-o"), ("/run/docker.sock", "docker"), ("/run/cri-dockerd.sock", "cri-dockerd"))
 _RUNTIME_BINARIES = (("containerd", "containerd"), ("crio", "cri-o"), ("dockerd", "docker"), ("podman", "podman"))
 
 
@@ -42,14 +41,13 @@ def collect_host(host, identity):
 
 
 def _tools(host):
-    """{program: its path, or None if it is not installed}; a program is left out if a folder that may hold it cannot be
-    searched."""
+    """{program: its path, or None if it is not installed}; left out if a folder that may hold it cannot be searched."""
     found = {tool: host.binary(tool) for tool in TOOLS}
     return {tool: path for tool, (status, path) in found.items() if status in (OK, ABSENT)}
 
 
 def _bundle(host):
-    """The record of the bundle's layout, or, for a tree with parts of a node, how many parts were recognised and which
+    """The record of the bundle's layout, or, for a tree with parts of a node, how many parts were found and which
     are missing."""
     try:
         record = json.loads(host.read_text(BUNDLE_RECORD).text)
@@ -64,11 +62,9 @@ def _bundle(host):
 
 
 def _immutable_by(host, system):
-    for path, by in IMMUTABLE_MARKS:
-        if host.exists(path):
-            return by
-    if system["id"] in IMMUTABLE_IDS:
-        return system["id"]
+    mark = next((by for path, by in IMMUTABLE_MARKS if host.exists(path)), None)
+    if mark or system["id"] in IMMUTABLE_IDS:
+        return mark or system["id"]
     return system["variant_id"] if system["variant_id"] in IMMUTABLE_VARIANTS else None
 
 
@@ -89,12 +85,10 @@ def read_memory(host):
 
 
 def _ipv6(host):
-    """Whether this network namespace can use IPv6: if_inet6 exists with the protocol, and disable_ipv6 does not turn it
-    off."""
+    """Whether this network namespace can use IPv6: if_inet6 exists with the protocol, and disable_ipv6 is not on."""
     if host.read_text("/proc/sys/net/ipv6/conf/all/disable_ipv6").text.strip() == "1":
         return False
-    status = host.read_text("/proc/net/if_inet6").status
-    return {OK: True, ABSENT: False}.get(status)
+    return {OK: True, ABSENT: False}.get(host.read_text("/proc/net/if_inet6").status)
 
 
 def _runtimes(host):

@@ -34,7 +34,8 @@ class Kernel:
         self._softdeps = None
         self.release, self.running = release, running
         with host.noting() as notes:
-            self.tree = _tree_of(host, release)
+            self.tree = next((folder + "/" + release for folder in MODULES_DIRECTORIES
+                              if host.is_dir(folder + "/" + release)), None)
         # Why it is not known whether the kernel has a directory of modules; empty where that is known.
         self.unseen = "" if self.tree else next((reason_of(host, path, why) for path, why in notes.items()), "")
         # A bundle without the modules of this kernel proves nothing about them; neither does an image without the
@@ -44,8 +45,8 @@ class Kernel:
             for status in (host.list_dir(folder)[0] for folder in MODULES_DIRECTORIES))
         self.unread = []
         self.dep, self.index, self.index_cause = self._read_index()
-        self.builtin_status = ABSENT
-        self.builtin = self._read_builtin()
+        text = self._read("modules.builtin")
+        self.builtin_status, self.builtin = text.status, parse_modules_builtin(text.text)[0]
         self._config, self._symbols, self._aliases, self._files = None, None, None, None
 
     def _read(self, name, limit=INDEX_LIMIT):
@@ -81,7 +82,9 @@ class Kernel:
     def _staleness(self, modules):
         """Why depmod has to run again, or None. Directories newer than the index are compared by their content:
         times alone prove nothing on images that clamp them."""
-        if modules and self.has_file("modules.dep.bin") is False and not _modprobe_is_busybox(self._host):
+        if modules and self.has_file("modules.dep.bin") is False and not (
+                self._host.tree_path("/sbin/modprobe") or self._host.tree_path("/usr/sbin/modprobe") or ""
+                ).endswith("busybox"):
             return "%s/modules.dep.bin does not exist, and kmod reads only this file" % self.tree
         written = self._host.stat(self.tree + "/modules.dep")
         listed = {path for path, _needs in modules.values()}
@@ -95,12 +98,6 @@ class Kernel:
             if status == OK and news:
                 return "%s/%s/%s is newer than modules.dep and not in it" % (self.tree, folder, news[0])
         return None
-
-    def _read_builtin(self):
-        text = self._read("modules.builtin")
-        self.builtin_status = text.status
-        modules, _unread = parse_modules_builtin(text.text)
-        return modules
 
     def dependencies_of(self, name):
         """Names of the hard dependencies of a module, [] where the index does not know it."""
@@ -176,17 +173,6 @@ class Kernel:
                                                             "source") and self._host.is_dir(self.tree + "/" + path):
                         folders.append(path)
         return self._files.get(name)
-
-
-def _modprobe_is_busybox(host):
-    return (host.tree_path("/sbin/modprobe") or host.tree_path("/usr/sbin/modprobe") or "").endswith("busybox")
-
-
-def _tree_of(host, release):
-    for folder in MODULES_DIRECTORIES:
-        if host.is_dir(folder + "/" + release):
-            return folder + "/" + release
-    return None
 
 
 def installed_releases(host):

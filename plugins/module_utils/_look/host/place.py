@@ -9,10 +9,7 @@ is detected and not taken from options. In doubt it is an image, where nothing i
 from ..._names import BUNDLE_FOLDER
 from ..processes import find_processes, name_of
 
-LIVE = "live"
-IMAGE = "image"
-CONTAINER = "container"
-BUNDLE = "bundle"
+LIVE, IMAGE, CONTAINER, BUNDLE = "live", "image", "container", "bundle"
 # Places whose running kernel is known: it runs here, or it ran when the bundle was made.
 WITH_KERNEL = (LIVE, BUNDLE)
 

@@ -19,8 +19,7 @@ from ..conntrack.sysctl_boot import SysctlBoot
 from ..host.place import BUNDLE, WITH_KERNEL
 from .servers import PROC_LIMIT, read_servers
 
-# kubernetes pkg/proxy/ipvs/proxier.go: every Service address is on it, so that packets for it are delivered to this
-# node.
+# kubernetes pkg/proxy/ipvs/proxier.go: every Service address is on it, so that this node takes packets for it.
 DUMMY = "kube-ipvs0"
 # kubernetes pkg/proxy/ipvs/ipset.go; KUBE-SRC- and KUBE-DST- are sets of kube-router.
 _KUBE_SETS = re.compile(r"KUBE-(6-)?(LOOP-BACK|CLUSTER-IP|EXTERNAL-IP|LOAD-BALANCER|NODE-PORT|HEALTH-CHECK-NODE-PORT|"
@@ -46,13 +45,11 @@ def collect_ipvs(host, node, kube_proxy=None):
                                    "endpoints": ABSENT},
         "in_kernel": None, "differing": None, "draining": None, "conn_reuse_mode": None,
         "virtual_servers": None, "real_servers": None, "without_real_servers": [], "without_real_servers_count": None,
-        "without_real_servers_percent": None,
-        "schedulers": [], "configured_scheduler": _configured(kube_proxy),
+        "without_real_servers_percent": None, "schedulers": [], "configured_scheduler": _configured(kube_proxy),
         "dummy_interface": {"present": None, "addresses": None, "missing_addresses": None, "missing_examples": [],
                             "held_servers": None},
         "ipsets": [], "sysctls": [],
-        "service_sets": None, "leftover": None, "leftover_because": "only a live node runs a kernel",
-    }
+        "service_sets": None, "leftover": None, "leftover_because": "only a live node runs a kernel"}
     if node["place"] in WITH_KERNEL:
         servers = _virtual_servers(host, section)
         if node["place"] == BUNDLE:
@@ -104,8 +101,7 @@ def _service_sets(host, servers, own, sets, kube_proxy):
 
 
 def _configured(kube_proxy):
-    """The scheduler of a kube-proxy in ipvs mode. The arguments of a kube-proxy inside another program are not
-    visible."""
+    """The scheduler of a kube-proxy in ipvs mode. The arguments of one inside another program are not visible."""
     return kube_proxy["ipvs_scheduler"] if kube_proxy and kube_proxy["runs_in"] != "embedded" else None
 
 
@@ -132,13 +128,10 @@ def _virtual_servers(host, section):
     return read
 
 
-def _place(server):
-    return server.family or "", server.address or "", server.port or 0, server.protocol or "", server.mark or 0
-
-
 def _users_first(server):
     """Every pod asks the DNS, so its virtual servers are the first examples."""
-    return server.port != 53, _place(server)
+    return (server.port != 53, server.family or "", server.address or "", server.port or 0, server.protocol or "",
+            server.mark or 0)
 
 
 def _named(server):
@@ -249,8 +242,7 @@ def _ipsets(host, section):
 
 
 def _leftover(mode, sets, section):
-    """(whether kube-proxy's IPVS objects are there although it runs in another mode, why); None where that is
-    unknown."""
+    """(whether kube-proxy's IPVS objects are there although it runs in another mode, why); None if unknown."""
     if mode is None:
         return None, "the mode of kube-proxy is not known"
     if mode == "ipvs":

@@ -45,7 +45,7 @@ def compare(first, read_again, kube_proxy, sleep=time.sleep):
     if found is None:
         return dict(_UNCOMPARED, because=_unread(first))
     if any(found):
-        if _is_syncing(kube_proxy):
+        if kube_proxy.get("starting") or any(row["waiting"] for row in kube_proxy.get("sync") or ()):
             return dict(_UNCOMPARED, because="kube-proxy has not finished a sync yet")
         sleep(_PAUSE_SECONDS)
         second = read_again()
@@ -120,10 +120,6 @@ def _unread(reading):
     names = ("/proc/net/ip_vs", "the addresses of kube-ipvs0", "the ipsets of kube-proxy")
     return "%s could not be read" % (" and ".join(name for name, part in zip(names, reading) if part is None)
                                      or "some ipsets of kube-proxy")
-
-
-def _is_syncing(kube_proxy):
-    return bool(kube_proxy.get("starting") or any(row["waiting"] for row in kube_proxy.get("sync") or ()))
 
 
 def _plain(address):

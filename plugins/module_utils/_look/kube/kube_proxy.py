@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_kube_proxy: where kube-proxy runs, in which mode, with which settings and tools.
 
-Code that only a running kube-proxy needs is imported when one runs: the sources of a module are compiled on each
-run."""
+Code that only a running kube-proxy needs is imported when one runs: sources are compiled on each run."""
 
 import re
 
@@ -56,8 +55,7 @@ def collect_kube_proxy(host, node, window_seconds=0):
         "runs_in": None, "mode": None, "mode_source": None, "ipvs_scheduler": None, "version": None,
         "cluster_cidr": None, "detect_local_mode": None, "masquerade_all": None, "conntrack": None,
         "conntrack_by": None, "tools": dict.fromkeys(TOOLS, "unknown"), "tools_root": None,
-        "started_seconds_ago": None, "starting": None,
-    }
+        "started_seconds_ago": None, "starting": None}
     section.update(_NOT_RUNNING)
     if process is not None:
         bound = _embedded(host, process, section) if found.embedded else _own_process(host, process, section)
@@ -95,7 +93,7 @@ def _of_bundle(host, section):
 
 
 def _config_of(host, path, text):
-    """The fields that parse_kube_proxy_config() reads from a file, or None; without a file the YAML parser is not
+    """The fields that parse_kube_proxy_config() reads from a file, or None; without one the YAML parser is not
     compiled."""
     if not text.ok:
         return None
@@ -176,8 +174,6 @@ def _embedded(host, process, section):
     return bound_by_flags(arguments)
 
 
-# The settings of kube-proxy for connections and addresses.
-
 def settings_of_process(arguments, path, config):
     """`{"cluster_cidr", "detect_local_mode", "masquerade_all", "conntrack", "conntrack_by"}` of a kube-proxy that has
     these arguments; empty where its configuration could not be read, so that each stays None."""
@@ -192,8 +188,7 @@ def settings_of_process(arguments, path, config):
 
 
 def embedded_arguments(host, process):
-    """(status, arguments) of the kube-proxy inside another program; None where a file that may hold some cannot be
-    read."""
+    """(status, arguments) of the kube-proxy inside another program; None where a file of these cannot be read."""
     if process.name == "kubelite":
         status, arguments = microk8s_arguments(host, "kube-proxy")
         return status, process.arguments + arguments if status in (OK, ABSENT) else None

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which process is the kube-proxy of this node: the one that listens on its ports, otherwise one with its name."""
 
+import collections
 import re
 import time
 
@@ -20,16 +21,12 @@ _TABLE_LIMIT = 128 * 1024
 _LINKS_LIMIT, _SECONDS = 20000, 1.0
 _LISTENS = "the process that listens on port"
 # hyperkube and links with other names run kube-proxy as well.
-_ARGUMENT = re.compile(r"(?:.*/)?(?:kube-)?proxy\Z")
+ARGUMENT = re.compile(r"(?:.*/)?(?:kube-)?proxy\Z")
 
 
-class Found:
+class Found(collections.namedtuple("Found", "status process by replaced_by listening")):
     """`status` of listing processes, `process` or None, `by` (how it was found), `replaced_by` (the name of another
     program that listens on the ports of kube-proxy), `listening` {port: [address]}."""
-
-    def __init__(self, status, process, by, replaced_by, listening):
-        self.status, self.process, self.by, self.replaced_by = status, process, by, replaced_by
-        self.listening = listening
 
     @property
     def listens(self):
@@ -53,7 +50,7 @@ def find_kube_proxy(host):
     addresses = {}
     for row in sockets:
         addresses.setdefault(row.port, []).append(row.address)
-    if owner is not None and (owner.name in NAMES or any(map(_ARGUMENT.match, owner.arguments[:2]))):
+    if owner is not None and (owner.name in NAMES or any(map(ARGUMENT.match, owner.arguments[:2]))):
         return Found(status, owner, "%s %d" % (_LISTENS, ports[0]), None, addresses)
     if processes:
         return Found(status, processes[0], "the name of its process", None, addresses)
@@ -61,7 +58,6 @@ def find_kube_proxy(host):
 
 
 def listening_sockets(host):
-    """The listening sockets of this network."""
     found = []
     for path in ("/proc/net/tcp", "/proc/net/tcp6"):
         chunks = []
@@ -85,8 +81,7 @@ def own_ports(host, ports):
 
 
 def _owner(host, inodes, processes):
-    """The process that has one of the sockets open, one of `processes` before any other; None where it cannot be
-    seen."""
+    """The process that has one of the sockets open, one of `processes` before any other; None if not seen."""
     wanted = {"socket:[%d]" % inode for inode in inodes}
     deadline, left = time.monotonic() + _SECONDS, _LINKS_LIMIT
     first = {process.pid: process for process in processes}

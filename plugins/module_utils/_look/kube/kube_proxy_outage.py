@@ -12,6 +12,7 @@ from ..._parse.kube.go_values import parse_go_bool
 from ..agents import of_this_network
 from ..outage import NONE, outage_of_pods
 from ..processes import Process, find_processes, named_processes, option_of
+from .kube_proxy_found import ARGUMENT
 
 NAMES = ("kube-proxy",)
 # Programs that can do the work of kube-proxy; OVN-Kubernetes and OpenShift SDN always do.
@@ -26,7 +27,6 @@ _FELIX, _FELIX_MAPS = "FELIX_BPFENABLED=", ["/sys/fs/bpf/tc/globals/cali_v%d_nat
                                             for family in (4, 6) for version in ("", "2", "3", "4")]
 _UNIT = "kube-proxy.service"
 _UNIT_FOLDERS = ("/etc/systemd/system/", "/run/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/")
-_ARGUMENT = re.compile(r"(?:.*/)?(?:kube-)?proxy\Z")
 _ARGUMENTS_LIMIT = 128 * 1024
 
 
@@ -102,7 +102,7 @@ def _other_name(host):
     with host.noting():
         for pid, name in named_processes(host)[1]:
             arguments = host.read_text("/proc/%d/cmdline" % pid, _ARGUMENTS_LIMIT).text.split("\0")
-            if any(map(_ARGUMENT.match, arguments[:2])) and of_this_network(host, [Process(host, pid, name)]):
+            if any(map(ARGUMENT.match, arguments[:2])) and of_this_network(host, [Process(host, pid, name)]):
                 return "process %d (%s) may be a kube-proxy under another name" % (pid, name)
     names = {name for _pid, name in named_processes(host)[1]}
     if "dockerd" in names and "cri-dockerd" not in names:

@@ -33,8 +33,7 @@ _COMPARES = (1, 33)
 _TRIPLES = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "armv7l": "arm-linux-gnueabihf",
             "ppc64le": "powerpc64le-linux-gnu", "s390x": "s390x-linux-gnu", "riscv64": "riscv64-linux-gnu"}
 _PLAIN = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
-_FOLDER = "xtables"
-_OWN_FOLDER = "XTABLES_LIBDIR="
+_FOLDER, _OWN_FOLDER = "xtables", "XTABLES_LIBDIR="
 _NEEDS = {"iptables": ("iptables", "iptables-restore", "iptables-save"), "ipvs": ("ipset", "iptables-restore"),
           "nftables": ("nft",)}
 _MODULES = {"iptables": ("x_tables",), "ipvs": ("ip_vs", "ip_set"), "nftables": ("nf_tables",)}
@@ -72,8 +71,7 @@ def _children(host, process, alone):
 
 
 def _is_tool(child):
-    """Whether it is a program that kube-proxy runs; a program that a script around kube-proxy started may run for
-    long."""
+    """Whether it is a program that kube-proxy runs; one that a script around kube-proxy started may run for long."""
     return any(_TOOL.match(name.rpartition("/")[2]) for name in [child.name] + child.arguments[:2])
 
 
@@ -126,7 +124,6 @@ def api_sockets_again(host, pid, own_ports, first):
 # protocols by the names in /etc/protocols, or as numbers (nftables src/datatype.c); from 1.33 on kube-proxy compares
 # the printed elements with its own after a restart, as texts, and deletes what it does not find (kubernetes
 # pkg/proxy/nftables/proxier.go, nftElementStorage). musl has the names of protocols, and no libm apart.
-
 def files_of(host, process):
     """{file: present, absent, unneeded or unknown} in the root of kube-proxy; empty where that root is not known."""
     folders = ["%s/%s" % (folder, triple) for triple in [_TRIPLES.get(host.machine())] if triple
@@ -185,7 +182,6 @@ def lacks_of(files, mode, version, synced):
 # Which proxy modes the kernel and the programs of a node allow, and which one to prefer.
 # nftables mode: alpha in 1.29, beta in 1.31, stable in 1.33; kernel 5.13 and nft 1.0.1 (kubernetes enhancements, keps
 # 3866 and 5343). ipvs mode: deprecated in 1.35 (keps 5495).
-
 def modes_of(host, release, tools, version):
     """(rows `{"mode", "possible", "because"}`, advice); `release` of the kernel, `tools` of the section, `version` of
     kube-proxy or None. The section of kernel modules reports whether modprobe.d blocks a module."""
@@ -219,8 +215,7 @@ def _advice(possible, minor):
 
 
 def _available(host, release, name):
-    """Whether the running kernel has a module: in memory or built in, or in its index; None where that cannot be
-    read."""
+    """Whether the running kernel has a module: in memory or built in, or in its index; None if not read."""
     if host.is_dir("/sys/module/%s" % name) or not release:
         return True if release else None
     folder, known = "/lib/modules/%s/" % release, []

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Compares the rules that kube-proxy counts with the rules in the kernel of this node.
 
-Its metrics are read before the rules, and again where the numbers differ: rules that it wrote in between are not a
+Its metrics are read before the rules, and again where the numbers differ: rules written in between are no
 difference."""
 
 from ..._host.host import ABSENT, OK

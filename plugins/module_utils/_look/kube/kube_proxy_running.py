@@ -61,7 +61,6 @@ def fill_running(host, node, found, bound, section, window_seconds):
     section["modes"], section["advice"] = modes_of(host, node.get("kernel_release"), section["tools"], version)
 
     def again():
-        """The present metrics, or None."""
         answer = ask_metrics(host, bound, found.listening)
         return parse_kube_proxy_metrics(answer.body.decode("utf-8", "replace")) if answer.code == 200 else None
 
@@ -110,7 +109,6 @@ def watch_of(window, sockets, twice=False):
 # 1.30.5). Since 1.33 each family has its own series. Before 1.33 one series covers both families, and one sync covers
 # one of them: in a cluster of one family the first two minutes cannot be distinguished from the first sync of the other
 # family. kube-proxy 1.34 and 1.36 do not listen at all until they have reached the API server once.
-
 def starting(age, metrics):
     """Why the chains of a kube-proxy may not exist yet, as a sentence, or None; `age` in seconds, `metrics` as
     parse_kube_proxy_metrics() returns them."""
@@ -128,8 +126,6 @@ def starting(age, metrics):
         age, " and has not written its rules yet"
         if metrics else ", and its metrics do not show whether it has written its rules")
 
-
-# The section node_kube_proxy from files with saved answers of /metrics and /healthz.
 
 def fill_from_files(host, section, paths):
     """Fills in what `{source: path}` hold; ages are those at the time that /healthz reports. Raises BadInput."""
@@ -163,10 +159,8 @@ def _watch_of_files(requests):
 # returns 200 without any rule, and for the first 60 s of every failure; lastUpdated in its body is the present time
 # while kube-proxy is healthy. `last_queued > last_synced` of a family shows that a change waits; the pending counters
 # are 0 in every failure, because the first attempt takes the changes out (seen with 1.30.5, 1.34.9 and 1.36.3).
-
 def read_answers(answers):
-    """({source: status}, metrics, configz, healthz) of {source: Answer}; None for an answer that could not be
-    parsed."""
+    """({source: status}, metrics, configz, healthz) of {source: Answer}; None for one that could not be parsed."""
     statuses, texts = {}, {}
     for source, answer in answers.items():
         texts[source] = answer.body.decode("utf-8", "replace") if answer.status == OK else ""
@@ -244,8 +238,8 @@ def window_of(before, after, seconds):
 
 
 def failed_requests(requests):
-    """How many requests of {code: number} failed; 410 (the watch has to list again) and 429 (retry later) are usual and
-    do not count."""
+    """How many requests of {code: number} failed; 410 (the watch has to list again) and 429 (retry later) do not
+    count."""
     return sum(number for code, number in requests.items()
                if code == NO_ANSWER or code[0] in "45" and code not in ("410", "429"))
 
@@ -260,8 +254,6 @@ def _age(then, now):
         return None
     return round(max(0.0, now - then), 1)
 
-
-# The answers of a running kube-proxy to HTTP requests, where it listens.
 
 def ask_all(host, bound, listening):
     """{source: Answer}; `bound` is {default port: the configured address, empty for the default}, `listening` is {port:
@@ -291,7 +283,9 @@ def _ask(host, bound, default, listening, path, deadline):
         return answer
     found = _WITH_PORT.match(bound)
     address, port = (found.group(1) or found.group(2), int(found.group(3))) if found else (bound, default)
-    address = _as_listed(address)
+    # As the table of sockets prints it; fd00::5 is one of several forms of an IPv6 address.
+    packed = packed_ipv6(address)
+    address = ipv6_text(packed) if packed else address
     own = listening.get(port, ())
     # The listening sockets decide; if the table of sockets could not be read, the configured address is used.
     places = [place for place in own if address in _ANY or place == address] or [address]
@@ -300,9 +294,3 @@ def _ask(host, bound, default, listening, path, deadline):
         if answer.status != ABSENT:
             break
     return answer
-
-
-def _as_listed(address):
-    """An address as the table of sockets prints it; fd00::5 is one of several forms of an IPv6 address."""
-    packed = packed_ipv6(address)
-    return ipv6_text(packed) if packed else address

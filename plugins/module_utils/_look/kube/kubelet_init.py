@@ -13,20 +13,17 @@ from ..rules.rule_sets import FAMILIES as PROGRAMS, rules_of, save_command
 # kubelet checks its canary once a minute: chains that are missing for less than that may still be created.
 SETTLED_SECONDS = 60
 FAMILIES = ("ipv4", "ipv6")
-# Since when kubelet creates its chains only once, not again every minute (see KUBE-KUBELET-CANARY), and since when it
-# creates the hint.
+# Since when kubelet creates its chains only once, not again every minute (see KUBE-KUBELET-CANARY), and the hint.
 _ONE_SHOT_SINCE, _HINT_SINCE = (1, 17), (1, 24)
 # The set-up is logged once, when kubelet starts to run pods; the rest of the journal may be gigabytes.
 JOURNALS = ("/var/log/journal", "/run/log/journal")
 LOG_SECONDS, LOG_WINDOW_SECONDS, LOG_LIMIT = 3.0, 600, 256 * 1024
-LINE_LIMIT = 160
-_TICKS = 100
+LINE_LIMIT, _TICKS = 160, 100
 _REFUSED = re.compile(r"insufficient permissions|not seeing messages|Permission denied", re.I)
 
 
 def initialisation_of(host, node, process, age, version, settings, unit, distribution="kubelet"):
-    """(evidence, statuses): `{"expected", "because", "failed", "families"}` and those of the sources rules and
-    journal."""
+    """(evidence, statuses): `{"expected", "because", "failed", "families"}` and those of rules and journal."""
     expected, because = _expected(_versions.numbers(version)[:2], settings["make_iptables_util_chains"])
     if expected is False:
         return {"expected": False, "because": because, "failed": [],
@@ -128,7 +125,7 @@ def _journal(host, process, unit):
 
 
 def _started_at(host, process):
-    """Seconds since the epoch at which the process was started (btime of /proc/stat, field 22 of /proc/PID/stat), or
+    """Seconds since the epoch at which the process started (btime of /proc/stat, field 22 of /proc/PID/stat), or
     None."""
     booted = re.search(r"^btime (\d+)$", host.read_text("/proc/stat").text, re.M)
     if booted is None or not (process.start_time or "").isdigit():

@@ -83,8 +83,7 @@ def _of_flags(arguments):
 
 
 def _read(host, process, path):
-    """(status, values) of one file. A file in a container, and a relative path whose folder is not known, cannot be
-    read here."""
+    """(status, values) of one file. A file in a container, and a relative path, cannot be read here."""
     if process.contained is not False or not path.startswith("/"):
         return DENIED, {}
     text = host.read_text(path)

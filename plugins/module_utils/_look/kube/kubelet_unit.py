@@ -9,10 +9,9 @@ from ..units.units import seconds_since
 
 PROPERTIES = ("ActiveState", "ActiveEnterTimestampMonotonic", "NRestarts", "KillMode", "RequiredBy", "BoundBy",
               "ConsistsOf")
-SECONDS = 3.0
-UNITS_LIMIT = 20
-# Restarting a unit restarts the units that require it, are bound to it or are part of it (man systemd.unit); targets
-# run nothing.
+SECONDS, UNITS_LIMIT = 3.0, 20
+# Restarting a unit restarts the units that require it, are bound to it or are part of it (man systemd.unit); a
+# target runs nothing.
 _DEPENDANTS = ("RequiredBy", "BoundBy", "ConsistsOf")
 _RUNS_SOMETHING = (".service", ".socket", ".mount", ".timer")
 
@@ -29,8 +28,7 @@ _PARTS = (
     ("k0s", "controller", _CONTROL_PLANE + ["the datastore where it is embedded", "konnectivity", "containerd"], True),
     ("k0s", "", ["containerd"], True),
     ("microk8s", "", _CONTROL_PLANE + ["kube-proxy"], False),
-    ("kubelet", "", [], False),
-)
+    ("kubelet", "", [], False))
 _ANEW = "kubelet admits its pods again: a pod that does not fit this node any more is ended"
 
 
@@ -44,7 +42,8 @@ def unit_of(host, process, distribution):
     stops, containers = _parts(distribution, name, process.name, properties.get("KillMode"))
     units = sorted({unit for key in _DEPENDANTS for unit in properties.get(key, "").split()
                     if unit.endswith(_RUNS_SOMETHING)})[:UNITS_LIMIT]
-    row = {"name": name, "active_seconds": _active_seconds(properties),
+    row = {"name": name, "active_seconds": seconds_since(properties.get("ActiveEnterTimestampMonotonic", ""))
+           if properties.get("ActiveState") == "active" else None,
            "restarts": int(properties["NRestarts"]) if properties.get("NRestarts", "").isdigit() else None,
            "kill_mode": properties.get("KillMode") or None, "stops": stops, "units": units, "containers": containers}
     return status, dict(row, effect=_effect(row))
@@ -57,13 +56,6 @@ def _show(host, name):
         return done.status if done.status != OK else UNPARSED, {}
     pairs = [line.partition("=") for line in done.out.splitlines()]
     return OK, {key: value for key, equals, value in pairs if equals and key in PROPERTIES}
-
-
-def _active_seconds(properties):
-    """Since when it is active."""
-    if properties.get("ActiveState") != "active":
-        return None
-    return seconds_since(properties.get("ActiveEnterTimestampMonotonic", ""))
 
 
 def _parts(distribution, unit, comm, kill_mode):

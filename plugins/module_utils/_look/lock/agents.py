@@ -4,8 +4,7 @@
 """Whether the agents of a node share one xtables lock.
 
 An agent in a container has a lock of its own unless the node's file is mounted into it: nothing reports that, and the
-two overwrite each other's rules (kubernetes kubeadm mounts /run/xtables.lock with the type FileOrCreate for this
-reason)."""
+two overwrite each other's rules (kubernetes kubeadm mounts /run/xtables.lock for this reason)."""
 
 from ..._host import container as host_container
 from ..._host.host import ABSENT, OK

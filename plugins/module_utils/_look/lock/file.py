@@ -15,8 +15,7 @@ DEFAULT_PATH = "/run/xtables.lock"
 
 
 class LockFile:
-    """`path`, `status` of its stat(), `kind` (file, absent, directory, other; None = not visible), `device` and
-    `inode`."""
+    """`path`, `status` of its stat(), `kind` (file, absent, directory, other; None: unseen), `device` and `inode`."""
 
     def __init__(self, host, path):
         self.path = path
@@ -41,8 +40,7 @@ class Locks:
         self.file = lock_file
         self.holders, self.waiters, self.doubt = [], [], None
         if lock_file.kind == "absent":
-            # No process can hold it. Opening /proc/locks stops all file locking on the node for a moment (fs/locks.c
-            # locks_start).
+            # No process can hold it. Opening /proc/locks stops all file locking for a moment (fs/locks.c locks_start).
             self.status = ABSENT
             return
         read = host.read_text("/proc/locks")
@@ -55,8 +53,7 @@ class Locks:
         device = device_of(lock_file.device)
         ours = [row for row in rows if row.kind == "FLOCK" and row.device == device]
         if not ours and device not in mounted:
-            # On Btrfs and overlays stat() returns a synthetic device, and /proc/locks has the device of the super
-            # block.
+            # On Btrfs and overlays stat() returns a synthetic device, and /proc/locks that of the super block.
             ours = [row for row in rows if row.kind == "FLOCK" and row.device is not None and row.device[0] == 0]
             if ours:
                 self.doubt = ("identified by the inode alone: no file system is mounted from the device %02x:%02x that "

@@ -22,8 +22,7 @@ _WAITERS_LIMIT = 5
 _FIELDS = ("comm", "command", "container", "started_seconds_ago", "who")
 # Programs that run for one change of the rules: they have held the lock no longer than they run.
 _SHORT_LIVED = re.compile(r"(ip6?tables|xtables-|flock\Z)")
-# All other holders are watched for this long, to distinguish an agent that is changing a rule from one that keeps the
-# lock.
+# All other holders are watched for this long, to distinguish an agent that is changing a rule from one that keeps it.
 _WATCH_SECONDS = 0.25
 _WATCH_INTERVAL = 0.05
 
@@ -35,8 +34,8 @@ class Rows:
         self._host, self._containers, self._uptime = host, containers, uptime
 
     def of(self, pid):
-        """The row of a process; only nulls for `None`, for a process that is gone, and for a pid that was reused during
-        the look."""
+        """The row of a process; only nulls for `None`, for a process that is gone, and for a pid that was reused
+        meanwhile."""
         if pid is None:
             return dict.fromkeys(_FIELDS)
         process = Process(self._host, pid, name_of(self._host, pid))
@@ -94,8 +93,7 @@ def waiting(locks, rows):
 def hold_time(holder, waiters, read_locks):
     """(seconds, word) for how long the lock is held: `at_most`, `at_least`, or `over` where it was released while it
     was watched. The kernel does not record the time. A program that runs for one change holds the lock for at most its
-    age. An agent that runs for days is watched instead. A process that waits for the lock has waited for about as long
-    as it runs."""
+    age. An agent that runs for days is watched instead. A process that waits for the lock has waited for its age."""
     if _SHORT_LIVED.match(holder["comm"] or "") and holder["started_seconds_ago"] is not None:
         return holder["started_seconds_ago"], "at_most"
     begun = time.monotonic()

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_xtables_lock: its holder, the processes that wait for it, and whether all agents share it.
 
-On most nodes the lock is free during the look, so the code that describes processes is imported only when it is
-needed."""
+On most nodes the lock is free during the look, so the code that describes processes is imported when it is needed."""
 
 import time
 
@@ -17,17 +16,14 @@ from ..backends.iptables_files import backend_of
 from ..processes import find_processes, name_of, uptime_seconds
 from .file import DEFAULT_PATH, LockFile, Locks, mounted_devices, sees_every_lock
 
-HUNG_AFTER_SECONDS = 300
-SAMPLE_SECONDS_MAX = 60
+HUNG_AFTER_SECONDS, SAMPLE_SECONDS_MAX = 300, 60
 NAMES = ("/proc/net/ip_tables_names", "/proc/net/ip6_tables_names")
 PROGRAMS = ("iptables", "iptables-restore", "ip6tables", "ip6tables-restore")
-INTERVAL = 0.05
-_HOLDERS_LIMIT = 5
+INTERVAL, _HOLDERS_LIMIT = 0.05, 5
 
 
 def collect_xtables_lock(host, node, path=None, hung_after_seconds=HUNG_AFTER_SECONDS, window_seconds=0):
-    """The evidence dict; only nulls outside of a live place, where no process runs that could hold a lock. Raises
-    BadInput."""
+    """The evidence dict; only nulls outside of a live place, where no process could hold a lock. Raises BadInput."""
     _check(path, hung_after_seconds, window_seconds)
     section = {
         "schema": 1, "collected": dict.fromkeys(("legacy_tables", "lock_file", "locks", "processes", "uptime"), ABSENT),
@@ -122,10 +118,9 @@ def _path_in_force(host, agents):
 # Whether the xtables lock matters on a node: only legacy iptables takes it.
 # The nft variants of iptables and nft itself never take it, because the kernel serialises their changes (iptables
 # xshared.c is called from legacy sources only).
-
 def lock_matters(host):
-    """(true, false or null, why). The lists of tables belong to the network namespace of this look, and reading them
-    creates no table."""
+    """(true, false or null, why). The lists of tables belong to the network namespace of this look, and reading creates
+    no table."""
     lists = [host.read_text(path) for path in NAMES]
     tables = sorted(set(" ".join(text.text for text in lists).split()))
     if tables:
@@ -149,8 +144,6 @@ def _kind(host, program):
     kind = backend_of(host, path)
     return "unknown" if kind == "wrapper" else kind
 
-
-# A sample of the xtables lock: the share of a period in which it is held, and the longest hold.
 
 def sample(seconds, read_locks, name_of, clock=time.monotonic, sleep=time.sleep):
     """Read the lock every 0.05 s for `seconds`. A hold lasts from the first reading that shows its pid to the first one

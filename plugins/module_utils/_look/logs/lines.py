@@ -16,18 +16,15 @@ from ..._parse.logs.line import parse_line
 from ..._parse.logs.newest import FromEnd, Newest
 from ..._parse.secrets import masked_line
 
-MOST_ROWS = 200
-MOST_CHARACTERS = 32 * 1024
+MOST_ROWS, MOST_CHARACTERS = 200, 32 * 1024
 # One agent that repeats a line leaves room for the others.
 MOST_ROWS_OF_FILE = 50
 # Bytes that are read from all files together, the newest first.
 MOST_BYTES = 100 * 1024 * 1024
 # Bytes that are unpacked from one file, whose newest lines come last.
 MOST_UNPACKED = 1024 * 1024 * 1024
-MOST_FILES = 60
-_MOST_PODS = 500
-JOURNAL = "journal"
-PODS = "/var/log/pods"
+MOST_FILES, _MOST_PODS = 60, 500
+JOURNAL, PODS = "journal", "/var/log/pods"
 # kubelet's logs of containers are files below PODS; with Docker they are links to files that Docker writes.
 _PODS_LEAD_TO = (PODS, "/var/lib/docker/containers")
 # Log files that kubelet, containerd and plugins write themselves (docs.rke2.io; projectcalico/calico cni-plugin
@@ -49,8 +46,7 @@ _MASKED_TO, _HEAD_TO = 2000, 800
 # kube-proxy listens on the health check port of a Service once per family, and only the first attempt succeeds
 # (kubernetes pkg/proxy/healthcheck/service_health.go, 1.23 to 1.34).
 _PORT_TAKEN = re.compile(r"listen tcp \S{0,80}:(\d{1,5}): bind: address already in use")
-_MOST_PORTS = 8
-_MOST_PACKED = 1032
+_MOST_PORTS, _MOST_PACKED = 8, 1032
 # Other programs may send a CONTAINER_NAME as well, but not with the unit of dockerd (systemd.journal-fields(7)).
 _OF_DOCKER = "_SYSTEMD_UNIT=docker.service"
 _NAMES_LIMIT, _SECONDS = 256 * 1024, 2.0
@@ -83,8 +79,7 @@ def collect_lines(host, sources=None):
 
 
 def kube_proxy_ports(host, lines):
-    """Ports that are already in use according to the lines of `[(source, text)]` and that kube-proxy itself uses, or
-    None."""
+    """Ports that are already in use according to the lines of `[(source, text)]` and that kube-proxy uses, or None."""
     ports = sorted({int(port) for _source, text in lines for port in _PORT_TAKEN.findall(text)})
     if not ports:
         return []
@@ -176,9 +171,7 @@ def of_file(host, path, left, most):
     real = host.tree_path(path)
     if real is None:
         return host.presence(path), [], 0, False
-    if not is_log(host, path, real):
-        return UNPARSED, [], 0, False
-    if real.endswith(_PACKED):
+    if not is_log(host, path, real) or real.endswith(_PACKED):
         return UNPARSED, [], 0, False
     if left <= 0:
         return OK, [], 0, True
@@ -193,9 +186,10 @@ def of_file(host, path, left, most):
 
 
 def is_log(host, path, real):
-    """Whether the real path of `path` is that of a log: a pod may mount /var/log and create links there, whose targets
-    are not logs."""
-    return not path.startswith(PODS + "/") or real.startswith(_folders_behind(host, _PODS_LEAD_TO))
+    """Whether the real path of `path` is that of a log: a pod may mount /var/log and create links there to other
+    files."""
+    return not path.startswith(PODS + "/") or real.startswith(tuple(
+        (host.tree_path(folder) or folder) + "/" for folder in _PODS_LEAD_TO))
 
 
 def _unpacked_size(host, path):
@@ -205,11 +199,6 @@ def _unpacked_size(host, path):
     _status, _size, before = stream_back(host, path, lambda chunk, _is_first: ends.append(chunk), 4)
     size = int.from_bytes(ends[0][-4:], "little") if ends else 0
     return size if size <= _MOST_PACKED * (before + 4) else 0
-
-
-def _folders_behind(host, folders):
-    """Beginnings of the real paths below these folders, which may themselves be links."""
-    return tuple((host.tree_path(folder) or folder) + "/" for folder in folders)
 
 
 def system_logs(host):
@@ -246,7 +235,6 @@ def newest_first(host, paths, since=0):
 # Such a container has no file below /var/log/pods. dockerd sends its lines with CONTAINER_NAME, and with a tag as
 # SYSLOG_IDENTIFIER, by default the first 12 digits of the container's ID
 # (docs.docker.com/engine/logging/drivers/journald, moby daemon/logger/journald/journald.go).
-
 def agent_terms(host, namespaces=("",)):
     """(status, `{container: terms of journalctl}`) of agents in pods whose namespace begins with one of
     `namespaces`."""

@@ -15,25 +15,22 @@ from . import lines as log_lines
 
 # The log checks judge only lines that are at most this old.
 RECENT_SECONDS = 15 * 60
-MOST_ROWS = 40
-MOST_CHARACTERS = 8 * 1024
-_ROWS_OF_SOURCE = 20
+MOST_ROWS, MOST_CHARACTERS, _ROWS_OF_SOURCE = 40, 8 * 1024, 20
 # systemd-journald.service(8); without one journalctl prints nothing and succeeds.
 _JOURNALS = ("/run/log/journal", "/var/log/journal")
 # Bytes that are read from each log, more than kube-proxy writes in 15 minutes in which each sync fails, and from all.
 _END_BYTES, _MOST_BYTES = 256 * 1024, 2 * 1024 * 1024
 # Lines of the journal, some 2 MB.
 _JOURNAL_LINES = 10000
-_LOGS = 40
-_NAMES_LIMIT = 256 * 1024
+_LOGS, _NAMES_LIMIT = 40, 256 * 1024
 # The end of a log in which its last time is searched, and how many lines before that may have a time of another form.
 _LAST_BYTES, _END_LINES = 64 * 1024, 200
 _ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\Z")
 
 
 def collect_node_logs(host, node, now=None):
-    """The section `node_logs`. Only the logs of a running node have current lines; for a bundle, `ends` has the last
-    time of each log."""
+    """The section `node_logs`. Only the logs of a running node have current lines; for a bundle, `ends` has their last
+    times."""
     now = time.time() if now is None else now
     section = {"schema": 1, "collected": {"journal": ABSENT, "files": ABSENT}, "lines": [], "read": [], "cut": False,
                "ends": None, "kube_proxy_ports": None, "now": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
@@ -82,7 +79,6 @@ def collect_node_logs(host, node, now=None):
 
 # The logs that a support bundle holds.
 # The logs do not contain the time of their collection, so a line is recent relative to the last line of its log.
-
 def add_logs_of_bundle(host, section):
     """Fills a section `node_logs` that has no line yet."""
     names = host.read_text(BUNDLE_LOG_NAMES, _NAMES_LIMIT).text.splitlines()

@@ -61,7 +61,7 @@ class Policy:
         for dependency in kernel.dependencies_of(name):
             if not builtin_or_loaded(dependency):
                 # For a dependency kmod runs the install command and the kernel checks module_blacklist; blacklist lines
-                # have no effect.
+                # do nothing.
                 found += [block for block in self._named(kernel, dependency)
                           if block.by in ("install", "module_blacklist")]
         if self.signatures:
@@ -83,8 +83,7 @@ class Policy:
                 found.append(Block(("autoload", "boot"), "blacklist", BLOCKS, name, path, directive.line,
                                    directive.text))
             elif directive.keyword == "install" and not installed:
-                # kmod runs only the first install command of a module, and no install command where it has a soft
-                # dependency.
+                # kmod runs only the first install command of a module, and none where it has a soft dependency.
                 installed = True
                 effect = install_effect(name, directive.rest)
                 if effect and not self.conf.has_softdep(kernel, name):
@@ -173,8 +172,7 @@ def _kernel_wide(host, cmdline):
 
 
 def _signatures_enforced(host):
-    """(by, file, text, effect) where the running kernel refuses unsigned modules, or may refuse them; otherwise
-    None."""
+    """(by, file, text, effect) where the running kernel refuses unsigned modules, or may refuse them, or None."""
     switch = host.read_text(_SIG_ENFORCE)
     if switch.text.strip() == "Y":
         return "sig_enforce", _SIG_ENFORCE, "Y", BLOCKS

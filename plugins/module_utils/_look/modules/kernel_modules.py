@@ -13,8 +13,8 @@ UNREAD_LIMIT = 20
 
 def collect_kernel_modules(host, node, names=None, kernel=None):
     """The evidence dict. `node` is the section node_host of the same look; `names` are module names (BadInput where one
-    is malformed or there are more than _names.NAMES_LIMIT); `kernel` is a release to judge for (BadInput where it is
-    not installed)."""
+    is malformed or there are more than _names.NAMES_LIMIT); `kernel` is a release to judge for (BadInput if not
+    installed)."""
     modules_checked = _names.checked(names if names else _module_data.DEFAULT_MODULES)
     if len(modules_checked) > _names.NAMES_LIMIT:
         raise _errors.BadInput("%d module names are given, but one call takes at most %d; use several calls"
@@ -29,24 +29,15 @@ def _section(look, modules):
     state, cause = _running_tree(look)
     unread = look.policy.unread + look.boot.unread + [line for kernel in look.kernels for line in kernel.unread]
     return {
-        "schema": 1,
-        "collected": look.collected,
+        "schema": 1, "collected": look.collected,
         "supports_modules": look.running.supports_modules if look.running else None,
-        "running_release": look.running_release,
-        "judged_release": look.judged,
-        "running_tree": state,
+        "running_release": look.running_release, "judged_release": look.judged, "running_tree": state,
         "running_tree_cause": cause,
         "loading": {"load": _allowed(look, "load"), "autoload": _allowed(look, "autoload"),
                     "because": [{"by": block.by, "file": block.path, "text": block.text} for block in wide]},
-        "kernels": [_kernel_row(look, kernel) for kernel in look.kernels],
-        "kernels_left_out": look.left_out,
-        "next_boot": look.next_boot,
-        "boot_loader": look.boot.loader,
-        "boot_service": look.boot.service,
-        "modules": modules,
-        "unreadable": unread[:UNREAD_LIMIT],
-        "unreadable_count": len(unread),
-    }
+        "kernels": [_kernel_row(look, kernel) for kernel in look.kernels], "kernels_left_out": look.left_out,
+        "next_boot": look.next_boot, "boot_loader": look.boot.loader, "boot_service": look.boot.service,
+        "modules": modules, "unreadable": unread[:UNREAD_LIMIT], "unreadable_count": len(unread)}
 
 
 def _running_tree(look):

@@ -65,7 +65,6 @@ class Look:
         self.running = self._running_kernel() if self.live else None
 
     def state_of(self, name):
-        """State of a module on the judged kernel."""
         return self._verdict(self.by_release[self.judged], name).state
 
     def _running_kernel(self):
@@ -100,8 +99,7 @@ class Look:
             "blocks": [block.as_dict() for block in blocks if block not in self.policy.kernel_wide],
             "lacking_on": [kernel.release for kernel, verdict in verdicts
                            if kernel.release not in (self.judged, self.next_boot["release"])
-                           and verdict.state in ("absent", "installable")],
-        }
+                           and verdict.state in ("absent", "installable")]}
         row.update(self._boot_row(name, own))
         return row
 
@@ -200,8 +198,7 @@ class Look:
 
 
 def _no_release(host, node):
-    """A name in place of the release of a bundle that does not contain it but has evidence for any kernel of the node,
-    or None."""
+    """A name for the release of a bundle that lacks it but has evidence for any kernel of the node, or None."""
     paths = ("/proc/modules", "/etc/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
     return UNKNOWN_RELEASE if node["place"] == BUNDLE and any(host.exists(path) for path in paths) else None
 
@@ -236,10 +233,8 @@ def _grouped(verdicts):
     return groups
 
 
-# The modules that are loaded at boot: modules-load.d and similar lists.
-
 def boot_loader_of(host, init):
-    """The reader of the lists: `systemd`, `openrc`, `sysvinit` or `unknown`. `init` is the running init, None in an
+    """The reader of the lists: `systemd`, `openrc`, `sysvinit` or `unknown`. `init`: the running one, None in an
     image."""
     if init in ("systemd", "openrc", "sysvinit"):
         return init
@@ -259,8 +254,8 @@ class BootList:
         self.status, paths = effective_files(host, "modules-load.d")
         first_word_only = loader in ("openrc", "sysvinit")
         if first_word_only:
-            # OpenRC on Alpine and Debian's kmod script read it; systemd reads it only where a link in modules-load.d
-            # leads to it.
+            # OpenRC on Alpine and Debian's kmod script read it; systemd only where a link in modules-load.d leads to
+            # it.
             paths = paths + ["/etc/modules"]
         for path in paths:
             text = host.read_text(path)

@@ -4,8 +4,10 @@
 """The form in which a kernel has a module.
 
 `loaded | builtin | loadable | installable | absent | unknown`, the cause as a word and the evidence as a sentence. A
-module whose evidence could not be read is `unknown`, never `absent`; a configuration alone never proves that a file was
+module whose evidence could not be read is `unknown`, never `absent`; a configuration never proves that a file was
 shipped."""
+
+import collections
 
 from ... import _module_data, _versions
 from ..._host.host import OK
@@ -18,30 +20,32 @@ AVAILABLE = (LOADED, BUILTIN, LOADABLE)
 _NOT_BUILT = ("config_off", "netfilter_off", "legacy_off", "modules_off")
 
 
-class Verdict:
+class Verdict(collections.namedtuple("Verdict", "module state cause evidence package")):
     """`state`, `cause`, `evidence`, `module`, the name that this kernel has for it, and the `package` that has it."""
 
-    def __init__(self, module, state, cause, evidence, package=None):
-        self.module, self.state, self.cause, self.evidence, self.package = module, state, cause, evidence, package
-
     def key(self):
-        """Verdicts on several kernels with the same key are the same; their evidence differs, because it names files
-        and releases."""
+        """Verdicts on several kernels with the same key are the same; their evidence differs, which names files and
+        releases."""
         return (self.state, self.cause, self.package is None)
+
+
+Verdict.__new__.__defaults__ = (None,)
 
 
 def resolve(kernel, name, running, system):
     """`Verdict` for `name` on `kernel`. `running` is the running kernel's own evidence (`RunningKernel`) or None where
     only the tree counts, as for the next boot; `system` is `{"id", "id_like", "version_id"}` of the distribution, for
     the package that has it."""
-    names = [name] + [alias for alias in kernel.aliases_of(name)
-                      if alias != name] if _needs_alias(kernel, name, running) else [name]
+    names = [name]
+    if not (name in kernel.dep or name in kernel.builtin or (running and name in running.loaded)):
+        names += [alias for alias in kernel.aliases_of(name) if alias != name]
     renamed, gone_by = _module_data.RENAMES.get(name, (None, None))
     if renamed and name not in kernel.dep and _versions.within(kernel.release, since=gone_by):
         names.append(renamed)
     verdicts = [_resolve_name(kernel, candidate, running) for candidate in names]
     # The first name that the kernel has; without one, a name that a package or a reason is known for, or the last one.
-    best = next((verdict for verdict in verdicts if verdict.state in AVAILABLE), None) or _worth(verdicts)
+    best = next((verdict for states in (AVAILABLE, (INSTALLABLE,), (UNKNOWN,)) for verdict in verdicts
+                 if verdict.state in states), verdicts[-1])
     if best.state == ABSENT and best.cause not in _NOT_BUILT and running and not running.listed:
         return Verdict(best.module, UNKNOWN, "denied",
                        "%s, and the list of loaded modules could not be read" % best.evidence)
@@ -51,18 +55,6 @@ def resolve(kernel, name, running, system):
             return Verdict(best.module, INSTALLABLE, "in_package",
                            "%s; package %s has it (%s)" % (best.evidence, package["name"], package["source"]), package)
     return best
-
-
-def _needs_alias(kernel, name, running):
-    return not (name in kernel.dep or name in kernel.builtin or (running and name in running.loaded))
-
-
-def _worth(verdicts):
-    for state in (INSTALLABLE, UNKNOWN):
-        for verdict in verdicts:
-            if verdict.state == state:
-                return verdict
-    return verdicts[-1]
 
 
 def _resolve_name(kernel, name, running):
@@ -118,19 +110,17 @@ def _from_tree(kernel, name, running):
 
 
 def config_value(kernel, name):
-    """(symbol, value): y, m or n as in the configuration; None where the configuration does not show it (a fragment, an
-    unknown symbol)."""
+    """(symbol, value): y, m or n as in the configuration; None where it does not show it (a fragment, an unknown
+    symbol)."""
     path, whole = kernel.config
     if path is None:
         return None, None
     symbols = kernel.config_symbols
     candidates = _symbols(kernel.release, name)
-    for symbol in candidates:
-        if symbols.get(symbol) in ("y", "m"):
-            return symbol, symbols[symbol]
-    for symbol in candidates:
-        if symbols.get(symbol) == "n":
-            return symbol, "n"
+    for values in (("y", "m"), ("n",)):
+        found = next((symbol for symbol in candidates if symbols.get(symbol) in values), None)
+        if found:
+            return found, symbols[found]
     # kconfig writes no line for a symbol whose dependencies are off. A missing line in a whole configuration means off
     # only where the symbol certainly belongs to this module.
     if whole and candidates and (name in _module_data.DEFAULT_MODULES or name in _module_data.CONFIG_SYMBOLS):
@@ -152,9 +142,8 @@ def _symbols(release, name):
 
 def _from_config(kernel, name):
     symbol, value = config_value(kernel, name)
-    if value == "y":
-        return Verdict(name, BUILTIN, "kernel_config", "CONFIG_%s=y in %s" % (symbol, kernel.config[0]))
-    return None
+    return Verdict(name, BUILTIN, "kernel_config",
+                   "CONFIG_%s=y in %s" % (symbol, kernel.config[0])) if value == "y" else None
 
 
 def _option_off(kernel, options):
@@ -228,8 +217,8 @@ def _package(kernel, name, system):
 
 class RunningKernel:
     """The state that the running kernel reports; for a live place only. `loaded`: {module: Live | Loading | Unloading},
-    `listed`: whether that list could be read; `supports_modules`: False for a kernel without CONFIG_MODULES, None where
-    that is unknown."""
+    `listed`: whether that list could be read; `supports_modules`: False without CONFIG_MODULES, None where that is
+    unknown."""
 
     def __init__(self, host, loaded, supports_modules):
         self._host = host
@@ -253,8 +242,7 @@ class RunningKernel:
                      if self.loaded[other] == "Live" and other.startswith(_module_data.PROVEN_BY.get(name, ()))), None)
 
     def builtin_proof(self, name):
-        """(cause, evidence) where the running kernel has `name` and does not list it as a loaded module, otherwise
-        None."""
+        """(cause, evidence) where the running kernel has `name` and does not list it as a loaded module, or None."""
         if name in self.loaded:
             return None
         folder = "/sys/module/" + name

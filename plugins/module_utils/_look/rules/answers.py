@@ -26,15 +26,13 @@ from .shared_networks import shared_networks
 
 _TABLES = ("filter", "mangle", "nat", "raw", "security")
 TABLE, CHAIN = "cni_hostport", "hostports"
-LIST_SECONDS = 30.0
-LIST_LIMIT = 8 * 1024 * 1024
+LIST_SECONDS, LIST_LIMIT = 30.0, 8 * 1024 * 1024
 _FAMILIES = (("ipv4", "ip"), ("ipv6", "ip6"))
 _RULE = re.compile(r"^\t\t((tcp|udp|sctp) dport (\d{1,5}) dnat (?:ip6? )?to [0-9a-f.:\[\]]+)(?: |$)", re.MULTILINE)
 
 
 def answer(host, rules, situation, options):
-    """The part of the section node_iptables_chains that depends on the rules; `situation` and `options` as in
-    iptables_chains.py."""
+    """The part of the section node_iptables_chains that depends on the rules; `options` as in iptables_chains.py."""
     elsewhere = _elsewhere(host, rules, situation.mode)
     observations, more = ask(_askable(rules), situation.of, elsewhere, situation.used)
     if rules.source == "live":
@@ -97,7 +95,7 @@ def _routed(host, rules, situation):
 
 
 def _services(rules, situation, options, services):
-    """The Services that kube-proxy routes to; null where not all of them could be read, and in ipvs mode, where they
+    """The Services that kube-proxy routes to; null where some could not be read, and in ipvs mode, where they
     are not in rules."""
     counts = digest_nft_services(services) if situation.mode == "nftables" else digest(services)
     shown = heapq.nsmallest(options["max_services"], services or [], lambda service: (
@@ -108,8 +106,7 @@ def _services(rules, situation, options, services):
             {"family": service.family, "address": service.address, "port": service.port, "protocol": service.protocol,
              "name": service.name, "endpoints": None if service.endpoints is None else len(service.endpoints)}
             for service in shown], "service_rows_left_out": len(services or []) - len(shown),
-        "networks": _networks(rules, situation, services), "digest": dict(counts, read_at=rules.read_at),
-    }
+        "networks": _networks(rules, situation, services), "digest": dict(counts, read_at=rules.read_at)}
 
 
 def _networks(rules, situation, services):
@@ -163,7 +160,6 @@ def _askable(rules):
 # The CNI plugin writes these tables where its configuration demands nftables, or where iptables does not work
 # (containernetworking/plugins plugins/meta/portmap/portmap_nftables.go). One chain of each family is listed, which
 # takes milliseconds; nft loads nothing where nf_tables is in memory.
-
 def nft_hostports(host, rules, ports):
     """[hostport_capture] of both families; `ports` as in Setting. What could not be read goes into `rules.unread`."""
     found = []

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Dumps that are not plain iptables-save: other listings, pieces, logs.
 
-They are read a second time as a whole, because only the whole text shows their form. Plain dumps do not reach this
-code."""
+They are read a second time as a whole, because only the whole text shows their form. Plain dumps do not get here."""
 
 import re
 
@@ -25,7 +24,7 @@ def is_plain(sets):
 
 
 def read_other_forms(host, path, rules, source):
-    """[RuleSet] of the text; `rules` (Rules) gets the nft tables, what a form does not print, and the name of a text
+    """[RuleSet] of the text; `rules` (Rules) gets the nft tables, what a form does not print, and the name of one
     without rules."""
     from ..._parse.iptables.dump_forms import TEXT_LIMIT, read_forms
     chunks = []
@@ -88,8 +87,7 @@ def _add(known, found):
 
 
 def _take_native(rules, text):
-    """The listings of tables that are neither kube-proxy's nor those of iptables, to be judged once all Services are
-    known."""
+    """The listings of tables that are neither kube-proxy's nor those of iptables, for when all Services are known."""
     from ..._parse.nft.ruleset import tables_apart
     for (family, name), lines in tables_apart(text.split("\n")):
         if may_be_judged(family, name) or name == CALICO:
@@ -99,8 +97,8 @@ def _take_native(rules, text):
 def without_repeats(rule_sets):
     """([RuleSet], [(source, table, doubt)]) without tables that occur a second time because one node's rules were saved
     in several forms or twice. A table of iptables-save, which prints its version, has precedence; a complete table has
-    precedence over one that breaks off. Of two tables from different times one is judged, and nothing shows which of
-    them is the later."""
+    precedence over one that breaks off. Of two tables from different times one is judged, and nothing shows which is
+    the later."""
     held, doubts = {}, []
     for found in sorted(rule_sets, key=lambda rules: (rules.version is None, rules.backend is None)):
         for name in sorted(found.tables):
@@ -124,7 +122,7 @@ def without_repeats(rule_sets):
 
 
 def _is_alike(found, table, other, other_table):
-    """True for a table of the same backend; where that is not known of both, for one with the same rules or of a
+    """True for a table of the same backend; where that is not known of both, for one with the same rules or a
     listing."""
     if found.backend and other.backend:
         return found.backend == other.backend

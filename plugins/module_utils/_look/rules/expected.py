@@ -32,7 +32,6 @@ class KnownRules:
         self._unread = {family for family in _FAMILIES for source in unread if source.endswith(family)}
 
     def sets(self, family):
-        """The rule sets of a family."""
         return [found for found in self._rules.rule_sets if found.family == family]
 
     def whole(self, family, table):
@@ -49,8 +48,7 @@ class KnownRules:
         return False if whole else None
 
     def lines(self, family, table, chains):
-        """The rules of these chains of an nft table, as nft lists them; [] where none exists, None where that is not
-        known."""
+        """The rules of these chains of an nft table, as nft lists them; [] where none exists, None if not known."""
         if self._rules.nf_tables == ABSENT:
             return []
         if self._rules.nf_tables != OK:

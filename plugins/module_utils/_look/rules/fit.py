@@ -25,8 +25,9 @@ def size_limit(options):
 def fitted_chains(section, limit):
     """The section with at most `limit` bytes of JSON."""
     section = presentable(section)
-    for shrink in (_with_short_texts, _with_few_notices, _with_few_examples, _with_few_services, _with_few_networks,
-                   _with_few_pods, _with_one_example, _with_few_rows, _with_tiny_texts):
+    for shrink in (_with_short_texts, _with_few_notices, lambda cut: _keep_of_each_kind(cut, 2), _with_few_services,
+                   _with_few_networks, _with_few_pods, lambda cut: _keep_of_each_kind(cut, 1), _with_few_rows,
+                   _with_tiny_texts):
         if len(json.dumps(section)) <= limit - _FOOTPRINT:
             break
         shrink(section)
@@ -59,10 +60,6 @@ def _keep_of_each_kind(section, number):
     section["observations"] = kept
 
 
-def _with_few_examples(section):
-    _keep_of_each_kind(section, 2)
-
-
 def _with_few_services(section):
     section["service_rows_left_out"] += len(section["service_rows"][5:])
     del section["service_rows"][5:]
@@ -79,10 +76,6 @@ def _with_few_networks(section):
 def _with_few_pods(section):
     for row in section["expected"]:
         row["pods"] = row["pods"][:2]
-
-
-def _with_one_example(section):
-    _keep_of_each_kind(section, 1)
 
 
 def _with_few_rows(section):

@@ -8,8 +8,7 @@ from ..._parse.kernel.module_files import parse_proc_modules
 
 
 def nf_tables_status(host, node):
-    """ok (it is in the kernel), absent (it is not, and neither is any of its rules), or why that is not known: denied,
-    unparsed."""
+    """ok (it is in the kernel), absent (nor is any of its rules), or why that is not known: denied, unparsed."""
     listed = host.read_text("/proc/modules")
     if listed.status == ABSENT and host.presence("/proc/sys/kernel/modprobe") == ABSENT:
         return OK  # A kernel without CONFIG_MODULES cannot load anything.

@@ -15,9 +15,7 @@ from ..._rules.kube_proxy.lost_match import NO_PORT, NO_SET
 from ..._rules.observation import place_of
 
 KINDS = ("anchor_shadowed", "lost_match", "unexpected_drop")
-LIST_SECONDS = 30.0
-LIST_LIMIT = 8 * 1024 * 1024
-CHAINS_LIMIT = 8
+LIST_SECONDS, LIST_LIMIT, CHAINS_LIMIT = 30.0, 8 * 1024 * 1024, 8
 FAMILIES = {"ipv4": "ip", "ipv6": "ip6"}
 # What nft prints before the verdict of a rule without a match: its comment and its counter.
 _NO_MATCH = re.compile(r'^(?:(?:xt match "comment"|counter packets \d+ bytes \d+) ?)+')
@@ -74,8 +72,7 @@ def _confirms(words, line):
 
 
 def _statements(host, place):
-    """The rules of a chain as nft prints them, without their counters; None where nft is not there or does not
-    answer."""
+    """The rules of a chain as nft prints them, without their counters; None where nft does not answer."""
     family, table, chain = place
     answer = host.run(["nft", "list", "chain", FAMILIES[family], table, chain], LIST_SECONDS, LIST_LIMIT)
     if answer.status != OK or answer.rc != 0:

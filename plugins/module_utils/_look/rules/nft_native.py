@@ -23,10 +23,7 @@ from ..._rules.observation import observe
 from .tunnels import networks_behind
 
 CALICO = "calico"
-LIST_SECONDS = 20.0
-LIST_LIMIT = 8 * 1024 * 1024
-ADDRESSES_LIMIT = 4 * 1024 * 1024
-TABLES_LIMIT = 16
+LIST_SECONDS, LIST_LIMIT, ADDRESSES_LIMIT, TABLES_LIMIT = 20.0, 8 * 1024 * 1024, 4 * 1024 * 1024, 16
 TEXTS_LIMIT, TEXT_LENGTH = 500, 2000
 _FAMILIES = {"ip": "ipv4", "ip6": "ipv6", "inet": None}
 _FLAGS = frozenset(("dormant", "owner", "persist"))
@@ -67,8 +64,7 @@ def native_rows(host, rules, services, tunnel=lambda: None):
 
 
 def _within_bounds(names, judge):
-    """The rows that `judge(family, name)` returns for the first TABLES_LIMIT tables, and a row for each table beyond
-    them."""
+    """The rows that `judge(family, name)` returns for the first TABLES_LIMIT tables, and a row for each further one."""
     wanted, found = sorted(names), []
     for family, name in wanted[:TABLES_LIMIT]:
         found += judge(family, name)

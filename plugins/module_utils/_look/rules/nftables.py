@@ -3,21 +3,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of kube-proxy's nftables mode, as nft lists them.
 
-`nft list chains` and single maps take a tenth of a second on a big node, where `nft list ruleset` takes ten and a
-gigabyte."""
+`nft list chains` and single maps take a tenth of a second on a big node, `nft list ruleset` ten and a gigabyte."""
 
 from ..._host.host import ABSENT, DENIED, OK, TIMEOUT, UNPARSED
 
-LIST_SECONDS = 60.0
-LIST_LIMIT = 64 * 1024 * 1024
+LIST_SECONDS, LIST_LIMIT = 60.0, 64 * 1024 * 1024
 SOURCE = "nftables"
 FAMILIES, TABLE = ("ip", "ip6"), "kube-proxy"
 
 
 def read_nftables(host, rules, deep, expected):
     """Set `rules.nftables`, and record in `rules` which parts of the tables could not be read. Where the tables are not
-    `expected`, because kube-proxy is known to use another mode, they are listed only on a node that has such a
-    table."""
+    `expected`, because kube-proxy is known to use another mode, they are listed only where there is one."""
     there = rules.nf_tables
     if there in (None, ABSENT):
         rules.collected[SOURCE] = ABSENT
@@ -61,8 +58,7 @@ def _read_from_kernel(reader, arguments):
 
 
 class _Early:
-    """The second of two large tables, listed while nft still collects the first: most of the time of either is the
-    kernel's."""
+    """The second of two large tables, listed while nft still collects the first: most of the time is the kernel's."""
 
     def __init__(self, host, reader):
         self._host, self._reader = host, reader
@@ -70,7 +66,6 @@ class _Early:
         self.peak_bytes = 0
 
     def ask(self):
-        """List it now."""
         self._arguments = self._reader.next_table()
         if self._arguments is not None:
             self._done = self._host.stream(["nft"] + self._arguments, self._chunks.append, LIST_SECONDS, LIST_LIMIT)

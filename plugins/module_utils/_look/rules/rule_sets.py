@@ -5,7 +5,7 @@
 
 The order of the commands avoids side effects (iptables 1.8.7 to 1.8.11, seen): the names of legacy tables first; the
 save of the nft backend, which creates nothing, only where nf_tables is in memory; the save of the legacy backend only
-where a legacy table exists, and never with -t, which would create the table. Neither takes the xtables lock; -L and -S
+where a legacy table exists, and never with -t, which would create it. Neither takes the xtables lock; -L and -S
 would."""
 
 import contextlib
@@ -19,8 +19,7 @@ from ..._parse.iptables.ruleset import NAMELESS, RuleSet
 from ..backends.iptables_files import MULTI, backend_of
 from .nf_tables import nf_tables_status
 
-SAVE_SECONDS = 60.0
-SAVE_LIMIT = 400 * 1024 * 1024
+SAVE_SECONDS, SAVE_LIMIT = 60.0, 400 * 1024 * 1024
 # How often a save of the nft backend that looks torn is run, within SAVE_SECONDS, until two readings agree.
 READINGS = 4
 FAMILIES = (("ipv4", "iptables-save", "/proc/net/ip_tables_names"),
@@ -177,8 +176,8 @@ def _read_nft(host, rules, family, program):
     elif rules.nf_tables == DENIED:
         rules.miss(source, DENIED, "only root can list the rules of the nft backend")
     elif rules.nf_tables != OK:
-        rules.miss(source, rules.nf_tables,
-                   "whether nf_tables is in the kernel is not known, and a query could load it")
+        rules.miss(source, rules.nf_tables, "whether nf_tables is in the kernel is not known, and a query "
+                                            "could load it")
     else:
         _save(host, rules, source, family, program, "nft")
 
@@ -230,17 +229,15 @@ def _read_until_sound(host, rules, command, family, backend):
         sets = dump.rule_sets() or [RuleSet("live", family, backend)]
         rules.helpers_peak_bytes = max(rules.helpers_peak_bytes, done.peak_bytes)
         problem = _problem(done, sets, command)
-        signs = _signs(sets) if backend == "nft" and not problem else None
+        signs = None
+        if backend == "nft" and not problem:
+            from ..._rules.torn import torn_signs
+            signs = frozenset().union(*[torn_signs(found) for found in sets if found.tables or found.unreadable])
         if not signs or signs == before:
             return done, sets, problem
         before = signs
     return done, sets, (UNPARSED, "the rules changed during each reading with %s; run it again later"
                         % command[0].rsplit("/", 1)[-1])
-
-
-def _signs(sets):
-    from ..._rules.torn import torn_signs
-    return frozenset().union(*[torn_signs(found) for found in sets if found.tables or found.unreadable])
 
 
 def _problem(done, sets, command):

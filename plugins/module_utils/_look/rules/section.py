@@ -84,13 +84,11 @@ def _put_off(section, starting):
 
 def _section(rules, situation):
     rows = [_row(found) for found in rules.rule_sets]
-    return {
-        "schema": 1, "collected": rules.collected, "unread": rules.unread, "source": rules.source,
-        "read_at": rules.read_at, "mode": situation.mode, "mode_source": situation.mode_source,
-        "kubernetes": "%d.%d" % situation.setting.kubernetes if situation.setting.kubernetes else None,
-        "kubernetes_source": situation.kubernetes_source,
-        "rule_sets": rows, "rules": sum(row["rules"] for row in rows), "notices": rules.notices[:_NOTICES_LIMIT],
-    }
+    return {"schema": 1, "collected": rules.collected, "unread": rules.unread, "source": rules.source,
+            "read_at": rules.read_at, "mode": situation.mode, "mode_source": situation.mode_source,
+            "kubernetes": "%d.%d" % situation.setting.kubernetes if situation.setting.kubernetes else None,
+            "kubernetes_source": situation.kubernetes_source, "rule_sets": rows,
+            "rules": sum(row["rules"] for row in rows), "notices": rules.notices[:_NOTICES_LIMIT]}
 
 
 def _answers(host, rules, situation, options):
@@ -117,11 +115,8 @@ def _row(found):
             "unreadable": sorted(found.unreadable)}
 
 
-# Whether the packet counters of Kubernetes' rules move.
-
 def sample_counters(host, rules, seconds):
-    """`{"seconds", "moved", "packets"}` between two readings of all sets of `rules`, or None where one of them
-    failed."""
+    """`{"seconds", "moved", "packets"}` between two readings of all sets of `rules`, or None where one failed."""
     commands = [rules.commands[source] + ["-c"] for source in sorted(rules.commands)]
     if not commands:
         return None

@@ -1,8 +1,7 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The criteria by which rules are judged: the mode of kube-proxy, the version of Kubernetes, the programs that run
-here."""
+"""The criteria by which rules are judged: the mode of kube-proxy, the version of Kubernetes, programs that run."""
 
 import collections
 import functools
@@ -58,13 +57,11 @@ class Situation(collections.namedtuple("Situation", "setting mode_source kuberne
         return self.setting.mode
 
     def of(self, rule_set):
-        """`Setting` for one rule set."""
         return self.setting._replace(family=rule_set.family, backend=rule_set.backend)
 
 
 def situation_of(host, rules, options, kube_proxy, kubelet):
-    """`Situation` of what was read; `kube_proxy` and `kubelet` are their sections, None where dumps are judged. Raises
-    BadInput."""
+    """`Situation` of what was read; `kube_proxy` and `kubelet` are their sections, None for dumps. Raises BadInput."""
     requested = options["kubernetes_version"]
     if requested is not None and len(_versions.numbers(requested)) < 2:
         raise _errors.BadInput("kubernetes_version %r is not a version; give one such as 1.30" % requested)
@@ -78,8 +75,7 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
     ipv6, liberal = _kernel(host) if rules.source == "live" else (None, None)
     once = functools.lru_cache(maxsize=1)
     return Situation(Setting(
-        None, None, mode, version, _makes_chains(kubelet) if kubelet else _has_canary(rules),
-        _ports(host, rules, kubelet), oldest,
+        None, None, mode, version, _makes_chains(kubelet, rules), _ports(host, rules, kubelet), oldest,
         (_versions.numbers(kubelet["version"])[:2] if kubelet and not requested else ()) or None, ipv6, liberal,
         addresses=once(lambda: _addresses(host, rules)),
         members=functools.lru_cache(maxsize=_SETS)(lambda name: _members(host, rules, name)),
@@ -178,17 +174,16 @@ def _used(host, rules, kube_proxy):
     return proxy_backend(host, kube_proxy)
 
 
-def _makes_chains(kubelet):
-    """Whether the chains of kubelet must exist; None where they may not exist yet."""
+def _makes_chains(kubelet, rules):
+    """Whether the chains of kubelet must exist; None where they may not exist yet, and for dumps that do not show
+    it."""
+    if not kubelet:
+        return any(KUBELET_CANARY in table.chains for found in rules.rule_sets
+                   for table in found.tables.values()) or None
     initialisation = kubelet.get("initialisation") or {}
     if initialisation.get("expected") is False:
         return False
     return None if any(row["state"] == "starting" for row in initialisation.get("families", ())) else kubelet["running"]
-
-
-def _has_canary(rules):
-    """True for dumps of a node on which kubelet ran, None if they do not show it."""
-    return any(KUBELET_CANARY in table.chains for found in rules.rule_sets for table in found.tables.values()) or None
 
 
 def mode_of(rules, options, kube_proxy):
@@ -214,8 +209,8 @@ def _version(kube_proxy, kubelet):
 
 def _mode_of_chains(rules):
     """The mode whose chains exist, if they belong to one mode only. If KUBE-SERVICES of a rule set names sets, all
-    other chains of the rule set are left over: only ipvs mode names sets, and iptables mode would have written
-    KUBE-SERVICES anew."""
+    other chains of the rule set are left over: only ipvs mode names sets, and iptables mode writes KUBE-SERVICES
+    anew."""
     by_sets = [looks_up_sets(found) for found in rules.rule_sets]
     tables = [table for found, ipvs in zip(rules.rule_sets, by_sets) if not ipvs
               for table in sorted(found.tables.values(), key=lambda table: table.name != "nat")]

@@ -13,8 +13,8 @@ from ..._parse.systemd.exec import filled_specifiers
 from ..._parse.systemd.name import filled_in, parse_unit_name
 
 DEFAULT_TARGET = "default.target"
-# Dependencies that start the units they name (man systemd.unit), and the directories of links that stand for a
-# dependency.
+# Dependencies that start the units they name (man systemd.unit), and the directories of such
+# links.
 STARTING = ("Requires", "Wants", "BindsTo", "Upholds")
 LINKS = {"Wants": ".wants", "Requires": ".requires", "Upholds": ".upholds"}
 
@@ -76,8 +76,7 @@ def pulled_in(units, names):
 
 
 def dependencies(units, unit, kind):
-    """Names a unit depends on by `kind` (`Wants`, `After`): of directives and, where there are such, of directories of
-    links."""
+    """Names a unit depends on by `kind` (`Wants`, `After`): of directives and of directories of links."""
     parts = parse_unit_name(unit.name)
     # A template is filled with the unit's instance, or its prefix where it has none (src/core/unit.c
     # resolve_template()).

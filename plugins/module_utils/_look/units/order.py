@@ -19,8 +19,7 @@ _WAITED_FOR = ("Requires", "Requisite", "Wants", "BindsTo", "Upholds")
 
 
 def ordered_before(units, first, second):
-    """Whether `second` starts only after `first` where a boot starts both, directly or through other units that the
-    boot starts."""
+    """Whether `second` starts only after `first` where a boot starts both, directly or through other units of it."""
     first, second = units.paths.canonical(first), units.paths.canonical(second)
     after = _order_with(units, [first, second])
     seen, ahead = set(), list(after.get(second, ()))

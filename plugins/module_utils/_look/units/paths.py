@@ -11,8 +11,7 @@ import posixpath
 from ..._host.host import ABSENT, OK
 from ..._parse.systemd.name import filled_in, names_for_drop_ins, parse_unit_name
 
-# Highest first (man systemd.unit "Unit File Load Path"). A distribution with a /lib of its own reads that before
-# /usr/lib.
+# Highest first (man systemd.unit "Unit File Load Path"). A distribution with its own /lib reads that before /usr/lib.
 DIRECTORIES = (
     "/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient",
     "/run/systemd/generator.early", "/etc/systemd/system", "/etc/systemd/system.attached", "/run/systemd/system",
@@ -27,8 +26,8 @@ _FOLDERS = (".d", ".wants", ".requires", ".upholds")
 
 
 class UnitPaths:
-    """The directories of one tree. `status` is ok, absent (no systemd here) or the status of a directory that could not
-    be listed."""
+    """The directories of one tree. `status` is ok, absent (no systemd here) or that of a directory that could not be
+    listed."""
 
     def __init__(self, host):
         self._host = host
@@ -90,8 +89,7 @@ class UnitPaths:
         return called if self.fragment(called) == path else name
 
     def entry(self, name):
-        """The meaning of a name in the highest directory that has it: a path, the name that it is an alias of, or
-        None."""
+        """The meaning of a name in the highest directory that has it: a path, the name that it is an alias of; None."""
         if name not in self._entries:
             found = (self._meaning(path, name) for path in self.candidates.get(name, ()))
             self._entries[name] = next((meaning for meaning in found if meaning), None)
@@ -166,8 +164,7 @@ class UnitPaths:
         return self._listed[folder]
 
     def folders_of(self, names, ending):
-        """Directories with this `ending` (`.d`, `.wants`) that apply to a unit called `names`, the one with the highest
-        priority first."""
+        """Directories with this `ending` (`.d`, `.wants`) that apply to a unit called `names`, the highest first."""
         folders = []
         for name in names:
             levels = [level + ending for level in names_for_drop_ins(name)]

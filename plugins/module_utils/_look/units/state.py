@@ -50,8 +50,7 @@ def unit_state(units, name):
 
 
 def _as_installed(units, unit):
-    """The unit as systemctl reads it for [Install]: with its own drop-ins, but without the drop-ins of its prefix or
-    type."""
+    """The unit as systemctl reads it for [Install]: with its own drop-ins, but without those of its prefix or type."""
     names = [unit.name, parse_unit_name(unit.name).template]
     paths = units.paths.chosen([folder for name in names if name
                                 for folder in units.paths.folders.get(name + ".d", ())], ".conf")
@@ -71,7 +70,9 @@ def _known_names(unit):
 
 def _enabled_where(units, unit, path, known):
     """The state that links with a name in `known` (None: any name) give to a unit at `path`, or None."""
-    links = _links_of(units, unit)
+    if units.links is None:
+        units.links = _all_links(units.paths)
+    links = units.links.get(unit.name)
     if not links:
         return None
     runtime = elsewhere = False
@@ -101,14 +102,8 @@ def _enabled_where(units, unit, path, known):
     return "linked-runtime" if any(directory.startswith("/run/") for directory in same_name) else None
 
 
-def _links_of(units, unit):
-    """{directory: [_Link]} of links that have the name of the unit, or whose target has it."""
-    if units.links is None:
-        units.links = _all_links(units.paths)
-    return units.links.get(unit.name, {})
-
-
 def _all_links(paths):
+    """{name: {directory: [_Link]}} of links that have the name, or whose target has it."""
     found = {}
     for path, target in paths.links():
         directory, entry = posixpath.split(path)

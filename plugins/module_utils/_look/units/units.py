@@ -32,15 +32,9 @@ _PROPERTIES = ("ActiveState", "StateChangeTimestampMonotonic")
 Running = collections.namedtuple("Running", "state seconds")
 
 
-def _is_empty(found):
-    """systemd's null_or_empty(): an empty file or any device."""
-    return found is not None and (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)
-                                  or (stat.S_ISREG(found.st_mode) and found.st_size == 0))
-
-
 class Units:
-    """All units of one tree; the files of a unit are read once, when it is requested. `status`: whether all directories
-    could be listed."""
+    """All units of one tree; the files of a unit are read once, when it is requested. `status` of listing all
+    directories."""
 
     def __init__(self, host, node):
         self._host = host
@@ -110,20 +104,21 @@ class Units:
 
     def _is_null(self, path):
         """Whether a file is a mask: empty, a device, or a link to /dev/null, which need not exist in an image."""
-        return is_masked(self._host, path) or _is_empty(self._host.stat(path))
+        if is_masked(self._host, path):
+            return True
+        found = self._host.stat(path)
+        return found is not None and (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)
+                                      or (stat.S_ISREG(found.st_mode) and found.st_size == 0))
 
     def state(self, name):
-        """The state that `systemctl is-enabled` prints for a name; None where there is no such unit."""
         from .state import unit_state
         return unit_state(self, name)
 
     def starts_at_boot(self, name):
-        """Whether the default target pulls a unit in; None where that is unknown."""
         from .boot import starts_at_boot
         return starts_at_boot(self, name)
 
     def activated_by(self, name):
-        """[Activation] of timers, paths and sockets that start the unit."""
         from .boot import activated_by
         return activated_by(self, name)
 

@@ -84,7 +84,7 @@ def test_what_a_module_trips_over_is_its_result(trees, monkeypatch):
         @staticmethod
         def run(_params, _check_mode):
             raise KeyError("x")
-    monkeypatch.setitem(calls._PLANS, "flush_hooks", lambda: Tripping)
+    monkeypatch.setattr(calls, "_plan_of", lambda _subject: Tripping)
     result = calls.result_of("flush_hooks", {}, False, lambda options, _spec: (options, []))
     assert result["failed"] and result["msg"] == "KeyError: 'x'" and "Traceback" in result["exception"]
 
