@@ -16,8 +16,7 @@ _TIME = re.compile(r'("time": )"[^"\n]*"')
 
 class FileChange:
     """One file: `before` and `after` are its texts, None where it does not exist; `original` is what an undo restores,
-    where that is not `before`. `unit` is the unit whose drop-in it is, `state` the metadata for a file that is
-    created."""
+    where that is not `before`. `unit` is the unit whose drop-in it is, `state` the metadata of a new file."""
 
     def __init__(self, path, before, after, unit=None, mode=0o644, original=None, state=None):
         self.path, self.before, self.after, self.unit, self.mode, self.state = path, before, after, unit, mode, state
@@ -92,8 +91,7 @@ def _without_times(text):
 
 
 class Plan:
-    """`changes` to make, the `rows` of the result, `problems`, `warnings`, `record`, and its `entries` after an
-    undo."""
+    """`changes` to make, the `rows` of the result, `problems`, `warnings`, `record`, its `entries` after an undo."""
 
     def __init__(self, record):
         self.record, self.entries, self.undo = record, dict(record.entries), False

@@ -89,7 +89,7 @@ def remove(host, path):
 
 @contextlib.contextmanager
 def _entered(path):
-    """A handle on a left-over directory, locked; _NO_FOLDER for a file or a link; None where a run works in it, or it
+    """A handle on a left-over directory, locked; _NO_FOLDER for a file or a link; None where a run works in it or it
     is gone."""
     if os.path.islink(path) or os.path.isfile(path):
         yield _NO_FOLDER

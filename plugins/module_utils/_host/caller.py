@@ -15,8 +15,7 @@ _UNSET = 0xFFFFFFFF
 
 
 def caller():
-    """Name of the user who logged in (the audit loginuid, which sudo does not change), otherwise that of this
-    process."""
+    """Name of the user who logged in (the audit loginuid, which sudo does not change), or of this process."""
     try:
         with open(_LOGIN, encoding="ascii") as file:
             uid = int(file.read())

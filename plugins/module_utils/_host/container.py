@@ -44,8 +44,7 @@ def read_first(pid, start_time, paths, limit):
 
 
 def read_first_in_groups(pid, start_time, groups, limit):
-    """[what read_first() returns] for each list of paths in `groups`, read by one child: its start takes longer than
-    reading."""
+    """[what read_first() returns] for each list of paths in `groups`, read by one child: starting it takes longer."""
     data = _from_child(lambda: b"".join(_read_first(str(int(pid)), start_time, paths, limit) for paths in groups))
     answers = []
     for _paths in groups:
@@ -103,7 +102,7 @@ def _nothing(status, reads, finds):
 
 
 def _enter(pid):
-    """Descriptors of /proc/PID and of the root in it; the first one stays that of this process, even if the pid is
+    """Descriptors of /proc/PID and of the root in it; the first stays that of this process, even if the pid is
     reused."""
     process = os.open("/proc/" + pid, os.O_RDONLY | os.O_DIRECTORY)
     return process, os.open("root", os.O_RDONLY | os.O_DIRECTORY, dir_fd=process)

@@ -216,8 +216,7 @@ class Host(host_notes.Notes):
             return None
 
     def machine(self):
-        """Hardware name of the running kernel (x86_64, aarch64), None for a tree that is not that of the running
-        system."""
+        """Hardware name of the running kernel (x86_64, aarch64), None for a tree that does not run."""
         return os.uname()[4] if self.root == "/" else None
 
     @staticmethod

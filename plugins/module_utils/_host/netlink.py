@@ -79,8 +79,7 @@ def nft_sets_of_constants():
 
 
 def _user_data(data):
-    """(type, value) of the user data that nft stores with a rule or a set (libnftnl udata.h); type 0 is a rule's
-    comment."""
+    """(type, value) of the user data that nft stores with a rule or a set (libnftnl udata.h); 0 is a comment."""
     data = bytearray(data)
     while len(data) >= 2 and len(data) >= 2 + data[1]:
         yield data[0], bytes(data[2:2 + data[1]])

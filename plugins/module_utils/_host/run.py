@@ -14,8 +14,7 @@ import time
 # The statuses of a program that ended by itself, and of one that was killed.
 ENDED, SLOW, FLOOD = "ok", "timeout", "unparsed"
 
-# The most a pipe of an unprivileged user may hold (fs.pipe-max-size, man 7 pipe): it goes on writing while a parser
-# works.
+# The most a pipe of an unprivileged user may hold (fs.pipe-max-size, man 7 pipe): it writes on while a parser works.
 PIPE_SIZE = 1 << 20
 # Output is read and passed on in pieces of this size, which stay in the processor's cache, unlike larger ones (a tenth
 # of the time for 12 MB).
@@ -77,8 +76,7 @@ def attend(process, ending, consume, deadline, limit, while_waiting):
 
 
 def _is_at_work(process, deadline):
-    """Whether the process works for long before it prints. Elapsed time does not show it: on a busy node looks run
-    last."""
+    """Whether the process works for long before it prints. Elapsed time does not show it: looks run last."""
     while not select.select([process.stdout, process.stderr], [], [],
                             PROMPT_SECONDS)[0] and time.monotonic() < deadline:
         if _worked_seconds(process.pid) >= PROMPT_SECONDS:
@@ -136,8 +134,7 @@ def _ended(process, ending, deadline):
 
 
 def _reaped(process, ending):
-    """Whether the process has ended; wait4 also returns its peak memory (which includes that of this process at the
-    start)."""
+    """Whether the process has ended; wait4 also returns its peak memory (with that of this process at the start)."""
     pid, status, usage = os.wait4(process.pid, os.WNOHANG)
     if pid == 0:
         return False

@@ -29,7 +29,7 @@ def digest(text):
 
 
 def read_exactly(host, path, limit=TEXT_LIMIT):
-    """Content of a file, every byte kept (surrogateescape), or None where it does not exist. Raises ChangeFailed
+    """Content of a file, every byte kept (surrogateescape), None where it does not exist. Raises ChangeFailed
     otherwise."""
     status, data = host.read_bytes(path, limit)
     if status == ABSENT:

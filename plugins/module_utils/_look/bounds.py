@@ -53,8 +53,7 @@ def _valid(text):
 
 
 def fitted(sections):
-    """The sections with presentable texts. Sections that do not limit their own size get shorter texts where they are
-    too large."""
+    """The sections with presentable texts. Sections that do not limit their own size get shorter texts if too large."""
     others = presentable({name: section for name, section in sections.items() if name not in _FITTED})
     if _size(others) > OTHERS_LIMIT:
         others = presentable(others, narrow=True)

@@ -59,8 +59,8 @@ def open_tree(root="/", place=None):
 # The identity of a tree: its place, its system, its kernel. Every look begins with it; the rest of the section
 # node_host is in host/host.py.
 def identify(host, place=None):
-    """The part of the section node_host that other sections need. `place` forces a kind of place; it is detected
-    otherwise."""
+    """The part of the section node_host that other sections need. `place` forces a kind of place; by default it is
+    detected."""
     found, reason = (place, "given as an option") if place else detect_place(host)
     os_release = host.read_text("/etc/os-release")
     if not os_release.ok:

@@ -121,7 +121,7 @@ def plan_absent(plan, params):
 
 
 def _see_to_live_rules(plan, params, leaving, backend):
-    """Rules of Kubernetes in the old backend stay active until the reboot: refuse, or save all rules and ask for a
+    """Rules of Kubernetes in the old backend stay active until the reboot: refuse, or save them and ask for a
     reboot."""
     unread = [row["evidence"] for row in plan.rules.unread if any(row["source"] == "%s_%s" % each for each in leaving)]
     if unread and (plan.changes or params["live"]):

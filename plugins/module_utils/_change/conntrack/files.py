@@ -89,8 +89,7 @@ def yielding(host, path, line, texts):
             raise _errors.ChangeFailed("%s is a link to a file outside of /etc; change that file by hand" % path)
         target = "%s/%s" % (SYSCTL_DIRECTORY, os.path.basename(path))
     text = texts[target] if target in texts else write.read_exactly(host, real)
-    # systemd ends lines at these too (src/basic/fileio.c read_line_full()), so only files without them have its line
-    # numbers.
+    # systemd ends lines at these too (src/basic/fileio.c read_line_full()), so only others have its line numbers.
     if text is None or "\0" in text or "\r" in text.replace("\r\n", "\n"):
         raise _errors.ChangeFailed("%s has line ends other than newline; change its line %d by hand" % (path, line))
     lines = text.split("\n")

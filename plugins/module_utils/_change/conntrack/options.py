@@ -60,8 +60,7 @@ def check_memory(values, section):
 
 def targets(values, section, kept, lower):
     """({key: value to set now and at boot}, {key: why it is not set}); limit and buckets are only raised, unless
-    `lower`. `kept`: the values that our own file sets so far. Values of other files in sysctl.d are not lowered
-    either."""
+    `lower`. `kept`: the values of our own file so far. Those of other files in sysctl.d are not lowered either."""
     rows = {row["key"]: row for row in section["sysctls"]}
     wanted, refused = {}, {}
     for key, value in values.items():

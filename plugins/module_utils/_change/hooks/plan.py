@@ -34,8 +34,8 @@ _LEFT = {
                 "that",
     "library": "no script calls the function that it is in; change the script that will call it",
     "cloud_init": "it came with the user data of the instance; remove it from the user data"}
-# The only hook found in this file is a flush at the stop (Debian's netfilter-persistent, FLUSH_ON_STOP), which a
-# drop-in clears.
+# The only hook found in this file is a flush at the stop (Debian's netfilter-persistent, FLUSH_ON_STOP), cleared by
+# a drop-in.
 _BY_DROP_IN = ("/etc/default/netfilter-persistent",)
 # Actions of _script/edit/script_edit.py and _change/hooks/record.py.
 _REMOVES = ("removed", "diverted")

@@ -21,8 +21,7 @@ DIVERT_SECONDS = 60.0
 
 
 class MaskChange:
-    """A unit that is masked: a link to /dev/null at `path`, where no file was; with `after` false it is removed
-    again."""
+    """A unit that is masked: a link to /dev/null at `path`, where no file was; without `after` it is removed."""
 
     def __init__(self, path, unit, after=True):
         self.path, self.unit, self.after = path, unit, after

@@ -47,8 +47,7 @@ class Record(change_record.Record):
 
 
 class TakenOver(FileChange):
-    """A list with our header that the record does not name, or not with these bytes: an undo restores the lines of
-    others."""
+    """A list with our header that the record does not name, or not with these bytes: an undo restores others' lines."""
 
     def __init__(self, path, before, after, added):
         super(TakenOver, self).__init__(path, before, after)

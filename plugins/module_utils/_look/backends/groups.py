@@ -4,8 +4,8 @@
 """How the iptables programs of a tree are switched: by groups of alternatives, or by plain links.
 
 On Debian iptables and ip6tables are groups of their own; in the Red Hat family ip6tables is a slave of iptables
-(scripts of their packages). Without alternatives (Gentoo, Flatcar, hand-made images) each program links to one of the
-two binaries."""
+(scripts of their packages). Without alternatives (Gentoo, Flatcar, hand-made images) each program links to one of two
+binaries."""
 
 import os
 
@@ -26,8 +26,7 @@ BACKENDS = ("nft", "legacy")
 class Group:
     """Programs that are switched together. `name`, `mechanism`, `programs` of it that the node has, `state_file` (None
     for plain links), `mode` (None for these), `links` {path of a link: where it leads now}, `choices` {backend: {path
-    of a link: where it has to lead}}, `backend`: nft, legacy, mixed or unknown; `problem`: why not to switch it,
-    or None."""
+    of a link: where it has to lead}}, `backend`: nft, legacy, mixed or unknown; `problem`: why not to switch it."""
 
     def __init__(self, name, mechanism, programs):
         self.name, self.mechanism, self.programs = name, mechanism, programs

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The backend of an iptables program of the node, by the file its links lead to.
 
-Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) changes links, so no program is
+Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) changes links: no program is
 run."""
 
 from ..._host.host import OK

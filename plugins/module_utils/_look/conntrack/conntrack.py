@@ -209,8 +209,8 @@ def table_full_lines(host, since_uptime_seconds):
 # Which protocols and states fill the conntrack table, on request.
 # The program conntrack loads nf_conntrack_netlink, so it is run only where the kernel has that module already.
 def consumers(host, loaded):
-    """(status, [{"protocol", "state", "count"}] of the most frequent); `loaded`: whether the kernel has the module for
-    it."""
+    """(status, [{"protocol", "state", "count"}] of the most frequent); `loaded`: whether its module is in the
+    kernel."""
     if not loaded:
         return ABSENT, None
     counts, rest = {}, [b""]

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_flush_hooks: what on this node flushes the firewall, and when.
 
-The parsers of scripts are imported only when a file holds a word of the firewall, as sources are compiled on
-each run."""
+The parsers of scripts are imported only when a file holds a word of the firewall, as each run compiles sources."""
 
 import contextlib
 import posixpath
@@ -119,7 +118,7 @@ class _Look:
         return tuple(done) + tuple(names)
 
     def _unit_paths(self):
-        """Paths of the unit files and drop-ins that are worth parsing. Many are links to one file: each text is judged
+        """Paths of the unit files and drop-ins that are worth parsing. Many are links to one file, whose text is judged
         once."""
         size = [0]
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The owner of a file, the administrator or a package, without running a package manager.
 
-Most paths identify the owner; below /etc the lists of dpkg do. The databases of rpm are not read, so the owner is
+Most paths identify the owner; below /etc the lists of dpkg do. The databases of rpm are not read: the owner is
 unknown."""
 
 from ..._host.host import OK
@@ -13,8 +13,7 @@ _INFO = "/var/lib/dpkg/info"
 _ADMINISTRATORS = ("/usr/local/", "/opt/", "/root/", "/home/", "/srv/", "/etc/cloud/", "/var/spool/cron/",
                    "/etc/systemd/system.control/")
 _PACKAGES = ("/usr/", "/lib/", "/lib64/", "/sbin/", "/bin/")
-# Files of the iptables package of Azure Linux and Photon (SPECS/iptables), and of firewall packages of RHEL, below
-# /etc.
+# Files of the iptables package of Azure Linux and Photon (SPECS/iptables), and of firewalls of RHEL, below /etc.
 _BY_NAME = ("/etc/systemd/scripts/iptables", "/etc/systemd/scripts/iptables.stop", "/etc/systemd/scripts/ip4save",
             "/etc/systemd/scripts/ip6save", "/etc/sysconfig/iptables-config", "/etc/sysconfig/ip6tables-config",
             "/etc/firewalld/firewalld.conf", "/etc/default/ufw")

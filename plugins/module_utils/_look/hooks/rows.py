@@ -51,8 +51,7 @@ class Rows:
         return len(self._rows)
 
     def take(self, origin, path, line, effect, kind=None, service=None):
-        """Record that `effect`, found at `path`, is reached from `origin`. `kind` of the file, where the origin has
-        another."""
+        """Record that `effect`, found at `path`, is reached from `origin`. `kind` of the file, if not the origin's."""
         saved_to, restarted, appends = summary_of(origin.after, effect.families)
         restarted = effect.restarted + tuple(program for program in restarted if program not in effect.restarted)
         effect = effect._replace(saved_to=effect.saved_to or saved_to, restarted=restarted,

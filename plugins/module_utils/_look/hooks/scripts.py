@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Scripts of a node: which files are worth parsing, and their content.
 
-A file is parsed if it contains a word of the firewall, or names a script that does. Others are read once and
-dropped."""
+A file is parsed if it contains a word of the firewall, or names a script that does. Others are dropped."""
 
 import posixpath
 import re

@@ -26,8 +26,8 @@ _LOADING = ("restart", "try-restart", "condrestart", "reload", "reload-or-restar
 
 
 def serve(calls, units, rows, read):
-    """Add the rows of `calls` [(origin, path, line, effect)]. The script of a unit may restart another one, so there
-    are several passes."""
+    """Add the rows of `calls` [(origin, path, line, effect)]. The script of a unit may restart another one: there are
+    several passes."""
     for _pass in range(_PASSES):
         before = len(rows)
         for origin, path, line, effect in calls:

@@ -241,8 +241,7 @@ class Tracer:
                                 comes_back=worst.comes_back, confidence=worst.confidence))
 
     def _restored(self, origin, path, line, effect):
-        """A restore destroys the tables that its file contains; that of a file that is yet to be written is not
-        known."""
+        """A restore destroys the tables that its file contains; that of a file yet to be written is unknown."""
         self._replayed(origin, path, line, effect.file)
         saved, status = self._saved.of(effect.file), self._saved.status(effect.file)
         if saved is not None:

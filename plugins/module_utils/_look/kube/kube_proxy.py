@@ -93,8 +93,7 @@ def _of_bundle(host, section):
 
 
 def _config_of(host, path, text):
-    """The fields that parse_kube_proxy_config() reads from a file, or None; without one the YAML parser is not
-    compiled."""
+    """The fields that parse_kube_proxy_config() reads from a file, or None; without one no YAML parser is compiled."""
     if not text.ok:
         return None
     from ..._parse.kube.component_config import parse_kube_proxy_config
@@ -260,8 +259,8 @@ def _settings(given, by):
 
 
 def _switched(arguments, name):
-    """Value of a bool flag. The value follows `=`; the flag alone means true (pflag, NoOptDefVal). None where the flag
-    is not given."""
+    """Value of a bool flag. The value follows `=`; the flag alone means true (pflag, NoOptDefVal). None if not
+    given."""
     values = [argument.partition("=")[2] or "true" for argument in arguments
               if re.match(r"--?%s(=|\Z)" % name, argument)]
     return values[-1] if values else None

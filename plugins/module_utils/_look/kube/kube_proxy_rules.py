@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Compares the rules that kube-proxy counts with the rules in the kernel of this node.
 
-Its metrics are read before the rules, and again where the numbers differ: rules written in between are no
-difference."""
+Its metrics are read before the rules, and again where the numbers differ: rules written in between do not count."""
 
 from ..._host.host import ABSENT, OK
 from ..._rules.kube_proxy.promised import compare_rules, own_rules, own_rules_in_use

@@ -238,8 +238,7 @@ def window_of(before, after, seconds):
 
 
 def failed_requests(requests):
-    """How many requests of {code: number} failed; 410 (the watch has to list again) and 429 (retry later) do not
-    count."""
+    """How many requests of {code: number} failed; 410 (the watch lists again) and 429 (retry later) do not count."""
     return sum(number for code, number in requests.items()
                if code == NO_ANSWER or code[0] in "45" and code not in ("410", "429"))
 

@@ -125,8 +125,7 @@ def _journal(host, process, unit):
 
 
 def _started_at(host, process):
-    """Seconds since the epoch at which the process started (btime of /proc/stat, field 22 of /proc/PID/stat), or
-    None."""
+    """Seconds since the epoch at which the process started (btime of /proc/stat, field 22 of /proc/PID/stat); None."""
     booted = re.search(r"^btime (\d+)$", host.read_text("/proc/stat").text, re.M)
     if booted is None or not (process.start_time or "").isdigit():
         return None

@@ -11,7 +11,7 @@ PROPERTIES = ("ActiveState", "ActiveEnterTimestampMonotonic", "NRestarts", "Kill
               "ConsistsOf")
 SECONDS, UNITS_LIMIT = 3.0, 20
 # Restarting a unit restarts the units that require it, are bound to it or are part of it (man systemd.unit); a
-# target runs nothing.
+# target is empty.
 _DEPENDANTS = ("RequiredBy", "BoundBy", "ConsistsOf")
 _RUNS_SOMETHING = (".service", ".socket", ".mount", ".timer")
 

@@ -119,8 +119,8 @@ def _path_in_force(host, agents):
 # The nft variants of iptables and nft itself never take it, because the kernel serialises their changes (iptables
 # xshared.c is called from legacy sources only).
 def lock_matters(host):
-    """(true, false or null, why). The lists of tables belong to the network namespace of this look, and reading creates
-    no table."""
+    """(true, false or null, why). The lists of tables belong to the network namespace of this look, and reading makes
+    none."""
     lists = [host.read_text(path) for path in NAMES]
     tables = sorted(set(" ".join(text.text for text in lists).split()))
     if tables:

@@ -29,7 +29,7 @@ _ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\Z")
 
 
 def collect_node_logs(host, node, now=None):
-    """The section `node_logs`. Only the logs of a running node have current lines; for a bundle, `ends` has their last
+    """The section `node_logs`. Only the logs of a running node have current lines; for a bundle, `ends` has the last
     times."""
     now = time.time() if now is None else now
     section = {"schema": 1, "collected": {"journal": ABSENT, "files": ABSENT}, "lines": [], "read": [], "cut": False,

@@ -61,7 +61,7 @@ class Policy:
         for dependency in kernel.dependencies_of(name):
             if not builtin_or_loaded(dependency):
                 # For a dependency kmod runs the install command and the kernel checks module_blacklist; blacklist lines
-                # do nothing.
+                # have no effect.
                 found += [block for block in self._named(kernel, dependency)
                           if block.by in ("install", "module_blacklist")]
         if self.signatures:

@@ -13,8 +13,7 @@ UNREAD_LIMIT = 20
 
 def collect_kernel_modules(host, node, names=None, kernel=None):
     """The evidence dict. `node` is the section node_host of the same look; `names` are module names (BadInput where one
-    is malformed or there are more than _names.NAMES_LIMIT); `kernel` is a release to judge for (BadInput if not
-    installed)."""
+    is malformed or there are more than _names.NAMES_LIMIT); `kernel` is a release (BadInput if not installed)."""
     modules_checked = _names.checked(names if names else _module_data.DEFAULT_MODULES)
     if len(modules_checked) > _names.NAMES_LIMIT:
         raise _errors.BadInput("%d module names are given, but one call takes at most %d; use several calls"

@@ -234,8 +234,7 @@ def _grouped(verdicts):
 
 
 def boot_loader_of(host, init):
-    """The reader of the lists: `systemd`, `openrc`, `sysvinit` or `unknown`. `init`: the running one, None in an
-    image."""
+    """The reader of the lists: `systemd`, `openrc`, `sysvinit` or `unknown`. `init`: the running one or None."""
     if init in ("systemd", "openrc", "sysvinit"):
         return init
     if any(host.is_file(path) for path in SYSTEMD_BINARIES):
@@ -254,8 +253,7 @@ class BootList:
         self.status, paths = effective_files(host, "modules-load.d")
         first_word_only = loader in ("openrc", "sysvinit")
         if first_word_only:
-            # OpenRC on Alpine and Debian's kmod script read it; systemd only where a link in modules-load.d leads to
-            # it.
+            # OpenRC on Alpine and Debian's kmod script read it; systemd only by a link in modules-load.d.
             paths = paths + ["/etc/modules"]
         for path in paths:
             text = host.read_text(path)

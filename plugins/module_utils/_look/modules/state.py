@@ -4,8 +4,7 @@
 """The form in which a kernel has a module.
 
 `loaded | builtin | loadable | installable | absent | unknown`, the cause as a word and the evidence as a sentence. A
-module whose evidence could not be read is `unknown`, never `absent`; a configuration never proves that a file was
-shipped."""
+module whose evidence could not be read is `unknown`, never `absent`; a configuration proves no shipped file."""
 
 import collections
 
@@ -24,8 +23,7 @@ class Verdict(collections.namedtuple("Verdict", "module state cause evidence pac
     """`state`, `cause`, `evidence`, `module`, the name that this kernel has for it, and the `package` that has it."""
 
     def key(self):
-        """Verdicts on several kernels with the same key are the same; their evidence differs, which names files and
-        releases."""
+        """Verdicts on several kernels with the same key are the same; their evidence, which names files, differs."""
         return (self.state, self.cause, self.package is None)
 
 
@@ -110,8 +108,7 @@ def _from_tree(kernel, name, running):
 
 
 def config_value(kernel, name):
-    """(symbol, value): y, m or n as in the configuration; None where it does not show it (a fragment, an unknown
-    symbol)."""
+    """(symbol, value): y, m or n as in the configuration; None where it does not show it (fragment, unknown symbol)."""
     path, whole = kernel.config
     if path is None:
         return None, None
@@ -217,8 +214,7 @@ def _package(kernel, name, system):
 
 class RunningKernel:
     """The state that the running kernel reports; for a live place only. `loaded`: {module: Live | Loading | Unloading},
-    `listed`: whether that list could be read; `supports_modules`: False without CONFIG_MODULES, None where that is
-    unknown."""
+    `listed`: whether that list could be read; `supports_modules`: False without CONFIG_MODULES, None if unknown."""
 
     def __init__(self, host, loaded, supports_modules):
         self._host = host

@@ -97,8 +97,8 @@ def _take_native(rules, text):
 def without_repeats(rule_sets):
     """([RuleSet], [(source, table, doubt)]) without tables that occur a second time because one node's rules were saved
     in several forms or twice. A table of iptables-save, which prints its version, has precedence; a complete table has
-    precedence over one that breaks off. Of two tables from different times one is judged, and nothing shows which is
-    the later."""
+    precedence over one that breaks off. Of two tables from different times one is judged, and which is later is
+    unknown."""
     held, doubts = {}, []
     for found in sorted(rule_sets, key=lambda rules: (rules.version is None, rules.backend is None)):
         for name in sorted(found.tables):

@@ -175,8 +175,7 @@ def _used(host, rules, kube_proxy):
 
 
 def _makes_chains(kubelet, rules):
-    """Whether the chains of kubelet must exist; None where they may not exist yet, and for dumps that do not show
-    it."""
+    """Whether the chains of kubelet must exist; None where they may not exist yet, and for dumps without it."""
     if not kubelet:
         return any(KUBELET_CANARY in table.chains for found in rules.rule_sets
                    for table in found.tables.values()) or None
@@ -209,8 +208,7 @@ def _version(kube_proxy, kubelet):
 
 def _mode_of_chains(rules):
     """The mode whose chains exist, if they belong to one mode only. If KUBE-SERVICES of a rule set names sets, all
-    other chains of the rule set are left over: only ipvs mode names sets, and iptables mode writes KUBE-SERVICES
-    anew."""
+    other chains of the rule set are left over: only ipvs mode names sets, and iptables mode writes it anew."""
     by_sets = [looks_up_sets(found) for found in rules.rule_sets]
     tables = [table for found, ipvs in zip(rules.rule_sets, by_sets) if not ipvs
               for table in sorted(found.tables.values(), key=lambda table: table.name != "nat")]

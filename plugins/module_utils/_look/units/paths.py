@@ -26,8 +26,7 @@ _FOLDERS = (".d", ".wants", ".requires", ".upholds")
 
 
 class UnitPaths:
-    """The directories of one tree. `status` is ok, absent (no systemd here) or that of a directory that could not be
-    listed."""
+    """The directories of one tree. `status` is ok, absent (no systemd here) or that of one that could not be listed."""
 
     def __init__(self, host):
         self._host = host
