@@ -9,9 +9,9 @@ from ..module_utils._errors import BadInput
 from ..plugin_utils import _options
 from ..plugin_utils._bundle import bundles
 from ..plugin_utils._calls.looking import LookingAction, is_shown_later
-from ..plugin_utils._checks import assess
+from ..plugin_utils._checks import assess, catalogue
 from ..plugin_utils._plain import plain
-from ..plugin_utils._policy import limits, policies, selection
+from ..plugin_utils._policy import limits, policies
 from ..plugin_utils._render.text import escaped
 
 
@@ -48,8 +48,8 @@ class ActionModule(LookingAction):
                          if value is not None)
         for name, value in arguments.items():
             limits.refuse_wrong_value("node_assess_" + name, value, label=name, known=self._policy.checks)
-        selection.refuse_no_check("checks and skip",
-                                  selection.chosen_checks(None, arguments.get("checks"), arguments.get("skip"),
+        catalogue.refuse_no_check("checks and skip",
+                                  catalogue.chosen_checks(None, arguments.get("checks"), arguments.get("skip"),
                                                           self._policy.checks))
         # A baseline of the gate that cannot be used is refused before anything connects.
         self.gate(task_vars)

@@ -13,8 +13,8 @@ from ..module_utils._errors import BadInput
 from ..plugin_utils._calls.action import Action, Failed
 from ..plugin_utils._play import play
 from ..plugin_utils._render.changes import render_markdown, render_terminal
-from ..plugin_utils._render.changes_html import render_changes_html
-from ..plugin_utils._render.json_text import render_json
+from ..plugin_utils._render.files import render_json
+from ..plugin_utils._render.html import render_changes_html
 from ..plugin_utils._render.text import escaped, some
 from ..plugin_utils._runs import differences, earlier, store
 

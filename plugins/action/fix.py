@@ -12,12 +12,13 @@ from ..plugin_utils import _run
 from ..plugin_utils._answer import documented
 from ..plugin_utils._calls.calling import Unanswered
 from ..plugin_utils._calls.looking import LookingAction, is_shown_later, options_of_look, sections_of
-from ..plugin_utils._fix import select, calls, migration, outcomes, restarts, results
-from ..plugin_utils._fix.results import Done
+from ..plugin_utils._checks import catalogue
+from ..plugin_utils._fix import calls, migration, outcomes, restarts, select
+from ..plugin_utils._fix.calls import Done
 from ..plugin_utils._fix.subjects import DISRUPTIVE, NAMES, RESTARTS, SUBJECTS
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play
-from ..plugin_utils._policy import policies, selection
+from ..plugin_utils._policy import policies
 from ..plugin_utils._render.text import escaped
 
 _BACKEND = "iptables_backend"
@@ -43,7 +44,7 @@ class ActionModule(LookingAction):
         undoes, failure = arguments.get("state") == "absent", arguments.get("failure") or "fail"
         chosen = self._chosen(arguments.get("subjects") or NAMES)
         if self._up_to and not undoes and self._is_in_order(chosen):
-            return results.skipped("nothing to fix")
+            return calls.skipped("nothing to fix")
         self.read_policy(task_vars)
         self._place = self.place(task_vars)
         settings = {subject.name: self._settings(subject, arguments) for subject in chosen}
@@ -53,9 +54,9 @@ class ActionModule(LookingAction):
         summary = _run.summary_of(self._facts)
         if not summary or not summary["reached"]:
             return (self._result([], None, failure)
-                    if self._exported else results.skipped("the node was not assessed"))
+                    if self._exported else calls.skipped("the node was not assessed"))
         if self._up_to and not self._has_work(chosen, settings):
-            return results.skipped("nothing to fix") if not self._exported else self._result([], None, failure)
+            return calls.skipped("nothing to fix") if not self._exported else self._result([], None, failure)
         if summary["immutable"]:
             return self._left(chosen)
         done = self._rounds(chosen, settings)
@@ -151,7 +152,7 @@ class ActionModule(LookingAction):
         self._export(self.assessed(arguments, self._variables)[0])
 
     def _checks(self, sections):
-        return selection.chosen_checks(sections, self._place["checks"], self._place["skip"], self._policy.checks)
+        return catalogue.chosen_checks(sections, self._place["checks"], self._place["skip"], self._policy.checks)
 
     def _look_at(self, sections):
         place, checks = self._look_of(sections)
@@ -160,7 +161,7 @@ class ActionModule(LookingAction):
     def _look_of(self, sections):
         """(the options of assess, the checks) of a look at the evidence of these sections."""
         sections = select.judged_again(sections, self._facts)
-        checks = selection.with_users(self._checks(sections), self._policy.checks, _run.findings_of(self._facts))
+        checks = catalogue.with_users(self._checks(sections), self._policy.checks, _run.findings_of(self._facts))
         return dict(self._place, sections=sections), checks
 
     def _judge(self, looked, checks):
@@ -177,7 +178,7 @@ class ActionModule(LookingAction):
         done = self._round(chosen, settings)
         if self._task.check_mode or not _run.summary_of(self._facts)["reached"]:
             return done
-        again = [subject for subject in chosen if results.is_stale_by_others(subject, done)]
+        again = [subject for subject in chosen if calls.is_stale_by_others(subject, done)]
         return done + self._round(again, settings) if again else done
 
     def _round(self, chosen, settings):
@@ -245,7 +246,7 @@ class ActionModule(LookingAction):
 
     def _record(self, done, looked):
         """Looks again at what changed, where the changes did not, and writes the outcomes into the findings."""
-        stale = self._assessed(section for each in done for section in each.subject.stale if results.touched(each))
+        stale = self._assessed(section for each in done for section in each.subject.stale if calls.touched(each))
         if stale and not looked and (self._unanswered or not self._task.check_mode):
             self._look_at(stale)
         findings = _run.findings_of(self._facts)
@@ -253,18 +254,18 @@ class ActionModule(LookingAction):
             findings = outcomes.recorded(each.findings, findings, each.refusals, self._task.check_mode,
                                          each.result["changed"])
         if done:
-            self._export(results.with_findings(self._facts, findings))
+            self._export(calls.with_findings(self._facts, findings))
 
     def _left(self, chosen):
         """An immutable host stays as it is; its findings say so."""
         host = _run.section_of(self._facts, "node_host") or {}
-        reason = results.IMMUTABLE % host.get("immutable_by")
+        reason = calls.IMMUTABLE % host.get("immutable_by")
         keys = {(row["check"], row["subject"]) for subject in chosen for row in self._fixable(subject.role)}
         findings = [outcomes.refused(row, reason) if (row["check"], row["subject"]) in keys else row
                     for row in _run.findings_of(self._facts)]
-        self._export(results.with_findings(self._facts, findings))
+        self._export(calls.with_findings(self._facts, findings))
         self.tell(reason, self._variables)
-        return dict(results.of_task([], None, self._exported), msg=escaped(reason))
+        return dict(calls.of_task([], None, self._exported), msg=escaped(reason))
 
     def _migration(self, chosen, settings, done):
         """The migration that is due, for the playbook repair; otherwise None."""
@@ -283,7 +284,7 @@ class ActionModule(LookingAction):
     def _result(self, done, due, failure):
         """The result of the task, which fails where a change failed or a restart is not proved, unless `failure` is
         warn."""
-        result = results.of_task(done, due, self._exported)
+        result = calls.of_task(done, due, self._exported)
         changes = [change for each in done for change in each.subject.changes(each.result) if each.result["changed"]]
         check_mode = self._task.check_mode
         if due and check_mode:
@@ -291,8 +292,8 @@ class ActionModule(LookingAction):
         if changes:
             self.tell("%s: %s" % ("would change" if check_mode else "changed", ", ".join(dict.fromkeys(changes))),
                       self._variables)
-        reasons = results.reasons_to_fail(done, _run.summary_of(self._facts),
-                                          plain(self._variables.get("inventory_hostname")))
+        reasons = calls.reasons_to_fail(done, _run.summary_of(self._facts),
+                                        plain(self._variables.get("inventory_hostname")))
         if not check_mode and not reasons:
             reasons = [restarts.UNPROVED[each.subject.name] for each in done if each.subject in RESTARTS
                        and not restarts.is_proved(self._facts, each.subject.name)]

@@ -10,11 +10,11 @@ from ..plugin_utils import _finding, _run
 from ..plugin_utils._calls.action import Action, Failed
 from ..plugin_utils._causes.verdict import UNKNOWN, causes_in, known_of, not_assessed, sentence, verdict_of
 from ..plugin_utils._checks import catalogue, verdict
-from ..plugin_utils._checks.unknowns import checks_of
+from ..plugin_utils._checks.verdict import checks_of
 from ..plugin_utils._fix.select import facts_of
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play
-from ..plugin_utils._play.templating import templating
+from ..plugin_utils._play.play import templating
 from ..plugin_utils._policy import limits, policies
 from ..plugin_utils._render.text import READ_ONE_BY_ONE, escaped
 from ..plugin_utils._runs import baseline, store

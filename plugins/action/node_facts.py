@@ -8,7 +8,7 @@ The module goes to the node over standard input, and only what the module docume
 
 from ..plugin_utils._answer import documented
 from ..plugin_utils._calls.calling import CallingAction
-from ..plugin_utils._play.templating import templating
+from ..plugin_utils._play.play import templating
 from ..plugin_utils._policy import policies
 
 

@@ -9,10 +9,9 @@ from ..plugin_utils._calls.action import Action
 from ..plugin_utils._fleet import overview, rollup
 from ..plugin_utils._plain import plain
 from ..plugin_utils._play import play, repository, rollout
-from ..plugin_utils._play.templating import templating
+from ..plugin_utils._play.play import templating
 from ..plugin_utils._policy import policies
-from ..plugin_utils._render.files import FORMATS, rendered
-from ..plugin_utils._render.json_text import render_json
+from ..plugin_utils._render.files import FORMATS, render_json, rendered
 from ..plugin_utils._render.text import escaped, some
 from ..plugin_utils._runs import store
 

@@ -37,7 +37,7 @@ _value:
 
 from ..plugin_utils._fix import select
 from ..plugin_utils._plain import plain
-from ..plugin_utils._play.filtering import telling
+from ..plugin_utils._play.play import telling
 
 
 @telling

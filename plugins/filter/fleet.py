@@ -63,9 +63,9 @@ from ..module_utils._errors import BadInput
 from ..plugin_utils import _finding
 from ..plugin_utils._fleet import rollup
 from ..plugin_utils._fleet.compare import PARTS
-from ..plugin_utils._fleet.traits import TRAITS
+from ..plugin_utils._fleet.scope import TRAITS
 from ..plugin_utils._plain import plain
-from ..plugin_utils._play.filtering import telling
+from ..plugin_utils._play.play import telling
 
 
 @telling

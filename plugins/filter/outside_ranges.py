@@ -39,15 +39,15 @@ _value:
   elements: str
 """
 
-from ..plugin_utils._needs import networks
+from ..plugin_utils._needs import cluster_ranges
 from ..plugin_utils._plain import plain
-from ..plugin_utils._play.filtering import telling
+from ..plugin_utils._play.play import telling
 
 
 @telling
 def outside_ranges(addresses, ranges=()):
     """Type check and call."""
-    return networks.outside(plain(addresses), plain(ranges))
+    return cluster_ranges.outside(plain(addresses), plain(ranges))
 
 
 class FilterModule:

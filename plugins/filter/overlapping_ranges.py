@@ -41,15 +41,15 @@ _value:
     range: {description: The shared addresses., type: str, sample: 10.96.0.0/12}
 """
 
-from ..plugin_utils._needs import networks
+from ..plugin_utils._needs import cluster_ranges
 from ..plugin_utils._plain import plain
-from ..plugin_utils._play.filtering import telling
+from ..plugin_utils._play.play import telling
 
 
 @telling
 def overlapping_ranges(ranges):
     """Type check and call."""
-    return networks.overlapping(plain(ranges))
+    return cluster_ranges.overlapping(plain(ranges))
 
 
 class FilterModule:

@@ -426,7 +426,7 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._look import call, tree
+from ..module_utils._look import tree
 from ..module_utils._look.rules.iptables_chains import DEFAULTS, collect_iptables_chains
 
 
@@ -442,7 +442,7 @@ def main():
     }
     module = AnsibleModule(argument_spec=dict(tree.TREE_OPTIONS, **options), supports_check_mode=True)
     requested = {name: module.params[name] for name in options}
-    call.exit_with_facts(module,
+    tree.exit_with_facts(module,
                          lambda host, node: {"node_iptables_chains": collect_iptables_chains(host, node, requested)})
 
 

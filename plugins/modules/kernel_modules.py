@@ -127,11 +127,11 @@ msg:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._change.modules import plan
-from ..module_utils._look import call
+from ..module_utils._look import tree
 
 
 def main():
-    call.exit_with_result(AnsibleModule(argument_spec=plan.OPTIONS, supports_check_mode=True, **plan.RULES), plan.run)
+    tree.exit_with_result(AnsibleModule(argument_spec=plan.OPTIONS, supports_check_mode=True, **plan.RULES), plan.run)
 
 
 if __name__ == "__main__":

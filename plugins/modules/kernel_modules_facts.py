@@ -294,7 +294,7 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._look import call, tree
+from ..module_utils._look import tree
 from ..module_utils._look.modules.kernel_modules import collect_kernel_modules
 
 
@@ -302,7 +302,7 @@ def main():
     options = dict(tree.TREE_OPTIONS, name={"type": "list", "elements": "str", "aliases": ["modules"]},
                    kernel={"type": "str"})
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
-    call.exit_with_facts(module, lambda host, node: {
+    tree.exit_with_facts(module, lambda host, node: {
         "node_kernel_modules": collect_kernel_modules(host, node, module.params["name"], module.params["kernel"])})
 
 

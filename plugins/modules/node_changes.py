@@ -138,7 +138,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ..module_utils import _errors
 from ..module_utils._change import calls
-from ..module_utils._look import call, tree
+from ..module_utils._look import tree
 
 # The same as in _look/node, which is not imported here: it compiles all collectors, and only a look needs them.
 SECTIONS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack",
@@ -179,7 +179,7 @@ def looked(params):
     """The sections, or why there are none: the changes were made and must be reported all the same."""
     from ..module_utils._look.node import collect_from
     try:
-        facts = call.facts_within(params, lambda host, node: collect_from(
+        facts = tree.facts_within(params, lambda host, node: collect_from(
             host, node, params["gather_subset"], params["modules"], params["kernel"], params["hook_directories"]),
             params["timeout"])
         return {"looked": json.dumps(facts)}

@@ -2193,7 +2193,7 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._look import call, tree
+from ..module_utils._look import tree
 from ..module_utils._look.node import NOT_REQUESTED, SECTIONS, UNASKED, collect_from
 
 
@@ -2211,7 +2211,7 @@ def main():
         healthz_src={"type": "path"},
     ), supports_check_mode=True)
     given = module.params
-    call.exit_with_facts(module, lambda host, node: collect_from(
+    tree.exit_with_facts(module, lambda host, node: collect_from(
         host, node, given["gather_subset"] or UNASKED, given["modules"], given["kernel"], given["hook_directories"],
         **{name: given[name] for name in NOT_REQUESTED}))
 

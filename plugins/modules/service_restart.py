@@ -108,12 +108,12 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._change.service import plan
-from ..module_utils._look import call
+from ..module_utils._change.service import restart
+from ..module_utils._look import tree
 
 
 def main():
-    call.exit_with_result(AnsibleModule(argument_spec=plan.OPTIONS, supports_check_mode=True), plan.run)
+    tree.exit_with_result(AnsibleModule(argument_spec=restart.OPTIONS, supports_check_mode=True), restart.run)
 
 
 if __name__ == "__main__":

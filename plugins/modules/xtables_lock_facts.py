@@ -308,7 +308,7 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._look import call, tree
+from ..module_utils._look import tree
 from ..module_utils._look.lock.xtables_lock import HUNG_AFTER_SECONDS, collect_xtables_lock
 
 
@@ -318,7 +318,7 @@ def main():
                    window_seconds={"type": "int", "default": 0})
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     given = [module.params[name] for name in ("path", "hung_after_seconds", "window_seconds")]
-    call.exit_with_facts(module, lambda host, node: {"node_xtables_lock": collect_xtables_lock(host, node, *given)})
+    tree.exit_with_facts(module, lambda host, node: {"node_xtables_lock": collect_xtables_lock(host, node, *given)})
 
 
 if __name__ == "__main__":

@@ -6,16 +6,20 @@
 A strategy imports the file of an action in the parent process and only then forks a worker for each host, so all
 workers of a run share the values set here. Facts may come from a cache that an earlier run filled; `ID` shows that.
 Other tasks may have changed them since, so they are validated against the documentation at each reading.
+
+The release of the collection that writes a report.
 """
 
 import datetime
+import functools
 import os
 from collections.abc import Mapping
 
 from . import _finding
-from ._answer import schema, validate
-from ._checks import described
+from ._answer import validate
+from ._checks import catalogue
 from ._policy import waiving
+from ._role_data import ROLES, load_yaml
 
 STARTED = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 ID = "%s-%d" % (STARTED.strftime("%Y%m%dT%H%M%SZ"), os.getpid())
@@ -71,13 +75,13 @@ def _is_summary(summary):
 
 def user_checks_of(facts):
     """The texts that the report prints for the user's checks that judged a host, see _described."""
-    return part_of(facts, described.FACT) or []
+    return part_of(facts, catalogue.FACT) or []
 
 
 def part_of(facts, name):
     """One of the facts that `assess` documents, as plain values; None where it is not there, or not as it is
     documented."""
-    shapes = schema.documented("assess")["ansible_facts"].contains
+    shapes = validate.documented("assess")["ansible_facts"].contains
     try:
         return validate.fitted(facts.get(name), shapes[name],
                                validate.Room(_ROOM)) if isinstance(facts, Mapping) else None
@@ -92,3 +96,20 @@ def section_of(facts, name):
         return validate.checked_section(name, facts.get(name)) if isinstance(facts, Mapping) else None
     except validate.Misfit:
         return None
+
+
+NAME = "kubenode.netfilter"
+
+
+@functools.lru_cache(maxsize=1)
+def version() -> str:
+    """The version of the collection: an installed one has MANIFEST.json, a checkout galaxy.yml."""
+    try:
+        return load_yaml(ROLES.parent / "MANIFEST.json")["collection_info"]["version"]
+    except OSError:
+        return load_yaml(ROLES.parent / "galaxy.yml")["version"]
+
+
+def tool() -> dict:
+    """The entry of each report about the program that wrote it."""
+    return {"name": NAME, "version": version()}

@@ -64,7 +64,7 @@ def written(reports):
     from report_runs import roll_up
 
     from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import rendered
-    from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+    from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import render_json
     start = time.process_time()
     fleet = roll_up(reports)
     for each in (*reports.values(), fleet):

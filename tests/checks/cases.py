@@ -5,7 +5,7 @@
 
 import pathlib
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.table import cases_in
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import cases_in
 
 TABLES = pathlib.Path(__file__).resolve().parent
 

@@ -14,10 +14,10 @@ from node_steps import STEPS, TriedNode
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies, selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
-CHECKS = selection.chosen_checks()
+CHECKS = catalogue.chosen_checks()
 # Sections that are looked at, where a row names none.
 LOOKS = {"rules": ["iptables_chains"],
          "kube-proxy": ["iptables_backend", "iptables_chains", "ipvs", "kube_proxy", "kubelet", "xtables_lock"]}

@@ -7,8 +7,8 @@ import copy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies, selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 ABOUT = ("BACKEND", "CHAIN", "IPVS", "KPROXY", "XLOCK")
 
@@ -19,7 +19,7 @@ def judged(sections, about=(), policy=None):
     checked, problems = validate.checked_sections(sections)
     if problems:
         raise AssertionError(problems)
-    checks = selection.chosen_checks((*ABOUT, *about))
+    checks = catalogue.chosen_checks((*ABOUT, *about))
     findings, _requirements = assess.judged(dict(copy.deepcopy(SECTIONS), **checked), policies.policy_of(policy or {}),
                                             checks)
     return {status: {row["check"]: "%s: %s" % (row["subject"], row["observed"] or row["reason"])

@@ -20,7 +20,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import case_of, silence
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_node
 
 TEST = "tests/unit/plugins/plugin_utils/test_checks.py"
@@ -43,13 +43,13 @@ def shown(check, row, width, color, every):
 def main():
     asked = os.environ.get("ID", "")
     try:
-        selection.refuse_unknown_checks("ID", [asked] if asked else [])
-        chosen = selection.chosen_checks(checks=[asked])
+        catalogue.refuse_unknown_checks("ID", [asked] if asked else [])
+        chosen = catalogue.chosen_checks(checks=[asked])
     except BadInput as error:
         return str(error)
     if not chosen:
         return "ID is missing: make check ID=CTRACK015, or a pattern such as ID='CTRACK*'; known: %s" % (
-            ", ".join(section + "*" for section in selection.known_sections()))
+            ", ".join(section + "*" for section in catalogue.known_sections()))
     without = [check.id for check in chosen if not (cases.TABLES / (check.id + ".yml")).exists()]
     if without:
         return "%s has no cases: write tests/checks/%s.yml (docs/adding-a-check.md)" % (without[0], without[0])

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import causes as fleet_causes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import overview
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import files
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped, width_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import store
 
@@ -112,7 +112,7 @@ def test_markdown_has_a_row_for_each_cause_that_blocks(hosts):
     assert all(len(cells) == 3 for cells in rows) and len(text.splitlines()) <= 40
     causes = [cause for cause in fleet["causes"] if cause["blocks"]]
     read = [re.sub(r"\\(.)", r"\1", cell[1:-1]) for cells in rows[2:] for cell in cells[:1]][:len(causes)]
-    assert all(found.startswith(escaped(fleet_causes.sentence_of(cause))) for found, cause in zip(read, causes))
+    assert all(found.startswith(escaped(overview.sentence_of(cause))) for found, cause in zip(read, causes))
 
 
 @pytest.mark.parametrize("name", ["csv", "html", "junit", "sarif", "markdown", "prometheus"])

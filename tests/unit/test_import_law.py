@@ -174,7 +174,7 @@ def test_the_documentation_names_the_rooms_of_the_controller():
 @cases
 def test_the_law_sees_a_breach(tmp_path, monkeypatch, text, wrong):
     monkeypatch.setitem(globals(), "PLUGINS", tmp_path)
-    for name in ("module_utils/_look/kube/kubelet.py", "module_utils/_parse/proc/locks.py",
+    for name in ("module_utils/_look/kube/kubelet.py", "module_utils/_look/lock/holder.py",
                  "module_utils/_host/write.py", "plugin_utils/_policy.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")

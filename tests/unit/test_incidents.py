@@ -11,8 +11,7 @@ import kube_audit
 import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases import run
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.catalogue import causes
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.judge import causes_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.judge import causes, causes_of
 
 ROWS = incidents.incidents()
 PAIRS, DRAWS = 60, 300

@@ -34,7 +34,7 @@ import steps
 import table
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look import node
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.catalogue import causes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.judge import causes
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 
 

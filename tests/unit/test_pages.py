@@ -16,9 +16,9 @@ import variables
 import yaml
 from each_file import nothing_found
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases import table
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.catalogue import Cause, causes_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases import run
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.judge import Cause, causes_from
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.kinds import KINDS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._joins.table import JOINS
@@ -140,7 +140,7 @@ def test_the_samples_of_a_check_and_of_a_cause_have_every_key():
     [[check], [cause]] = [yaml.safe_load(textwrap.dedent("\n".join(itertools.takewhile(str.strip, lines[begin:]))))
                           for begin in begins]
     assert set(check) == {field.name for field in dataclasses.fields(catalogue.Check)} - {"file"}
-    assert [each.id for each in causes_of([("sample", cause)])] == [cause["id"]]
+    assert [each.id for each in causes_from([("sample", cause)])] == [cause["id"]]
     assert set(cause) == {field.name for field in dataclasses.fields(Cause)}
 
 
@@ -154,5 +154,5 @@ def test_the_index_of_adding_a_check_names_every_kind_join_source_and_word_of_a_
     assert sorted(cells[0][0] for cells in cells_below("Kinds")) == sorted(KINDS)
     assert [cells[0][0] for cells in cells_below("Joins")] == sorted(JOINS)
     assert {cells[0][0]: cells[1] for cells in cells_below("Sources")} == {
-        name: sorted(shape.contains["collected"].sampled) for name, shape in schema.sections().items()}
-    assert sorted(word for cells in cells_below("Words of a case") for word in cells[0]) == sorted(table.WORDS)
+        name: sorted(shape.contains["collected"].sampled) for name, shape in validate.documented_sections().items()}
+    assert sorted(word for cells in cells_below("Words of a case") for word in cells[0]) == sorted(run.WORDS)

@@ -13,7 +13,7 @@ import report_runs
 from axe import axe_core
 from chromium import DRAWN, VIOLATIONS, chromium, typed
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.changes_html import render_changes_html
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.html import render_changes_html
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import differences
 
 NODES = '[...document.querySelectorAll("#cells tbody th button")].map(button => button.textContent)'

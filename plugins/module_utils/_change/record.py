@@ -21,9 +21,9 @@ import time
 
 from .. import _errors
 from .._host import apart, lock, write as host_write
-from .._host.caller import STATE, caller
 from .._host.host import TEMPORARY, TEXT_LIMIT
-from .files import FileChange, RecordChange, UNKNOWN_STATE, digest_of, each_of, read_ours
+from .._host.notes import STATE, caller
+from .files import UNKNOWN_STATE, FileChange, RecordChange, digest_of, each_of, read_ours
 
 _SCHEMA = 2
 _MODE = re.compile(r"[0-7]{4}\Z")

@@ -8,11 +8,11 @@ anyway, and otherwise at most the value that the memory of the node allows. See 
 """
 
 from .._errors import BadInput
-from . import kube_proxy as proxy
+from . import predict
 from .keys import MAX, dotted
 
 # kube-proxy's default minimum, and from 1.36 on its upper bound.
-FLOOR, FLOOR_PER_CPU, CEILING = proxy.MIN, proxy.MAX_PER_CORE, proxy.CAP
+FLOOR, FLOOR_PER_CPU, CEILING = predict.MIN, predict.MAX_PER_CORE, predict.CAP
 # An entry is 256 to 320 bytes of slab and has extensions (NAT, accounting, labels) beside it; a bucket is one pointer.
 ENTRY_BYTES, BUCKET_BYTES = 400, 8
 USED_PERCENT, MEMORY_PERCENT = 60, 5
@@ -101,7 +101,7 @@ def need_of(section, used_percent=USED_PERCENT, memory_percent=MEMORY_PERCENT, c
         return None
     most, because = peak_of(section, peak, earlier)
     described = section["kube_proxy"]
-    value = described["value"] if described and described["writes"] != proxy.LEAVES else None
+    value = described["value"] if described and described["writes"] != predict.LEAVES else None
     answer = conntrack_size(section["memory_bytes"], section["cpus"], min(most, MOST), used_percent, memory_percent,
                             ceiling, min(value, MOST) if value and value > 0 else None)
     limit = section["limit_when_loaded"] if section["max"] is None else section["max"]
@@ -141,5 +141,5 @@ def advice_for(section, limit):
     described = section["kube_proxy"]
     if described is None:
         return None
-    wish = proxy.Wish(described["value"], described["writes"], described["capped"])
-    return proxy.advice(limit, wish, section["cpus"], described["by"])
+    wish = predict.Wish(described["value"], described["writes"], described["capped"])
+    return predict.advice(limit, wish, section["cpus"], described["by"])

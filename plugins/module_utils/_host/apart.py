@@ -5,14 +5,21 @@
 
 Such a directory lies beside the place of the file (the same file system), and only this user may enter it: no program
 runs or reads what a killed run leaves there. It is locked while a run works in it, and the kernel drops the lock with
-the process, so that the next run can distinguish leftovers from work in progress."""
+the process, so that the next run can distinguish leftovers from work in progress.
+
+Temporary copies of files that a program of the node checks before the real ones are written.
+
+They lie in a directory of their own that only this user may enter and that is removed afterwards.
+"""
 
 import contextlib
 import errno
 import fcntl
 import os
+import shutil
 import tempfile
 
+from .. import _errors
 from .host import TEMPORARY
 
 # Another run may take a new directory for a left-over before it is locked; then a further one is made.
@@ -103,3 +110,23 @@ def _entered(path):
         yield handle if _lock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB) else None
     finally:
         os.close(handle)
+
+
+@contextlib.contextmanager
+def scratch(texts):
+    """Path of a directory that holds `{relative path: text}` while the block runs. Raises ChangeFailed."""
+    folder = None
+    try:
+        try:
+            folder = tempfile.mkdtemp(prefix="kubenode-netfilter-")
+            for name, text in sorted(texts.items()):
+                path = os.path.join(folder, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "wb") as stream:
+                    stream.write(text.encode("utf-8", "surrogateescape"))
+        except OSError as error:
+            raise _errors.ChangeFailed("no temporary file can be written for the check: %s" % error.strerror) from error
+        yield folder
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -12,7 +12,7 @@ import os
 import stat
 
 from .. import _errors
-from .caller import why_not_ours
+from .notes import why_not_ours
 
 NAME = "kubenode-netfilter.lock"
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

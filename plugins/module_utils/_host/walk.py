@@ -4,7 +4,14 @@
 """Many small files of a machine, read once and fast.
 
 Only regular files are opened, binaries are skipped after their first block, and mounts of other file systems (network,
-FUSE, the kernel's own) are not entered: a look must not hang on them."""
+FUSE, the kernel's own) are not entered: a look must not hang on them.
+
+Reading a growing file from its end.
+
+Open files of processes: the links of /proc/PID/fd and the text of /proc/PID/fdinfo.
+
+Reading these does not touch the open file itself: a stat() of it could hang for ever on a FUSE mount of a container.
+"""
 
 import collections
 import os
@@ -13,6 +20,7 @@ import stat
 import time
 
 from . import host as _host
+from .host import ABSENT, BLOCK, DENIED, OK, TIMEOUT, UNPARSED, _PATH_ERRORS, status_of
 
 # Scripts and configuration are smaller; larger files are not read to their end.
 FILE_LIMIT = 1024 * 1024
@@ -211,3 +219,59 @@ def _mounts():
 
 def _character(match):
     return bytes((int(match.group(1), 8),))
+
+
+def stream_back(host, path, consume, limit):
+    """(status, bytes read, bytes left out at the beginning) of a regular file. `consume(bytes, whether the block begins
+    the file)` gets its blocks from the last one on, until it returns true or `limit` bytes are read. The last component
+    of `path` may not be a link: the caller resolves links. A file that is renamed or truncated in the meantime is read
+    as far as it goes. Never blocks: FIFOs and devices are `unparsed`."""
+    try:
+        handle = os.open(host.real_path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | os.O_NOFOLLOW)
+    except _PATH_ERRORS as error:
+        return host.note(path, status_of(error)), 0, 0
+    try:
+        seen = os.fstat(handle)
+        if not stat.S_ISREG(seen.st_mode):
+            return host.note(path, UNPARSED), 0, 0
+        position, floor = seen.st_size, max(0, seen.st_size - limit)
+        while position > floor:
+            length = min(BLOCK, position - floor)
+            position -= length
+            if consume(os.pread(handle, length, position), position == 0):
+                break
+        return OK, seen.st_size - position, position
+    except OSError as error:
+        return host.note(path, status_of(error)), 0, 0
+    finally:
+        os.close(handle)
+
+
+LINKS_LIMIT, LINKS_SECONDS, _TEXT_LIMIT = 50000, 1.0, 65536
+
+
+class Descriptors:
+    """Reads descriptors, at most `LIMIT` of them and for at most `SECONDS` in total. `status` afterwards: ok, denied
+    (the descriptors of some process are not readable) or timeout (a limit was reached)."""
+
+    def __init__(self, host):
+        self.status = OK
+        self._host = host
+        self._left = LINKS_LIMIT
+        self._deadline = time.monotonic() + LINKS_SECONDS
+
+    def of(self, pid, name=None):
+        """A generator of the fdinfo texts of all descriptors of `pid`, or only of those whose link ends in `name`."""
+        folder = "/proc/%d" % pid
+        try:
+            for entry in os.scandir(self._host.real_path(folder + "/fd")):
+                self._left -= 1
+                if self._left < 0 or time.monotonic() > self._deadline:
+                    self.status = TIMEOUT
+                    return
+                if name is None or os.readlink(entry.path).rpartition("/")[2] == name:
+                    yield self._host.read_text("%s/fdinfo/%s" % (folder, entry.name), _TEXT_LIMIT).text
+        except OSError as error:
+            # A process that ended in the meantime has no open files.
+            if status_of(error) != ABSENT and self.status == OK:
+                self.status = DENIED

@@ -5,7 +5,16 @@
 
 All sections of a node together have to stay below 64 KB of JSON. The chains take up to 14 KB (rules/fit.py), the hooks
 up to 12 KB where they are not the only section (hooks/fit.py), conntrack up to 10 KB, and the kernel modules most of
-the rest. If the total is too large, the section of the kernel modules is cut."""
+the rest. If the total is too large, the section of the kernel modules is cut.
+
+Keeps node_iptables_chains small, however many rules the node has.
+
+Numbers, digests and every kind of observation stay; texts and examples are cut, the least informative ones first.
+
+The section node_flush_hooks in a size that fits.
+
+Rows are sorted by importance: the last rows are cut first, and the number of cut rows is kept.
+"""
 
 import json
 import re
@@ -64,7 +73,6 @@ def fitted(sections):
         section = presentable(found["node_conntrack"])
         found["node_conntrack"] = section if _size(section) <= CONNTRACK_LIMIT else presentable(section, narrow=True)
     if "node_flush_hooks" in found:
-        from .hooks.fit import fitted_hooks
         found["node_flush_hooks"] = fitted_hooks(presentable(found["node_flush_hooks"]),
                                                  HOOKS_LIMIT if len(found) > 1 else HOOKS_ALONE_LIMIT)
     if "node_kernel_modules" in found and _size(found) > ALL_LIMIT:
@@ -138,3 +146,140 @@ def _without_blocks(section, limit):
         if _size(section) <= limit:
             break
         row["blocks"] = []
+
+
+# With the default options; more only where more examples or Services are asked for.
+SIZE_LIMIT = 14 * 1024
+_OF_EXAMPLE, _OF_SERVICE = 800, 160
+# Room for the footprint of the look, which is added at the end.
+_FOOTPRINT = 120
+
+
+def size_limit(options):
+    """In bytes of JSON."""
+    return SIZE_LIMIT + _OF_EXAMPLE * max(0, options["max_offenders"]
+                                          - 5) + _OF_SERVICE * max(0, options["max_services"] - 20)
+
+
+def fitted_chains(section, limit):
+    """The section with at most `limit` bytes of JSON."""
+    section = presentable(section)
+    for shrink in (_with_cut_texts, _with_few_notices, lambda cut: _keep_of_each_kind(cut, 2), _with_few_services,
+                   _with_few_networks, _with_few_pods, lambda cut: _keep_of_each_kind(cut, 1), _with_few_rows,
+                   _with_tiny_texts):
+        if len(json.dumps(section)) <= limit - _FOOTPRINT:
+            break
+        shrink(section)
+    return section
+
+
+def _cut(rows, key, length):
+    for row in rows:
+        row[key] = row[key][:length]
+
+
+def _with_cut_texts(section):
+    _cut(section["observations"], "text", 100)
+    _cut(section["notices"], "text", 60)
+
+
+def _with_few_notices(section):
+    section["notices"] = section["notices"][:5]
+    section["unread"] = section["unread"][:5]
+
+
+def _keep_of_each_kind(section, number):
+    seen, kept = {}, []
+    for row in section["observations"]:
+        seen[row["kind"]] = seen.get(row["kind"], 0) + 1
+        if seen[row["kind"]] <= number:
+            kept.append(row)
+        else:
+            section["left_out"][row["kind"]] = section["left_out"].get(row["kind"], 0) + 1
+    section["observations"] = kept
+
+
+def _with_few_services(section):
+    section["service_rows_left_out"] += len(section["service_rows"][5:])
+    del section["service_rows"][5:]
+
+
+def _with_few_networks(section):
+    networks = section["networks"]
+    for key in ("services", "endpoints"):
+        if networks[key]:
+            networks[key + "_left_out"] += len(networks[key][3:])
+            del networks[key][3:]
+
+
+def _with_few_pods(section):
+    for row in section["expected"]:
+        row["pods"] = row["pods"][:2]
+
+
+def _with_few_rows(section):
+    section["owners"] = sorted(section["owners"], key=lambda row: -row["rules"])[:10]
+    section["rule_sets"] = section["rule_sets"][:8]
+
+
+def _with_tiny_texts(section):
+    _cut(section["observations"], "text", 40)
+    _cut(section["observations"], "detail", 60)
+    for row in section["observations"]:
+        row["repair"] = None
+    section["notices"], section["unread"] = section["notices"][:2], section["unread"][:2]
+    for row in section["rule_sets"]:
+        row["tables"], row["unreadable"] = row["tables"][:5], row["unreadable"][:5]
+        row["policies"] = dict(sorted(row["policies"].items())[:12])
+        row["kube_rules_by_table"] = dict(sorted(row["kube_rules_by_table"].items())[:5])
+
+
+ROWS_LIMIT, MORE_LIMIT, _SKIPPED_LIMIT = 40, 10, 5
+# The most important first.
+_LISTS = ("files", "written", "unordered", "waiting", "saved_rule_sets", "hooks")
+
+
+def fitted_hooks(section, limit):
+    """The section with at most `limit` bytes of JSON, as far as the counts alone fit into it."""
+    section = dict(section)
+    for key in ("hooks", "files"):
+        _keep(section, key, ROWS_LIMIT)
+    for shrink in (_without_examples, _without_explanations, _with_short_rows):
+        if _size(section) <= limit:
+            return section
+        shrink(section)
+    # No list may cost another one its first row: a check passes where its list is empty.
+    while _size(section) > limit and any(len(section[key]) > 1 for key in _LISTS):
+        longer = max((key for key in _LISTS if len(section[key]) > 1), key=lambda key: _size(section[key]))
+        _keep(section, longer, len(section[longer]) * 7 // 8)
+    for key in reversed(_LISTS):
+        while _size(section) > limit and section[key]:
+            _keep(section, key, len(section[key]) - 1)
+    return section
+
+
+def _keep(section, key, number):
+    section[key] = section[key][:number]
+    section["hooks_left_out"] = section["hook_count"] - len(section["hooks"])
+
+
+def _without_examples(section):
+    section["scanned"] = dict(section["scanned"], skipped=section["scanned"]["skipped"][:_SKIPPED_LIMIT],
+                              other_languages=section["scanned"]["other_languages"][:_SKIPPED_LIMIT])
+    section["unordered"], section["waiting"] = section["unordered"][:MORE_LIMIT], section["waiting"][:MORE_LIMIT]
+    section["saved_left_out"] += len(section["saved_rule_sets"][MORE_LIMIT:])
+    section["saved_rule_sets"] = section["saved_rule_sets"][:MORE_LIMIT]
+
+
+def _without_explanations(section):
+    """Every finding stays, with its first command and what to change."""
+    section["files"] = [dict(row, returns="", shown="in line %d: %s" % (row["line"], row["command"])
+                             + " and %d more" % (row["commands"] - 1) * (row["commands"] > 1))
+                        for row in section["files"]]
+
+
+def _with_short_rows(section):
+    section["hooks"] = [dict(row, command=row["command"][:120], through=row["through"][:1],
+                             live_because=row["live_because"][:80]) for row in section["hooks"]]
+    section["files"] = [dict(row, command=row["command"][:120], shown=row["shown"][:160],
+                             live_because=row["live_because"][:80]) for row in section["files"]]

@@ -1,13 +1,17 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Opening a tree, the first step of every look."""
+"""Opening a tree, the first step of every look.
+
+How modules end: a look with facts, a change with its result, and one place that reports errors.
+"""
 
 import re
 
 from .. import _errors
-from .._host.host import ABSENT, Host, OK, Text
+from .._host.host import ABSENT, OK, Host, Text
 from .._parse.assignments import parse_os_release
+from .bounds import fitted
 from .host.place import detect_place, system_tree_problem
 
 # The options of every module that opens a tree.
@@ -85,3 +89,31 @@ def _init(host):
     if host.is_dir("/run/openrc"):
         return "openrc"
     return _INITS.get(host.read_text("/proc/1/comm").text.strip(), "other")
+
+
+def facts_of(params, collect):
+    """The facts that `collect(host, node_host)` returns for the tree that `params` name. Raises BadInput."""
+    return fitted(collect(*open_to_look(params)))
+
+
+def facts_within(params, collect, seconds):
+    """The facts of facts_of() within `seconds`; 0 sets no time limit. Raises Overdue as well."""
+    from .._host.run import within
+    with within(seconds):
+        return facts_of(params, collect)
+
+
+def exit_with_facts(module, collect):
+    try:
+        facts = facts_of(module.params, collect)
+    except _errors.BadInput as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, ansible_facts=facts)
+
+
+def exit_with_result(module, run):
+    """End the module with what `run(params, check_mode)` returns, or with the error that it raises."""
+    try:
+        module.exit_json(**run(module.params, module.check_mode))
+    except (_errors.BadInput, _errors.ChangeFailed) as error:
+        module.fail_json(**error.result())

@@ -4,37 +4,27 @@
 """Runs all questions about rule sets. PRIVATE to the collection."""
 
 from .duplicates import ask_duplicates
-from .kube_proxy.anchors import ask_anchors, ask_hint, ask_presence
-from .kube_proxy.emptied import ask_emptied
-from .kube_proxy.families import ask_families
+from .kube_proxy.anchors import ask_anchors, ask_hint, ask_presence, ask_repaired
+from .kube_proxy.emptied import ask_emptied, ask_families, ask_incomplete
 from .kube_proxy.guards import ask_guards, ask_invalid
-from .kube_proxy.incomplete import ask_incomplete
 from .kube_proxy.lost_match import ask_lost_match
-from .kube_proxy.marks import ask_marks
+from .kube_proxy.marks import ask_marks, ask_tunnel_marks
 from .kube_proxy.proxy import PORTALS, SERVICE_CHAIN
-from .kube_proxy.repaired import ask_repaired
-from .kube_proxy.tunnel_marks import ask_tunnel_marks
-from .loops import ask_loops
 from .observation import Tally, place_of
-from .others.dispatch import ask_dispatch
 from .others.drops import ask_drops, ask_policy
-from .others.exempt_ranges import ask_exempt_ranges
-from .others.foreign import ask_foreign, ask_masquerade, ask_other_cni
-from .others.host_input import ask_input
-from .others.hostport_pods import ask_hostport_pods
-from .others.hostports import ask_before_services, ask_host_ports_of_ipvs, ask_hostports, ask_node_ports
+from .others.first_chains import ask_sets
+from .others.foreign import ask_exempt_ranges, ask_foreign, ask_masquerade, ask_other_cni, ask_path_rules
+from .others.hostports import (
+    ask_before_services, ask_host_ports_of_ipvs, ask_hostport_pods, ask_hostports, ask_node_ports, ask_redirections,
+)
 from .others.leftovers import ask_backends, ask_other_mode, in_use
-from .others.node_packets import ask_node_packets
-from .others.path_rules import ask_path_rules
-from .others.redirections import ask_redirections
-from .others.sets import ask_sets
-from .services.affinity import ask_affinity
+from .others.node_packets import ask_input, ask_node_packets
+from .others.pod_chains import ask_dispatch
 from .services.chain_names import ask_chain_names
-from .services.cleared_marks import ask_cleared_marks
+from .services.service_path import ask_cleared_marks
 from .services.services import ask_services
-from .services.stale_endpoints import ask_stale_endpoints
-from .services.without_endpoints import ask_without_endpoints
-from .structure import ask_structure
+from .services.stale_endpoints import ask_affinity, ask_stale_endpoints, ask_without_endpoints
+from .structure import ask_loops, ask_structure
 
 _OF_ANY = (ask_lost_match, ask_structure, ask_loops, ask_services, ask_chain_names, ask_duplicates, ask_other_mode,
            ask_hostports, ask_before_services, ask_host_ports_of_ipvs, ask_node_ports, ask_redirections,

@@ -1,16 +1,28 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jumps to chains that do not exist, and chains that no rule jumps to. PRIVATE to the collection."""
+"""Jumps to chains that do not exist, and chains that no rule jumps to. PRIVATE to the collection.
+
+Chains that lead back to themselves.
+
+No kernel accepts such rules (ip_tables.c mark_source_chains, nf_tables_api.c nft_chain_validate): only a dump that was
+edited or mixed from several holds them.
+
+Signs of a rule set that iptables-nft-save printed while it changed.
+
+iptables-nft-save is not atomic. While another program writes, it now and then reports incompatible base chains in a
+table that has none, prints rules twice or leaves some out (observed with 1.8.9; iptables nft-cache.c starts over where
+the generation changes). A damaged node shows the same signs, but shows them again at the next reading.
+"""
 
 import re
 
 from .kube_proxy.proxy import SERVICE_CHAIN
 from .observation import observe
 from .others.owners import KUBERNETES, owner_of
+from .rules import EXTENSIONS
 from .setting import since
-from .tables import BUILT_IN, chains_of, declares_all, readable
-from .targets import EXTENSIONS
+from .tables import BUILT_IN, chains_of, declares_all, readable, rules_of
 
 # With more endpoints than this, kube-proxy clears stale chains now and then (largeClusterEndpointsThreshold).
 LARGE_CLUSTER = 1000
@@ -92,5 +104,115 @@ def _orphans(rule_set, name, table, setting):
     local = [chain for chain in targets if chain[:9] in _LOCAL]
     if unreached or local or table.services.affinity:
         # Compiled only when it is needed.
-        from .services.shares import ask_shares
+        from .services.stale_endpoints import ask_shares
         yield from ask_shares(rule_set, table, unreached, local)
+
+
+# A Service rule of kube-proxy jumps only from one of these to a later one.
+_LEVELS = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-FW-", "KUBE-EXT-", "KUBE-XLB-", "KUBE-SV", "KUBE-SEP-",
+           "KUBE-MARK-MASQ")
+
+
+def ask_loops(rule_set, setting):
+    """chain_loop of one rule set: one for each set of chains that lead to one another; `count`: their number."""
+    found = []
+    for name, table in readable(rule_set):
+        edges = _edges(table)
+        for chains in _circles(edges):
+            through = sorted(target for target in edges[min(chains)] if target in chains)
+            found.append(observe("chain_loop", rule_set, name, min(chains), "", len(chains),
+                                 "jumps back to itself through %s" % through[0][:64]))
+    return found
+
+
+def _circles(edges):
+    """The sets of chains that lead to one another: strongly connected components, found as by Tarjan.
+
+    Without recursion, since a dump may be a hundred thousand chains deep.
+    """
+    number, lowest, waiting, inside, found = {}, {}, [], set(), []
+    for start in sorted(edges):
+        path = [] if start in number else [(start, None)]
+        while path:
+            chain, rest = path.pop()
+            if rest is None:
+                number[chain] = lowest[chain] = len(number)
+                waiting.append(chain)
+                inside.add(chain)
+                rest = iter(edges.get(chain, ()))
+            for target in rest:
+                if target not in number:
+                    path += [(chain, rest), (target, None)]
+                    break
+                if target in inside:
+                    lowest[chain] = min(lowest[chain], number[target])
+            else:
+                if lowest[chain] == number[chain]:
+                    found.append(_component(chain, waiting, inside))
+                if path:
+                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[chain])
+    return [chains for chains in found if len(chains) > 1 or list(chains)[0] in edges.get(list(chains)[0], ())]
+
+
+def _component(chain, waiting, inside):
+    """Removes the component of this chain from the stack `waiting` and returns it."""
+    chains = set()
+    while chain not in chains:
+        chains.add(waiting.pop())
+    inside -= chains
+    return chains
+
+
+def _edges(table):
+    """{chain: targets that are chains}."""
+    edges = {name: sorted({rule.target for rule in chain.rules if rule.target in table.chains})
+             for name, chain in table.chains.items() if chain.rules}
+    edges = {name: targets for name, targets in edges.items() if targets}
+    if any(_leads_up(chain, target, edges) for chain, targets in edges.items() for target in targets):
+        _add_services(table, edges)
+    return edges
+
+
+def _leads_up(chain, target, edges):
+    """True for a jump that can close a loop with folded service rules, which only lead downwards."""
+    mine, other = _level(chain), _level(target)
+    return mine is not None and (target in edges if other is None else other <= mine)
+
+
+def _level(chain):
+    return next((level for level, prefix in enumerate(_LEVELS) if chain.startswith(prefix)), None)
+
+
+def _add_services(table, edges):
+    services = table.services
+    rows = [(jump[0], jump[4:5]) for jump in services.jumps]
+    rows += [(chain, endpoints) for chain, (_chances, endpoints) in services.balancing.items()]
+    rows += [(chain, ("KUBE-MARK-MASQ",)) for chain in list(services.masquerading) + list(services.endpoints)]
+    for chain, targets in rows:
+        edges.setdefault(chain, []).extend(targets)
+
+
+# kube-proxy writes these chains and their rules in one transaction, and creates a Service's chains in the same manner.
+_NEVER_EMPTY = frozenset(("KUBE-MARK-MASQ", "KUBE-POSTROUTING", "KUBE-FORWARD"))
+_LED_TO = ("KUBE-SERVICES", "KUBE-POSTROUTING", "KUBE-FORWARD")
+_OF_SERVICES = frozenset(("KUBE-SVC-", "KUBE-SEP-", "KUBE-EXT-"))
+
+
+def torn_signs(rule_set):
+    """Traces that a change during the reading may have left, as a frozenset of tuples; empty for most rule sets."""
+    found = [("incompatible", name) for name in rule_set.unreadable]
+    found += [("incompatible", "")] if rule_set.notices.get("foreign_base_chain") else []
+    held = dict(readable(rule_set))
+    if "KUBE-SERVICES" in getattr(held.get("filter"), "chains", ()) and "nat" not in held:
+        found.append(("gone", "nat"))
+    for name, table in held.items():
+        counts = table.rule_counts()
+        found += [("twice", name, chain, text) for chain, text, _times in table.duplicates()
+                  if owner_of(chain, name) == "kube_proxy"]
+        found += [("twice", name, chain, "") for chain in table.repeated_more if owner_of(chain, name) == "kube_proxy"]
+        found += [("empty", name, chain) for chain, count in counts.items()
+                  if not count and (chain in _NEVER_EMPTY or chain[:9] in _OF_SERVICES)]
+        if "KUBE-SERVICES" in table.chains:
+            leading = {rule.target for chain in BUILT_IN for rule in rules_of(table, chain)}
+            found += [("unreached", name, chain) for chain in _LED_TO if chain in table.chains and chain not in leading]
+    return frozenset(found)

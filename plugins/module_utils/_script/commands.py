@@ -5,8 +5,7 @@
 
 import re
 
-from .launchers import LAUNCHERS, known
-from .printed import printed
+from .launchers import LAUNCHERS, known, printed
 from .rule_files import loader_of
 from .sequence import RESTARTERS, restarted_by
 from .tools.tools import is_tool, run_tool

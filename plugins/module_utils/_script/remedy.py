@@ -6,9 +6,8 @@
 `rows` are rows of _look/hooks/rows.py that share a file, `owns` {path of an nft file: own_tables() of it}.
 """
 
-from .managers import manager_of, without_manager
 from .rule_files import COPY, DROP, NFTABLES, loader_of
-from .services import DIRECT, FIREWALL, OPENRC
+from .services import DIRECT, FIREWALL, OPENRC, manager_of, without_manager
 from .sysctls import RUNNING
 
 NFT_SORTS = ("ruleset", "table")

@@ -7,8 +7,7 @@ import collections
 import posixpath
 import re
 
-from .launchers import run_crontab
-from .printed import of_file
+from .launchers import of_file, run_crontab
 from .rule_files import COPY, LOADERS, harmful_rules, loader_of
 from .sysctls import RUNNING, Sysctls, harmful
 from .values import FEWER_RULES, FILE, MARK, MARKS, NOTHING_KNOWN, RULES, TEXT_LIMIT

@@ -70,7 +70,7 @@ def run_sysctl(walker, node, arguments):
 
 
 def _load(walker, span, path):
-    from .._parse.sysctl_conf import parse_sysctl_conf
+    from .._parse.assignments import parse_sysctl_conf
     if path == "-" or path in walker.files:
         for row in parse_sysctl_conf(walker.text_of_file(path)):
             walker.sysctls.take(span, row.key, row.value)
@@ -80,7 +80,7 @@ def _load(walker, span, path):
 
 def key_of(name):
     """The path below /proc/sys of a key as `sysctl` takes it."""
-    from .._parse.sysctl_conf import path_of
+    from .._parse.assignments import path_of
     return path_of(name.strip())
 
 
@@ -90,6 +90,6 @@ def shown(key):
 
 def harmful(text):
     """The lines of a file of sysctl.d, in short form, that turn off what Services need; the last one counts."""
-    from .._parse.sysctl_conf import parse_sysctl_conf
+    from .._parse.assignments import parse_sysctl_conf
     values = {each.key: each.value for each in parse_sysctl_conf(text)}
     return tuple(shown(key) for key in NEEDED if values.get(key) == "0")

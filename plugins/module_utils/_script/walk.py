@@ -14,11 +14,10 @@ import itertools
 from .._parse.shell.grammar import parse_shell
 from .._parse.shell.tree import Simple, Variable
 from .commands import run_command
-from .conditions import truth, truth_of_all
 from .effect import CERTAIN, LIKELY, Reading
 from .findings import Findings
 from .streams import Streams
-from .values import MARK, NOTHING_KNOWN, VALUES_LIMIT, Values
+from .values import MARK, NOTHING_KNOWN, VALUES_LIMIT, Values, truth, truth_of_all
 
 WALK_LIMIT = 60         # lists of commands nested in each other
 CALLS_LIMIT = 12        # functions that call each other

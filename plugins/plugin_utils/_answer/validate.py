@@ -9,13 +9,84 @@ documented are dropped: no code reads them. A value of another type, a documente
 the bounds cannot come from this collection's module, so the whole section is dropped. Characters that move the cursor
 or change the writing direction are escaped here, so that every program that prints the text, for example Ansible with
 -v, prints only text.
+
+The return values of the modules of this collection, as their own RETURN documents them: the schema against which
+answers of nodes are validated.
 """
 
+import ast
+import functools
 import math
+import pathlib
+import re
 from collections.abc import Mapping
+from typing import NamedTuple
+
+import yaml
 
 from .._render.text import escaped_lines
-from . import schema
+from .._role_data import LOADER
+
+_MODULES = pathlib.Path(__file__).resolve().parents[2] / "modules"
+# The description of a section that another module documents completely.
+_ELSEWHERE = re.compile(r"See RV\(kubenode\.netfilter\.(\w+)#module:([\w.]+)\)\.\Z")
+
+
+class Shape(NamedTuple):
+    """One documented value.
+
+    `type` is str, int, float, bool, dict, list or raw, `always` is whether it is never left out. `contains` has the
+    Shape of each key of a dict, None for a dict with free keys. `element` is the Shape of each element of a list.
+    `nullable` is whether the value may be null (not known): always for a scalar; for a list or dict only if its
+    description has the word null. `sampled` are the keys in the sample of a dict.
+    """
+
+    type: str
+    always: bool
+    contains: "dict[str, Shape] | None"
+    element: "Shape | None"
+    nullable: bool
+    sampled: tuple[str, ...] = ()
+
+
+@functools.lru_cache(maxsize=None)
+def documented(module: str) -> dict[str, Shape]:
+    """`{key: Shape}` of all that `module` (its short name, such as `node_facts`) returns."""
+    tree = ast.parse((_MODULES / (module + ".py")).read_text(encoding="utf-8"))
+    text = next(node.value.value for node in tree.body
+                if isinstance(node, ast.Assign) and node.targets[0].id == "RETURN")
+    return {key: _shape(entry) for key, entry in yaml.load(text, Loader=LOADER).items()}
+
+
+@functools.lru_cache(maxsize=None)
+def documented_sections() -> dict[str, Shape]:
+    """`{node_<section>: Shape}` of the evidence, as `node_facts` returns it."""
+    return documented("node_facts")["ansible_facts"].contains
+
+
+def _shape(entry):
+    always = entry.get("returned") == "always"
+    description = " ".join([entry["description"]] if isinstance(entry["description"], str) else entry["description"])
+    found = _ELSEWHERE.match(description)
+    if found:
+        return _at(found.group(1), found.group(2).split("."))._replace(always=always)
+    contains = {key: _shape(part) for key, part in entry["contains"].items()} if "contains" in entry else None
+    nullable = entry["type"] not in ("dict", "list") or "null" in description
+    if entry["type"] != "list":
+        return Shape(entry["type"], always, contains, None, nullable,
+                     tuple(entry["sample"]) if isinstance(entry.get("sample"), dict) else ())
+    element = entry.get("elements", "raw")
+    # A list in a list has texts; RETURN has no word for its elements.
+    inner = Shape("str", True, None, None, False) if element == "list" else None
+    return Shape("list", always, None, Shape(element, True, contains, inner, False), nullable)
+
+
+def _at(module, path):
+    shapes = documented(module)
+    for key in path[:-1]:
+        shapes = shapes[key].contains
+    return shapes[path[-1]]
+
 
 SCHEMA = 1
 # All sections of a host stay below 64 KB of JSON; an answer of four times that size is damaged or malicious. The texts
@@ -30,8 +101,8 @@ _MOST_INT = 2 ** 64
 
 _WORDS = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false",
           "dict": "a dictionary", "list": "a list"}
-_TEXT = schema.Shape("str", True, None, None, False)
-_SCALARS = schema.Shape("list", True, None, schema.Shape("scalar", True, None, None, False), False)
+_TEXT = Shape("str", True, None, None, False)
+_SCALARS = Shape("list", True, None, Shape("scalar", True, None, None, False), False)
 
 
 class Misfit(Exception):
@@ -70,7 +141,7 @@ def checked_sections(facts):
     `facts` are dropped.
     """
     sections, problems, room = {}, {}, Room()
-    for name in schema.sections() if isinstance(facts, Mapping) else ():
+    for name in documented_sections() if isinstance(facts, Mapping) else ():
         if name in facts:
             left = room.characters
             try:
@@ -84,7 +155,7 @@ def checked_sections(facts):
 def checked_section(name: str, value, room: Room | None = None) -> dict:
     """One section as a new plain value. Raises Misfit."""
     try:
-        section = fitted(value, schema.sections()[name]._replace(nullable=False), room or Room())
+        section = fitted(value, documented_sections()[name]._replace(nullable=False), room or Room())
         if section["schema"] != SCHEMA:
             raise Misfit("is not %d, the version that this collection reads" % SCHEMA, "schema")
         return section

@@ -8,7 +8,7 @@ import json
 import re
 
 from ...module_utils import _names
-from . import beside, interfaces, kernel_values, routes
+from . import beside, interfaces, kernel_values
 
 _LSMOD = re.compile(r"^(\S+)[ \t]+(\d+)[ \t]+(-?\d+)(?:[ \t]+(\S*))?[ \t]*$", re.MULTILINE)
 # Numbers have as many digits as 64 bits have.
@@ -289,10 +289,10 @@ FILES = {
     "tuned": kernel_values.tuned_profile,
     "ufw_status": kernel_values.ufw_settings,
     # Of a listing that is cut, or may be, nothing follows from what it lacks.
-    "addresses": lambda text: dict(interfaces.of_text(text, True), **routes.of_text(text, False)),
-    "some_addresses": lambda text: dict(interfaces.of_text(text, False), **routes.of_text(text, False)),
-    "routes": lambda text: dict(interfaces.of_text(text, False), **routes.of_text(text, True)),
-    "some_routes": lambda text: dict(interfaces.of_text(text, False), **routes.of_text(text, False)),
+    "addresses": lambda text: dict(interfaces.of_text(text, True), **interfaces.routes_of_text(text, False)),
+    "some_addresses": lambda text: dict(interfaces.of_text(text, False), **interfaces.routes_of_text(text, False)),
+    "routes": lambda text: dict(interfaces.of_text(text, False), **interfaces.routes_of_text(text, True)),
+    "some_routes": lambda text: dict(interfaces.of_text(text, False), **interfaces.routes_of_text(text, False)),
     "lsmod": lambda text: {"/proc/modules": proc_modules(text)},
     "conntrack": lambda text: {"/proc/net/stat/nf_conntrack": nf_conntrack_stat(text)},
     "conntrack_count": lambda text: {"/proc/sys/net/netfilter/nf_conntrack_count": text.strip() + "\n"},

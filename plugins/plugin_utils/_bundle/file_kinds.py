@@ -18,7 +18,7 @@ from ...module_utils._parse.logs.newest import Newest
 from ...module_utils._parse.prompts import file_of, is_border
 from .._logs import diagnosis
 from .._logs.causes import CONFIDENCES, SEVERITIES
-from . import by_name, elsewhere, interfaces, kernel_values, node_paths, plain, routes
+from . import by_name, interfaces, kernel_values, plain
 from .proxy_config import HEAD, LINE, beginning, kube_proxy_config
 
 PATH_LIMIT = 4096
@@ -200,7 +200,7 @@ def taken(item):
             kind = "conntrack_count"
         if kind is None and "podCIDR" in command:
             kind = "pod_networks"
-        if part is not item and elsewhere.is_of_pod(command, kind, part.data):
+        if part is not item and plain.is_of_pod(command, kind, part.data):
             of_pods.append((part, "system", None))
             continue
         part_is_log = is_log(log if part is item else dataclasses.replace(part, path=item.path))
@@ -227,8 +227,8 @@ def taken(item):
 def _whole_or_some(kind, command, data):
     """The kind of a listing of interfaces or routes; without its command, or a file of its own with this `data`, it is
     not known whether routes are cut."""
-    is_whole = "|" not in command if kind == "addresses" else routes.WHOLE.match(command) or (
-        data and routes.is_alone(beginning(data)))
+    is_whole = "|" not in command if kind == "addresses" else interfaces.WHOLE.match(command) or (
+        data and interfaces.is_alone(beginning(data)))
     return kind if is_whole else "some_" + kind
 
 
@@ -289,7 +289,7 @@ def kind_of(item):
     name = item.path.rsplit("/", 1)[-1]
     if len(item.path) > PATH_LIMIT or is_secret(item.path):
         return None, None
-    system = None if "sos_commands/" in item.path else node_paths.SYSTEM.match(item.path)
+    system = None if "sos_commands/" in item.path else by_name.SYSTEM.match(item.path)
     if system:
         return "system", "/" + system.group(1)
     if item.link is not None:
@@ -311,7 +311,7 @@ def kind_of(item):
                                               if by_name.is_tasks(name, head) else None)
     return kind or _of_settings(name, head) or ("rules" if _RULES.search(head) else "kernel_log"
                                                 if _KERNEL_LINE.search(head) else "routes"
-                                                if routes.ROUTES.search(head) or interfaces.IFCONFIG.search(head)
+                                                if interfaces.ROUTES.search(head) or interfaces.IFCONFIG.search(head)
                                                 else None), None
 
 

@@ -18,7 +18,7 @@ import re
 from ...module_utils import _names
 from ...module_utils._errors import BadInput
 from ...module_utils._parse import bundle_parts
-from . import beside, by_name, convert, file_kinds, kernel_values, links, proxy_config, source
+from . import beside, by_name, convert, file_kinds, kernel_values, proxy_config, source, unread
 from .unread import Unread
 
 RULES_LIMIT = 40
@@ -122,7 +122,7 @@ class _Tree:
                                           and place.read_bytes() != _bytes(content)):
                 self._name_second(path)
         except OSError as error:
-            if error.errno not in links.OF_PATH:
+            if error.errno not in unread.OF_PATH:
                 raise
             self.unread.paths[path] = None
             self._name("a path such as this cannot be made (%s)" % error.strerror)
@@ -325,7 +325,7 @@ class _Tree:
                 self._item = item
                 self._link(path, target)
         for path in self.unread.paths:
-            links.make_unread(self._root, self._place(path))
+            unread.make_unread(self._root, self._place(path))
         lacks = [{"subject": what, "evidence": "the bundle does not contain it"}
                  for what in bundle_parts.lacking(lambda path: os.path.lexists(self._place(path)))]
         lacks += self.unread.rows()
@@ -333,10 +333,10 @@ class _Tree:
 
     def _link(self, path, target):
         try:
-            if not links.make_link(self._root, self._place(path), target):
+            if not unread.make_link(self._root, self._place(path), target):
                 self._name_second(path)
         except OSError as error:
-            if error.errno not in links.OF_PATH:
+            if error.errno not in unread.OF_PATH:
                 raise
             self.unread.paths[path] = None
             self._name("a link such as this cannot be made (%s)" % error.strerror)

@@ -1,11 +1,17 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was not read of a support bundle. PRIVATE to the collection."""
+"""What was not read of a support bundle. PRIVATE to the collection.
 
+Links of the tree of a bundle: the links of the node, and the marks of files which were not read.
+"""
+
+import errno
+import os
 import posixpath
 
 from ...module_utils import _names
+from ...module_utils._names import BUNDLE_UNREAD
 from . import file_kinds, source
 
 # So many files that were not read are named, each with so many characters of its path.
@@ -68,3 +74,40 @@ class Unread:
             more = count - len(paths)
             rows.append({"subject": ", ".join(paths) + (" and %d more files" % more if more else ""), "evidence": why})
         return rows
+
+
+# Errors that the path of a member causes, and not the file system.
+OF_PATH = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EINVAL, errno.EILSEQ, errno.ELOOP)
+
+
+def make_link(root, place, target):
+    """Makes a link of the tree, which BundleHost follows only inside the tree; no link is made below another link.
+    False if something different is in its place."""
+    if _is_below_a_link(root, place) or os.path.lexists(place):
+        return place.is_symlink() and os.readlink(place) == target
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    place.symlink_to(target)
+    return True
+
+
+def make_unread(root, place):
+    """Puts a link that cannot be read in the place of a file, or beside the files of a folder."""
+    while _is_below_a_link(root, place):
+        place = place.parent
+    try:
+        if place.is_dir() and not place.is_symlink():
+            place = place / "unread"
+        if os.path.lexists(place):
+            place.unlink()
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place.symlink_to(BUNDLE_UNREAD)
+    except OSError as error:
+        if error.errno not in OF_PATH:
+            raise
+        if place.parent != root:
+            make_unread(root, place.parent)
+
+
+def _is_below_a_link(root, place):
+    # From the top down: below a link to a name that is too long the kernel refuses each question.
+    return any(folder.is_symlink() for folder in reversed(place.parents) if root in folder.parents)

@@ -10,9 +10,8 @@ from ansible.plugins.action import ActionBase
 from ...module_utils._errors import BadInput
 from .. import _options
 from .._plain import plain
-from .._play import playbooks
-from .._play.templating import templating
-from .._policy import policies
+from .._play.play import templating
+from .._policy import limits, policies
 from .._render.text import sentence
 
 
@@ -50,7 +49,7 @@ class Action(ActionBase):
         task_vars = task_vars or {}
         try:
             refuse_facts_as_settings(task_vars)
-            playbooks.refuse_wrong_variables(task_vars, templating(self._templar))
+            limits.refuse_wrong_variables(task_vars, templating(self._templar))
             result.update(self.work(self.arguments(task_vars), task_vars))
         except BadInput as error:
             raise Failed(sentence(error)) from None

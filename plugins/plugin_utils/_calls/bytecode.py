@@ -7,16 +7,23 @@ Ansible sends a module as an archive of sources, and the node compiles what it i
 that takes as much CPU time as the rest of the look. Python also runs an archive of `.pyc` files (PEP 273), but not the
 bytecode of another Python version: a node with another version refuses the module before it does anything, and gets the
 sources.
+
+Results of one worker of a run, shared with the workers of all other hosts.
+
+Ansible forks a worker for each task of each host; its memory is lost when it ends. The folder of Ansible's local files
+belongs to one run and one user (mode 0700, deleted at its end), so its content is as trustworthy as memory.
 """
 
 import base64
 import contextlib
+import fcntl
 import hashlib
 import importlib
 import importlib.util
 import io
 import json
 import marshal
+import os
 import pathlib
 import re
 import subprocess
@@ -25,8 +32,78 @@ import zipfile
 from collections.abc import Callable, Mapping
 
 import ansible
+from ansible import constants
 
-from . import bytecode_compiler, shared
+from . import bytecode_compiler
+
+
+def folder():
+    """The folder of Ansible's local files."""
+    return pathlib.Path(constants.DEFAULT_LOCAL_TMP)
+
+
+def remembered(key, make, wait=True):
+    """The result of `make()`, a JSON value. The first worker that asks for `key`, a file name, makes it; the others
+    wait and read it. Without `wait`: None while another worker makes it. If the folder is not writable, each worker
+    makes its own."""
+    path = _path(key)
+    with _locked(path.with_suffix(".lock"), wait) as locked:
+        if locked is None:
+            return None
+        found = _read(path)
+        if found is None:
+            found = make()
+            if locked:
+                _write(path, found)
+    return found
+
+
+def note(key):
+    """Makes `is_noted(key)` return true in all workers of this run."""
+    _write(_path(key), True)
+
+
+def is_noted(key):
+    return _path(key).exists()
+
+
+def _path(key):
+    return folder() / ("kubenode-netfilter-" + key)
+
+
+@contextlib.contextmanager
+def _locked(path, wait):
+    """Whether the lock is held; the end of the process also releases it. None if another process holds it and this one
+    does not `wait`."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        yield False
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield None
+            return
+        yield True
+    finally:
+        os.close(descriptor)
+
+
+def _read(path):
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads(path.read_text(encoding="utf-8"))
+    return None
+
+
+def _write(path, value):
+    """Writes a file; a killed worker leaves no half-written file under this name."""
+    with contextlib.suppress(OSError):
+        unfinished = path.with_suffix(".new")
+        unfinished.write_text(json.dumps(value), encoding="utf-8")
+        unfinished.replace(path)
+
 
 # Compiling takes the controller half a second of CPU time, and saves each node 0.2 s.
 MANY_HOSTS = 10
@@ -63,19 +140,19 @@ def may_run(command: str) -> bool:
 def prepare() -> None:
     """Compile the sources, unless another worker is doing it: then this worker does not wait, and Ansible packs them
     meanwhile."""
-    shared.remembered("bytecode", _compile, wait=False)
+    remembered("bytecode", _compile, wait=False)
 
 
 def sent(module: bytes, execute: Callable[[bytes], dict]) -> dict:
     """The result of `execute(module)`, which is the result of a command; with bytecode in the archive of the module
     until a node of this run refuses it."""
-    compiled = None if shared.is_noted(_REFUSED) else with_bytecode(module)
+    compiled = None if is_noted(_REFUSED) else with_bytecode(module)
     if compiled is None:
         return execute(module)
     result = execute(compiled)
     if not result["rc"] or REFUSAL not in result["stdout"] + result["stderr"]:
         return result
-    shared.note(_REFUSED)
+    note(_REFUSED)
     return execute(module)
 
 
@@ -86,7 +163,7 @@ def with_bytecode(module: bytes) -> bytes | None:
     if not place or start < 0:
         return None
     sources = module[slice(*place)]
-    compiled = shared.remembered("bytecode-" + hashlib.sha256(sources).hexdigest(), lambda: _packed(sources))
+    compiled = remembered("bytecode-" + hashlib.sha256(sources).hexdigest(), lambda: _packed(sources))
     if not compiled:
         return None
     return _replaced(module, {place: compiled.encode(), (start, start): _GUARD})
@@ -129,7 +206,7 @@ def _packed(sources):
 def _compiled() -> Mapping[str, tuple[int, bytes]]:
     """The output of _bytecode_compiler for the sources; empty if it fails."""
     with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
-        with open(shared.remembered("bytecode", _compile), "rb") as compiled:
+        with open(remembered("bytecode", _compile), "rb") as compiled:
             return marshal.load(compiled)
     return {}
 
@@ -137,7 +214,7 @@ def _compiled() -> Mapping[str, tuple[int, bytes]]:
 def _compile():
     """The path of the file with the compiled sources of this collection, and of the files that Ansible's own modules
     import. A missing or damaged file, as on a full disk, means that nothing is compiled."""
-    path = shared.folder() / "kubenode-netfilter-bytecode.marshal"
+    path = folder() / "kubenode-netfilter-bytecode.marshal"
     sources = {_OUR_NAME + source.relative_to(_PLUGINS).as_posix(): str(source)
                for source in (_PLUGINS / "module_utils").rglob("*.py")}
     sources.update(("ansible/" + pathlib.Path(file).relative_to(_ANSIBLE).as_posix(), file)

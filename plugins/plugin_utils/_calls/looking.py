@@ -11,16 +11,16 @@ from ansible.utils.display import Display
 
 from ...module_utils._errors import BadInput
 from .. import _run
-from .._answer import schema, validate
-from .._answer.node_errors import plain_reason, reason_of
+from .._answer import validate
+from .._answer.documented import plain_reason, reason_of
 from .._bundle import bundles
-from .._checks import assess
+from .._checks import assess, catalogue
 from .._checks.evaluate import one_line
 from .._fix import select
 from .._plain import plain
 from .._play import play
-from .._play.templating import templating
-from .._policy import policies, selection
+from .._play.play import templating
+from .._policy import policies
 from .._render.text import escaped
 from .._runs import baseline, store
 from .calling import CallingAction, Unanswered
@@ -35,8 +35,8 @@ SETTLE_PAUSE = 5
 # run and not once for each host. A mistake in them is reported where they are used.
 with contextlib.suppress(BadInput, OSError):
     policies.read_all()
-    schema.sections()
-    schema.documented("assess")
+    validate.documented_sections()
+    validate.documented("assess")
 
 # With --tags of these alone, a playbook looks, and neither reports nor gates; with --skip-tags of the other two it does
 # neither.
@@ -94,7 +94,7 @@ class LookingAction(CallingAction):
         `arguments` are options of assess."""
         arguments = dict(arguments, sections=select.judged_again(arguments.get("sections"),
                                                                  task_vars.get("ansible_facts") or {}))
-        checks = selection.chosen_checks(arguments["sections"], arguments.get("checks"), arguments.get("skip"),
+        checks = catalogue.chosen_checks(arguments["sections"], arguments.get("checks"), arguments.get("skip"),
                                          self._policy.checks)
         with bundles.opened(arguments.get("bundle"), self._policy.values) as tree:
             looked = self._settled(dict(arguments, **tree), checks, task_vars)
@@ -155,7 +155,7 @@ class LookingAction(CallingAction):
         place = self.place(task_vars)
         sections = select.judged_again(sections, known)
         chosen = (None, ()) if every_check else (place["checks"], place["skip"])
-        checks = selection.with_users(selection.chosen_checks(sections, *chosen, self._policy.checks),
+        checks = catalogue.with_users(catalogue.chosen_checks(sections, *chosen, self._policy.checks),
                                       self._policy.checks, _run.findings_of(known))
         looked = self.look(dict(place, sections=sections), checks, self._policy, task_vars)
         return self.judged(looked, checks, self._policy, task_vars, known, attempts, with_evidence=place["evidence"])

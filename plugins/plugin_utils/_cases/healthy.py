@@ -6,7 +6,7 @@
 import copy
 
 from ...module_utils._conntrack.keys import BUCKETS, FORWARD, KEYS, MAX, STREAM, TIMEOUTS, dotted
-from .._answer import schema
+from .._answer import validate
 from .._options import unknown_name
 
 RELEASE, NEXT = "6.1.0-49-amd64", "6.12.9-amd64"
@@ -321,8 +321,8 @@ def healthy(names, modules=None, changes=None):
             raise unknown_name("evidence.node_conntrack.of_keys: the sysctl", name, sysctls)
         sysctls[name].update(change)
     for name, section in evidence.items():
-        if isinstance(section, dict) and name in schema.sections():
-            for key, shape in schema.sections()[name].contains.items():
+        if isinstance(section, dict) and name in validate.documented_sections():
+            for key, shape in validate.documented_sections()[name].contains.items():
                 _complete(section.get(key), shape)
     return evidence
 

@@ -6,7 +6,7 @@
 from .. import _finding, _run
 from .._checks import verdict as _levels
 from . import judge
-from .catalogue import CERTAINTIES, EFFECTS
+from .judge import CERTAINTIES, EFFECTS
 
 BLOCKED, FIT, UNKNOWN, NO_NODE, NOT_REACHED = STATES = "blocked", "fit", "not_known", "no_node", "not_reached"
 _ROOT = "not root"

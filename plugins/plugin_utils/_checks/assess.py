@@ -9,13 +9,13 @@ from .. import _finding, _run
 from .._causes.judge import causes_of
 from .._causes.verdict import known_of, verdict_of
 from .._fix import outcomes as _outcomes
-from .._fleet import figures, items
+from .._fleet import outliers, rollup
 from .._joins.table import joins_of
 from .._needs import node_needs
 from .._policy import waiving
-from .._policy.selection import chosen_checks
 from .._role_data import role_defaults
-from . import catalogue, described, evaluate, unknowns
+from . import catalogue, evaluate, verdict
+from .catalogue import chosen_checks
 
 # The sections that node_facts reads.
 SUBSETS = ("host", "kernel_modules", "iptables_backend", "iptables_chains", "xtables_lock", "flush_hooks", "conntrack",
@@ -86,24 +86,24 @@ def exported(evidence, policy, checks, before, attempts=(), not_reached=None, ea
                    **_who(evidence, requirements))
     summary.update(disabled=_disabled_rows(findings, policy), left_out=_left_out(findings, policy.checks),
                    waivers=waiving.used(policy.waivers, findings, _run.STARTED.date(), policy.idle_waivers),
-                   needs_root=unknowns.needing_root(findings, checks, evidence))
+                   needs_root=verdict.needing_root(findings, checks, evidence))
     if problems and not not_reached:
         summary["unusable"] = [{"section": name, "reason": problems[name]} for name in sorted(problems)]
     modules = [{key: row[key] for key in _ROW_KEYS} for row in (requirements or {}).get("modules", [])]
     gate, causes = gate or default_gate(), causes_of(findings, evidence, host, node=node) if summary["reached"] else []
     known = known_of(findings, causes, gate) if summary["reached"] else frozenset()
-    users = described.rows_of(policy.checks, findings)
+    users = catalogue.rows_of(policy.checks, findings)
     summary["verdict"] = verdict_of(summary, findings, causes, gate, users)
     if known:
         summary["known"] = [{"check": check, "subject": subject} for check, subject in sorted(known)]
     facts = dict(_kept(evidence, modules, with_evidence), node_assess_findings=findings, node_assess_causes=causes,
                  node_assess_required_modules=modules, node_assess_summary=summary,
-                 node_assess_numbers=figures.numbers_of(evidence, numbers))
+                 node_assess_numbers=rollup.numbers_of(evidence, numbers))
     if "node_iptables_chains" in evidence:
         facts["node_assess_digest"] = evidence["node_iptables_chains"]["digest"]
-    facts.update(items.facts_of(evidence))
+    facts.update(outliers.facts_of(evidence))
     if users:
-        facts[described.FACT] = users
+        facts[catalogue.FACT] = users
     conntrack = _conntrack_fact(requirements, earlier or {})
     # A look at other sections only keeps the result of an earlier look.
     if before and not all(section in evidence for section in node_needs.SECTIONS):

@@ -1,13 +1,24 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The checks, as the entries of roles/node_policy/files/checks. PRIVATE to the collection."""
+"""The checks, as the entries of roles/node_policy/files/checks. PRIVATE to the collection.
+
+The texts of a check that reports print besides its findings.
+
+Checks of the collection are read from its files. Checks of the user are in the facts and in the report of each host
+that they judged: two groups of hosts may have different checks, and a report may be read on a machine without the
+files.
+
+Which checks run: by section, by id and by pattern.
+"""
 
 import dataclasses
+import fnmatch
 import functools
 import re
 import types
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from ...module_utils._errors import BadInput
 from .. import _finding
@@ -150,3 +161,98 @@ def _refuse_wrong_fix(where, fix):
 
 def _parts_of(role):
     return [part for part, owner in PARTS.items() if owner == role]
+
+
+FACT = "node_assess_user_checks"
+
+
+class Described(NamedTuple):
+    """One check; a check of the collection has the `file` None."""
+
+    why: str
+    needs: tuple
+    sources: tuple
+    manual: str
+    role: str
+    fix_class: str
+    file: str
+
+
+def rows_of(checks, findings):
+    """A row for each check of the user among `checks` (all checks by id) that has a finding."""
+    judged = {row["check"] for row in findings}
+    return [{"check": check.id, "file": check.file, "why": check.why, "needs": list(check.needs),
+             "sources": list(check.sources), "manual": check.fix["manual"], "class": check.fix["class"]}
+            for check in checks.values() if check.file and check.id in judged]
+
+
+def of_reports(reports):
+    """The rows of all reports, each check once."""
+    return list({row["check"]: row for report in reports for row in report.get("user_checks") or ()}.values())
+
+
+def described(check_id, rows=()):
+    """The check with an id, from the collection or from `rows` of the user; None if it is in neither, which may happen
+    with an earlier report."""
+    check = catalogue().get(check_id)
+    if check:
+        return Described(check.why, tuple(check.needs), tuple(check.sources), check.fix["manual"], check.fix["role"],
+                         check.fix["class"], None)
+    for row in rows:
+        if row["check"] == check_id:
+            return Described(row["why"] or "", tuple(row["needs"]), tuple(row["sources"]), row["manual"], None,
+                             row["class"], row["file"])
+    return None
+
+
+def chosen_checks(sections=None, checks=None, skip=None, known=None):
+    """The checks of the `sections` (all where none is given) that match one of `checks` (all where none is given) and
+    none of `skip`. `known` are all checks by id, here and below; without it those of the collection."""
+    return [check for check in _known(known).values() if (not sections or check.section in sections)
+            and (not checks or _matches(check.id, checks)) and not _matches(check.id, skip or ())]
+
+
+def with_users(chosen, known, findings):
+    """The `chosen` checks, and the user's checks among `known` that have `findings` in this run and need a section that
+    one of `chosen` needs: a fix may have changed their result."""
+    judged, sections = {row["check"] for row in findings or ()}, _sections_of(chosen)
+    users = [check for check in known.values() if check.file and check.id in judged and check not in chosen]
+    return chosen + [check for check in users if sections & _sections_of([check])]
+
+
+def _sections_of(checks):
+    return {need.partition(".")[0] for check in checks for need in check.needs} - {"node_host"}
+
+
+def _matches(check_id, patterns):
+    return any(fnmatch.fnmatchcase(check_id, pattern) for pattern in patterns)
+
+
+def _known(known):
+    return catalogue() if known is None else known
+
+
+def known_sections(known: dict | None = None) -> list[str]:
+    """The letters that check ids begin with."""
+    return sorted({check.section for check in _known(known).values()})
+
+
+def refuse_unknown_sections(where, sections, known=None):
+    """Raises BadInput for letters that no check id begins with; `where` names the option or variable."""
+    for section in sections:
+        if section not in known_sections(known):
+            raise unknown_name("%s: the section" % where, section, known_sections(known))
+
+
+def refuse_unknown_checks(where, patterns, known=None):
+    """Raises BadInput for an id or a pattern that no check matches."""
+    for pattern in patterns:
+        if not any(_matches(check_id, [str(pattern)]) for check_id in _known(known)):
+            sections = [section + "*" for section in known_sections(known)]
+            raise unknown_name("%s: the check" % where, pattern, sections + list(_known(known)), listed=sections)
+
+
+def refuse_no_check(where, chosen):
+    """Raises BadInput for a selection that leaves nothing: a node that no check looked at must not look healthy."""
+    if not chosen:
+        raise BadInput("%s leave no check to run" % where)

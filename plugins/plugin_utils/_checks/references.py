@@ -9,7 +9,7 @@ import re
 
 from ...module_utils._errors import BadInput
 from .. import _role_data
-from .._answer import schema
+from .._answer import validate
 from .._options import close_to, shown
 from . import row_shapes
 
@@ -85,7 +85,7 @@ def refuse_wrong_opt_in(where, check):
 
 def refuse_wrong_needs(where, check):
     """Raises BadInput for a section or a source that no module documents in its RETURN."""
-    sections = schema.sections()
+    sections = validate.documented_sections()
     for need in check.needs:
         section, dot, source = need.partition(".")
         if section not in sections and need != _DERIVED:

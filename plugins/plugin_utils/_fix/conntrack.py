@@ -11,9 +11,9 @@ from ...module_utils._errors import BadInput
 from .. import _finding, _run
 from .._checks import catalogue
 from .._needs import conntrack
-from .._needs.conntrack_losses import unsettled
+from .._needs.conntrack import unsettled
+from .outcomes import FAILED, NOTHING, Refusal, Work, of_message
 from .select import fixable
-from .work import FAILED, NOTHING, Refusal, Work, of_message
 
 ROLE = "harden_conntrack"
 STALE = ("CTRACK",)

@@ -7,8 +7,8 @@ collection."""
 from .. import _finding, _run
 from .._checks import catalogue
 from .._options import checked
+from .outcomes import FAILED, NOTHING, REFUSED, Refusal, Work, of_message
 from .select import fixable
-from .work import FAILED, NOTHING, REFUSED, Refusal, Work, of_message
 
 ROLE = "harden_flush_hooks"
 STALE = ("HOOK",)

@@ -6,8 +6,8 @@ collection."""
 
 from .. import _run
 from .migration import BACKENDS
+from .outcomes import NOTHING, REFUSED, Refusal, Work, of_message
 from .select import fixable
-from .work import NOTHING, REFUSED, Refusal, Work, of_message
 
 ROLE = "harden_iptables_backend"
 STALE = ("BACKEND",)

@@ -6,8 +6,8 @@
 from ...module_utils import _names
 from .. import _run
 from .._options import checked
+from .outcomes import FAILED, NOTHING, Refusal, Work, of_message
 from .select import fixable
-from .work import FAILED, NOTHING, Refusal, Work, of_message
 
 ROLE = "harden_kernel_modules"
 # The sections whose evidence a change makes stale: sysctls of connection tracking come and go with their modules.

@@ -7,8 +7,8 @@ import functools
 
 from .. import _finding, _run
 from .._checks import catalogue
+from .outcomes import NOTHING, REFUSED, Refusal, Work, of_message
 from .select import fixable
-from .work import NOTHING, REFUSED, Refusal, Work, of_message
 
 # What checks name in the place of a role, because no role restarts anything: the playbook of this name does.
 ROLE = "repair"

@@ -2,18 +2,71 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The roll-up of a fleet: the state of each host, and the hosts on which each check fails. PRIVATE to the
-collection."""
+collection.
+
+Numbers of the evidence that are worth a graph.
+
+A number is not known if a part of it could not be read: half of the rules would look like a loss of rules.
+"""
 
 from .. import _finding, _run
 from .._answer import validate
 from .._causes.verdict import causes_in
-from .._checks import unknowns
+from .._checks import verdict
 from .._plain import plain
 from .._play import repository
 from .._policy import waiving
-from .._runs import tool
-from . import causes, figures, grouping, items, outliers, overview, scope
+from . import outliers, overview, scope
 from .compare import compare
+
+_READ = ("ok", "absent")
+
+
+def numbers_of(evidence: dict, earlier: "dict | None" = None) -> dict:
+    """`{name: number or None}`. `earlier` are the numbers of an earlier look, which stay for sections that this look
+    did not read."""
+    found = dict.fromkeys((*_CONNTRACK, *_RULES, *_LOCK, *_SYNC), None)
+    found.update(earlier or {})
+    for section, names, measured in _SECTIONS:
+        if section in evidence:
+            found.update(zip(names, measured(evidence[section])))
+    return found
+
+
+def _is_read(section, *sources):
+    return all(section["collected"].get(source, "ok") in _READ for source in sources or section["collected"])
+
+
+def _conntrack(section):
+    return (section["count"], section["max"]) if section["collected"].get("table") == "ok" else (None, None)
+
+
+def _rules(section):
+    if not _is_read(section):
+        return None, None, None
+    return section["rules"], sum(row["kube_rules"] for row in section["rule_sets"]), section["services"]
+
+
+def _lock(section):
+    if not _is_read(section, "locks", "processes"):
+        return None, None
+    # The age of the oldest listed waiter; the list has the first waiters.
+    return section["waiter_count"], max((row["age_seconds"] or 0 for row in section["waiters"]), default=0)
+
+
+def _sync(section):
+    """The numbers of the family that is furthest behind."""
+    return tuple(max((row[key] for row in section["sync"] if row[key] is not None), default=None)
+                 for key in ("synced_seconds_ago", "waiting_seconds"))
+
+
+_CONNTRACK = ("conntrack_entries", "conntrack_limit")
+_RULES = ("iptables_rules", "iptables_kube_rules", "service_addresses")
+_LOCK = ("xtables_lock_waiters", "xtables_lock_wait_seconds")
+_SYNC = ("kube_proxy_sync_age_seconds", "kube_proxy_change_wait_seconds")
+_SECTIONS = (("node_conntrack", _CONNTRACK, _conntrack), ("node_iptables_chains", _RULES, _rules),
+             ("node_xtables_lock", _LOCK, _lock), ("node_kube_proxy", _SYNC, _sync))
+
 
 # Status and reason of a host without a report.
 _PENDING = {"status": "pending", "reason": "the host has not been assessed yet"}
@@ -25,7 +78,7 @@ _LOST = {"status": "not_reached", "reason": "the play lost the host before it wa
 def node_report(name, facts, evidence=False, groups=()):
     """The report of one host; `facts` are its `ansible_facts`, `groups` the inventory groups that it is in."""
     report = {
-        "schema": 1, "tool": tool.tool(), "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(),
+        "schema": 1, "tool": _run.tool(), "host": name, "run": _run.ID, "started": _run.STARTED.isoformat(),
         "summary": _run.summary_of(facts),
         "causes": causes_in(facts),
         "findings": _finding.by_urgency(_run.findings_of(facts)),
@@ -34,9 +87,9 @@ def node_report(name, facts, evidence=False, groups=()):
         "conntrack_peak": (_run.part_of(facts, "node_assess_conntrack") or {}).get("peak") or 0,
         # And when the losses of the conntrack table were counted.
         "conntrack_losses": (_run.part_of(facts, "node_assess_conntrack") or {}).get("losses"),
-        "numbers": _run.part_of(facts, "node_assess_numbers") or figures.numbers_of({}),
+        "numbers": _run.part_of(facts, "node_assess_numbers") or numbers_of({}),
         "digest": _run.part_of(facts, "node_assess_digest"),
-        "items": {kind.name: items.items_of(_run.part_of(facts, kind.fact)) for kind in items.KINDS},
+        "items": {kind.name: outliers.items_of(_run.part_of(facts, kind.fact)) for kind in outliers.KINDS},
         "user_checks": _run.user_checks_of(facts),
         "groups": [group for group in groups if group != "ungrouped"],
         # By variable, see _group_by.
@@ -54,7 +107,7 @@ def reports_of(names, hostvars, evidence=False, group_by=None):
     reports = {name: node_report(name, of_host["ansible_facts"], evidence, plain(of_host.get("group_names", ())))
                for name, of_host in known if _run.summary_of(of_host.get("ansible_facts"))}
     others = [name for name in names if name not in reports]
-    for name, values in grouping.values_of(grouping.checked_names(group_by), reports, others, hostvars).items():
+    for name, values in scope.values_of(scope.checked_names(group_by), reports, others, hostvars).items():
         reports[name]["group_by"] = values
     return reports
 
@@ -67,11 +120,11 @@ def roll_up(names, reports, pending=(), left_out=(), baseline=None, inventory=re
     hosts = [_host_row(name, reports.get(name), _NOT_ROLLED_OUT if name in left_out else _PENDING
                        if name in pending else _LOST) for name in sorted(names)]
     assessed = [reports[name] for name in sorted(reports)]
-    found, held = compared(assessed, baseline), causes.causes_of(assessed)
+    found, held = compared(assessed, baseline), overview.causes_of(assessed)
     return {
-        "schema": 1, "tool": tool.tool(), "run": _run.ID, "started": _run.STARTED.isoformat(),
+        "schema": 1, "tool": _run.tool(), "run": _run.ID, "started": _run.STARTED.isoformat(),
         "inventory": inventory, "totals": _totals(hosts), "hosts": hosts,
-        "causes": held[:causes.LISTED], "causes_left_out": max(0, len(held) - causes.LISTED),
+        "causes": held[:overview.LISTED], "causes_left_out": max(0, len(held) - overview.LISTED),
         "checks": _checks(assessed, found["checks"]),
         "unknown": _causes(assessed), "disabled": _disabled(assessed),
         # A waiver that matches no host so far may be for a host of a later batch.
@@ -135,9 +188,9 @@ def _causes(reports):
     found = {}
     for report in reports:
         if report["summary"]["reached"]:
-            for rows, sentence in unknowns.by_cause(report["findings"], report["summary"]["needs_root"]):
+            for rows, sentence in verdict.by_cause(report["findings"], report["summary"]["needs_root"]):
                 if sentence:
-                    checks = sorted(unknowns.checks_of(rows))
+                    checks = sorted(verdict.checks_of(rows))
                     cause = found.setdefault((sentence, tuple(checks)), {
                         "cause": sentence, "severity": rows[0]["severity"], "checks": checks, "hosts": []})
                     cause["hosts"].append(report["host"])

@@ -7,7 +7,7 @@ An expression of a check reads them in the section `joins`. A join gives rows or
 check can select.
 """
 
-from . import conntrack, kube_proxy, modules, site
+from . import conntrack, kube_proxy, site
 
 _MODE = ("node_kube_proxy.effective_mode", "node_kube_proxy.mode")
 _SYNC = "node_kube_proxy.sync"
@@ -16,7 +16,7 @@ _FILTER = "node_conntrack.rp_filter_at_boot"
 # {name: (function of the evidence, paths that it reads: their single values stand in the evidence of a finding)}
 JOINS = {
     "agent_memory": (site.agent_memory, ("node_cni.agent",)),
-    "autoload_off": (modules.autoload_off, ("node_kernel_modules.loading.autoload",)),
+    "autoload_off": (site.autoload_off, ("node_kernel_modules.loading.autoload",)),
     "bridge_doubts": (conntrack.bridge_doubts, ("node_cni.collected.net_d",)),
     "families_lacking": (site.families_lacking, ()),
     "growth_doubt": (conntrack.growth_doubt, ("node_host.place", "node_conntrack.growth", "node_conntrack.counters")),
@@ -40,7 +40,7 @@ JOINS = {
         "node_kubelet.initialisation.families", "node_xtables_lock.holder")),
     "loose_filter": (conntrack.loose_filter, (_FILTER, "node_conntrack.sysctls")),
     "missing_services": (kube_proxy.missing_services, ("node_ipvs.service_sets",)),
-    "modules_unclear": (modules.modules_unclear, ()),
+    "modules_unclear": (site.modules_unclear, ()),
     "not_forwarding": (conntrack.not_forwarding, ("node_conntrack.interfaces.not_forwarding",)),
     "observations": (site.observations, (_RULES,)),
     "pod_filter_at_boot": (conntrack.pod_filter_at_boot, (_FILTER,)),

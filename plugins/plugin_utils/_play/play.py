@@ -1,10 +1,18 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Properties of the play that an action runs in. PRIVATE to the collection."""
+"""Properties of the play that an action runs in. PRIVATE to the collection.
+
+Variables of a task as plain values.
+
+Shared code of all filters.
+"""
+
+import functools
 
 from ansible import constants, context
 from ansible.errors import AnsibleError
+from ansible.errors import AnsibleFilterError
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback import default
@@ -13,6 +21,7 @@ from ansible.plugins.loader import callback_loader
 from ...module_utils._errors import BadInput
 from .._options import close_to
 from .._plain import plain
+from .._render.text import sentence
 
 # Strategies without lockstep, which run a task with run_once for each host.
 _FREE = ("free", "host_pinned")
@@ -90,3 +99,29 @@ def is_for_people(callback):
 def stdout_is_for_people():
     """True where the run has a stdout callback for people; that of a program, such as json, must stay parseable."""
     return is_for_people(str(constants.DEFAULT_STDOUT_CALLBACK))
+
+
+def templating(templar):
+    """A function of the name and the value of a variable that returns it templated, and raises BadInput with the name
+    if that fails."""
+
+    def templated(name, value):
+        try:
+            return plain(templar.template(value))
+        except AnsibleError as error:
+            raise BadInput("%s cannot be templated: %s" % (name, error)) from None
+
+    return templated
+
+
+def telling(function):
+    """The filter `function`, wrapped: a BadInput becomes the error that Ansible shows, with the name of the filter."""
+
+    @functools.wraps(function)
+    def with_readable_errors(*args, **options):
+        try:
+            return function(*args, **options)
+        except BadInput as error:
+            raise AnsibleFilterError("kubenode.netfilter.%s: %s" % (function.__name__, sentence(error))) from None
+
+    return with_readable_errors

@@ -18,15 +18,15 @@ from ...module_utils import _names
 from ...module_utils._errors import BadInput
 from ...module_utils._parse.search_directories import checked_directories
 from .. import _finding
-from .._checks import user_checks
+from .._checks import catalogue, user_checks
 from .._checks.expressions import compiled
 from .._needs import cluster_ranges, conntrack
 from .._options import checked, close_to, unknown_name
 from .._plain import plain
 from .._play import repository
-from .._play.playbooks import PLAYBOOKS
 from .._role_data import ROLES, defaults, options_of, profile, role_defaults
-from . import limits, selection, waiving
+from . import limits, waiving
+from .limits import PLAYBOOKS
 
 PREFIX = "node_policy_"
 # Facts the assess action sets; a persistent fact cache returns them as variables.
@@ -295,8 +295,8 @@ def check_role_variables(variables: dict, known: "Mapping | None" = None) -> Non
         values = _checked_prefixed(role + "_", options_of(role), variables, known)
         selections = [values.get(name) for name in SELECTIONS]
         if any(selections):
-            selection.refuse_no_check(" and ".join(SELECTIONS),
-                                      selection.chosen_checks(None, *selections, known=known))
+            catalogue.refuse_no_check(" and ".join(SELECTIONS),
+                                      catalogue.chosen_checks(None, *selections, known=known))
 
 
 def _checked_prefixed(prefix, options, variables, known=None):

@@ -5,24 +5,82 @@
 
 The tables are plain HTML, because Jenkins serves reports without their scripts and styles; the script replaces them
 with the map. Its data is JSON in an element that no browser executes.
+
+The common parts of the HTML pages: one file that loads nothing, with a Content-Security-Policy that allows its own
+style and script by their hashes.
+
+A comparison of two runs or two nodes as one HTML page.
+
+Everything is in plain tables, the script only hides rows that do not match the filters.
 """
 
 import base64
+import functools
+import hashlib
+import html
 import json
 import operator
+import string
 import zlib
+from collections.abc import Iterable, Sequence
 
 from .. import _finding
-from .._checks.described import described, of_reports
-from .._fleet import causes
+from .._checks.catalogue import described, of_reports
+from .._fleet import overview
 from .._fleet.compare import compared_texts
 from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.scope import scope_text
+from .._role_data import ROLES
 from .._runs import differences
-from .changes import grouped, notes
-from .html_page import page, safe, table
+from .changes import grouped, notes, title_of, words_of
+from .markdown import fitting
 from .summary import WORDS, policy_texts, sentence_of, verdict_of_fleet, without_cause
 from .text import escaped, some
+
+_STYLE = "report.css"
+
+
+def page(name: str, **parts: str) -> str:
+    """The template `name` with its script of the same name, the style of all pages, and `parts`, which are HTML."""
+    style, script = _file(_STYLE), _file(name + ".js")
+    # Placeholders are filled in one pass, so that a text with one in it stays as it is.
+    return string.Template(_file(name + ".html")).substitute(
+        parts, style=style, script=script,
+        policy="default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'" % (
+            _hash(style), _hash(script)))
+
+
+@functools.lru_cache(maxsize=None)
+def _file(name):
+    return (ROLES / "node_report" / "files" / name).read_text(encoding="utf-8")
+
+
+def _hash(text):
+    """The hash by which a Content-Security-Policy names an inlined text (CSP 3, 2.3.1)."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def safe(text: str) -> str:
+    """Any text, from a node or not, as HTML."""
+    return html.escape(escaped(text))
+
+
+def table(title: str, names: Sequence[str], rows: Iterable[tuple], kind: str = "findings") -> str:
+    """A table of texts with the heads `names`."""
+    return framed(title, names, ["<tr>%s</tr>" % cells(names, map(safe, row)) for row in rows], kind)
+
+
+def cells(names: Sequence[str], texts: Iterable[str]) -> str:
+    """The cells of a row, which are HTML already; a narrow screen shows their heads beside them."""
+    return "".join('<td data-name="%s">%s</td>' % (safe(name), text) for name, text in zip(names, texts))
+
+
+def framed(title: str, names: Sequence[str], rows: list[str], kind: str = "findings") -> str:
+    """A table whose rows are HTML already; on a narrow screen it scrolls by itself."""
+    head = "".join('<th scope="col">%s</th>' % safe(name) for name in names)
+    return ('<div class="wide" tabindex="0" role="region" aria-label="%s">\n<table class="rows %s">\n<thead><tr>%s</tr>'
+            "</thead>\n<tbody>\n%s\n</tbody>\n</table>\n</div>\n" % (safe(title), kind, head, "\n".join(rows)))
+
 
 _NAMED = 10
 # Causes, sentences of a cause, and nodes on the first screen.
@@ -63,7 +121,7 @@ def _causes_of(rows, left_out):
     """Each cause that blocks, with its hosts and its fix; a line for each that does not, folded."""
     blocking = ["<li>\n%s</li>\n" % _cause(cause) for cause in rows if cause["blocks"]]
     others = ["<li>%s (%s, on %s)</li>\n" % (
-        safe(causes.sentence_of(cause)), cause["severity"], safe(_some(cause["hosts"])))
+        safe(overview.sentence_of(cause)), cause["severity"], safe(_some(cause["hosts"])))
         for cause in rows if not cause["blocks"]]
     text = "<h3>Causes</h3>\n<ol class=\"causes\">\n%s</ol>\n%s" % (
         "".join(blocking[:_CAUSES]), _more(max(0, len(blocking) - _CAUSES) + left_out, "causes")
@@ -76,12 +134,12 @@ def _causes_of(rows, left_out):
 def _cause(cause):
     hosts = cause["hosts"]
     details = cause["sentences"] if len(cause["sentences"]) > 1 else []
-    lines = [("", "<b>%s</b>" % safe(causes.sentence_of(cause))), ("", safe(cause["effect"]))]
+    lines = [("", "<b>%s</b>" % safe(overview.sentence_of(cause))), ("", safe(cause["effect"]))]
     lines += [("", "%s: %s" % (safe(_some(row["hosts"])), safe(row["sentence"]))) for row in details[:_DETAILS]]
     lines += [("", _more(len(details) - _DETAILS, "differ in the details"))]
-    lines += [("on ", safe(", ".join(hosts[:causes.MOST])) + _folded(hosts[causes.MOST:]))]
+    lines += [("on ", safe(", ".join(hosts[:overview.MOST])) + _folded(hosts[overview.MOST:]))]
     lines += [("since: ", safe(cause["since"])), ("evidence: ", safe(cause["evidence"]))]
-    lines += [("fix%s: " % (" (first %d nodes)" % causes.MOST if len(hosts) > causes.MOST else ""),
+    lines += [("fix%s: " % (" (first %d nodes)" % overview.MOST if len(hosts) > overview.MOST else ""),
                cause["fix"] and "<code>%s</code>" % safe(cause["fix"])), ("then: ", safe(cause["then"])),
               ("checks: ", safe(", ".join(cause["checks"])))]
     return "".join("<div>%s%s</div>\n" % (word, text) for word, text in lines if text)
@@ -198,3 +256,59 @@ def _check(name, title, users):
         row.update(why=escaped(check.why), needs=[escaped(need) for need in check.needs],
                    sources=[escaped(source) for source in sources], fix=check.fix_class if check.role else None)
     return row
+
+
+# Bytes of all rows: far below the size that a browser opens at once.
+_LIMIT = 8 * 1024 * 1024
+_HEADS = ("Severity", "Check", "Finding", "Nodes")
+
+
+def render_changes_html(changes: dict) -> str:
+    """The page: counts, other differences, and a table for each kind of change."""
+    title, words, rows = safe(title_of(changes)), words_of(changes), grouped(changes)
+    heads = _HEADS if changes["kind"] == "runs" else _HEADS[:-1]
+    lines = fitting([_row(heads, row[1:1 + len(heads)]) for row in rows], _LIMIT)
+    left = len(rows) - len(lines)
+    tables = "".join(_changes_table(words[kind], changes["totals"][kind], heads, [
+        line for line, row in zip(lines, rows) if row[0] == kind]) for kind in differences.KINDS)
+    more = "<p>%d more rows do not fit; changes.json lists all changes.</p>" % left if left else ""
+    return page("changes", title="kubenode.netfilter: " + title, heading=title, runs=safe(_runs(changes)),
+                totals="<ul>%s</ul>" % "".join("<li><b>%d</b> %s</li>" % (changes["totals"][kind], safe(words[kind]))
+                                               for kind in differences.KINDS),
+                others=_others(changes), changes=(tables or "<p>No finding changed.</p>") + more)
+
+
+def _runs(changes):
+    runs = [changes["run"]] if changes["kind"] == "nodes" else [changes["before"], changes["after"]]
+    return ", compared with ".join("run %s, started %s" % (run["run"], run["started"]) for run in reversed(runs))
+
+
+def _others(changes):
+    """Traits in which two nodes differ, or hosts that came, went or were lost between runs."""
+    if changes["kind"] == "nodes":
+        rows = [(row["by"].replace("_", " "), row["first"] or "not known", row["second"] or "not known")
+                for row in changes["traits"]]
+        return "<h3>Other differences</h3>\n" + table(
+            "Table of other differences", ("Property", *changes["nodes"]), rows, "traits") if rows else ""
+    items = "".join("<li>%s</li>\n" % safe(text) for text in notes(changes))
+    return "<h3>Hosts</h3>\n<ul>\n%s</ul>\n" % items if items else ""
+
+
+def _changes_table(words, count, heads, rows):
+    if not rows:
+        return ""
+    name = words[:1].upper() + words[1:]
+    return '<section class="change">\n<h2>%s (%d)</h2>\n%s</section>\n' % (safe(name), count, framed(name, heads, rows))
+
+
+def _row(heads, texts):
+    severity, check, text, *hosts = texts
+    return '<tr data-severity="%s">%s</tr>' % (severity, cells(heads, [*map(safe, (severity, check, text)), *map(
+        _changed_nodes, hosts)]))
+
+
+def _changed_nodes(hosts):
+    """All names; a long list of names is folded."""
+    more = hosts[_NAMED:]
+    folded = "<details><summary>and %d more</summary>%s</details>" % (len(more), safe(", ".join(more))) if more else ""
+    return safe(", ".join(hosts[:_NAMED])) + folded

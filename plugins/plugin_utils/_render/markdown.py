@@ -9,7 +9,7 @@ GitHub drops a summary above 1 MiB as a whole, and a page of a job is read in a 
 
 import re
 
-from .._fleet import causes
+from .._fleet import overview
 from .._fleet.compare import compared_texts
 from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.overview import state_of
@@ -57,7 +57,7 @@ def render_markdown(_reports: dict, fleet: dict) -> str:
 def _causes(fleet):
     """[(sentence and effect, hosts, fix)] of the causes that block; a finding that is its own cause has its check in
     place of the effect."""
-    return [(" ".join(filter(None, (_ended(causes.sentence_of(cause)),
+    return [(" ".join(filter(None, (_ended(overview.sentence_of(cause)),
                                     cause["effect"] if cause["cause"] else "(%s)" % cause["checks"][0]))),
              _some(cause["hosts"]), cause["fix"]) for cause in fleet["causes"] if cause["blocks"]]
 

@@ -12,9 +12,8 @@ import hashlib
 import json
 import urllib.parse
 
-from .. import _finding
-from .._checks import described, references
-from .._runs import tool
+from .. import _finding, _run
+from .._checks import catalogue, references
 from .text import escaped, some
 
 _HOME = "https://github.com/kubenode/kubenode.netfilter"
@@ -31,9 +30,9 @@ def render_sarif(reports: dict, fleet: dict) -> str:
     """A result for each check that fails, for each that is unknown, and one for the hosts that were not reached; its
     properties name every node and subject."""
     results = _results(reports, fleet)
-    rules, users = sorted({each["check"] for each in results}), described.of_reports(reports.values())
+    rules, users = sorted({each["check"] for each in results}), catalogue.of_reports(reports.values())
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{
-        "tool": {"driver": {"name": tool.NAME, "version": fleet["tool"]["version"],
+        "tool": {"driver": {"name": _run.NAME, "version": fleet["tool"]["version"],
                             "semanticVersion": fleet["tool"]["version"], "informationUri": _HOME,
                             "rules": [_rule(check, [each for each in results if each["check"] == check], users)
                                       for check in rules]}},
@@ -105,7 +104,7 @@ def _message(each, fleet):
 def _rule(check, results, users):
     severity = max((each["severity"] for each in results), key=_finding.SEVERITIES.index)
     level, score = _LEVELS[severity]
-    known, title = described.described(check, users), _short(results[0]["title"])
+    known, title = catalogue.described(check, users), _short(results[0]["title"])
     why = _short(known.why) if known else title
     text = [_written(known.why), known.manual and "Fix: " + _written(references.FIELD.sub(r"<\1>", known.manual)),
             "Sources: " + _written(", ".join(known.sources)), known.file and "Check: " + _written(known.file)

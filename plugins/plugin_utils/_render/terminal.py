@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from .. import _finding
 from .._causes import verdict
-from .._checks import unknowns
-from .._fix.work import FAILED, FIXED, REFUSED, WOULD_FIX
-from .._fleet import causes
+from .._checks import verdict as checks_verdict
+from .._fix.outcomes import FAILED, FIXED, REFUSED, WOULD_FIX
+from .._fleet import overview
 from .._fleet.compare import compared_texts
 from .._fleet.outliers import baseline_texts, outlier_texts
 from .._fleet.scope import scope_text
@@ -106,7 +106,7 @@ def blocks_of(report: dict, every: bool = False) -> list[Block]:
         if row["status"] in checks:
             checks[row["status"]].setdefault(row["check"], []).append(row)
     unknown = [_cause(rows[0], sentence) if sentence else _block(rows)
-               for rows, sentence in unknowns.by_cause(report["findings"], report["summary"]["needs_root"])]
+               for rows, sentence in checks_verdict.by_cause(report["findings"], report["summary"]["needs_root"])]
     failing, waived = ([_block(rows) for rows in checks[status].values()]
                        for status in (_finding.FAIL, _finding.WAIVED))
     if not every:
@@ -274,7 +274,7 @@ def render_fleet(fleet: dict, width: int, color: bool, shared: "dict[Block, list
 def _causes_of(fleet):
     """A Block of one line for each cause, with its hosts."""
     return [Block(_finding.FAIL if cause["blocks"] else _NOTE, cause["severity"], "", (
-        "on %s: %s" % (some(cause["hosts"]), screen.cut(escaped(causes.sentence_of(cause)), 2)),))
+        "on %s: %s" % (some(cause["hosts"]), screen.cut(escaped(overview.sentence_of(cause)), 2)),))
         for cause in fleet["causes"][:_SHARING]]
 
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from ...module_utils._conntrack.size import MOST
 from ...module_utils._errors import BadInput
 from .. import _run
-from .._needs import conntrack_losses
+from .._needs import conntrack
 from .._render.files import FILES, LIMIT
 from . import history, pseudonyms
 from .history import FLEET
@@ -82,7 +82,7 @@ def earlier_conntrack(folder: str, host: str) -> dict:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {"peak": 0, "losses": None}
     valid = isinstance(peak, int) and not isinstance(peak, bool) and 0 <= peak <= MOST
-    return {"peak": peak if valid else 0, "losses": losses if conntrack_losses.is_state(losses) else None}
+    return {"peak": peak if valid else 0, "losses": losses if conntrack.is_state(losses) else None}
 
 
 @contextlib.contextmanager

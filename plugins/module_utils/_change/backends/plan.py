@@ -10,14 +10,13 @@ from ... import _errors
 from ..._host import lock, write
 from ..._host.host import ABSENT, OK
 from ..._look import tree
-from ..._look.backends.groups import family_of, groups_of, NEEDED
+from ..._look.backends.groups import NEEDED, family_of, groups_of
 from ..._look.backends.iptables_backend import collect_iptables_backend
 from ..._look.host.host import collect_host
 from ..._look.rules.rule_sets import rules_of
 from ..files import finished
 from . import record as backends_record
-from .choice import BACKENDS, choose_backend
-from .groups import GroupChange, switch_all, undoing
+from .groups import BACKENDS, GroupChange, choose_backend, switch_all, undoing
 from .record import Record
 
 OPTIONS = dict(tree.TREE_OPTIONS, state={"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -161,7 +160,7 @@ class _Able:
 
     def kernel(self, backend):
         if backend not in self._kernel:
-            from ..._look.backends.kernel import kernel_lacks
+            from ..._look.backends.iptables_backend import kernel_lacks
             self._kernel[backend] = kernel_lacks(self._plan.host, self._plan.node, backend)
         return self._kernel[backend]
 

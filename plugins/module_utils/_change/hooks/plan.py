@@ -10,8 +10,8 @@ import re
 
 from ... import _errors
 from ..._host import lock, write
-from ..._look.hooks.flush_hooks import DIRECTORIES, collect_flush_hooks
 from ..._look import tree
+from ..._look.hooks.flush_hooks import DIRECTORIES, collect_flush_hooks
 from ..files import FileChange, Plan, each_of, finished, plan_undo
 from .record import DIVERTED, RECORD, Record, diversion
 
@@ -37,7 +37,7 @@ _LEFT = {
 # The only hook found in this file is a flush at the stop (Debian's netfilter-persistent, FLUSH_ON_STOP), cleared by
 # a drop-in.
 _BY_DROP_IN = ("/etc/default/netfilter-persistent",)
-# Actions of _script/edit/script_edit.py and _change/hooks/record.py.
+# Actions of _script/edit/removal.py and _change/hooks/record.py.
 _REMOVES = ("removed", "diverted")
 DUPLICATES = ("it adds rules after its flush: without the flush each run adds them again, so make it idempotent first "
               "(iptables -C before -A or -I)")
@@ -114,7 +114,7 @@ def _why_left(row):
 
 
 def _plan_scripts(host, plan, rows, divert, done):
-    from .script import edited_script
+    from .unit import edited_script
     files = {}
     for row in rows:
         # Every link is followed, so that no file is edited under two names.
@@ -198,7 +198,7 @@ def _plan_saved(host, plan, rows):
             shown["msg"] = "it is a saved nft rule set; save only the site's own tables"
             continue
         from ..._script.edit.clean_saved import clean_saved
-        from ..._script.saved_rules import SIZE_LIMIT
+        from ..._script.rule_files import SIZE_LIMIT
         path = host.tree_path(row["path"])
         before = write.read_exactly(host, path, SIZE_LIMIT)
         cleaned = clean_saved(before)

@@ -5,8 +5,8 @@
 
 from ... import _errors
 from ..._host import write
-from ..._host.caller import STATE
-from ..._script.saved_rules import SIZE_LIMIT
+from ..._host.notes import STATE
+from ..._script.rule_files import SIZE_LIMIT
 from .. import record
 from ..files import FileChange, refuse_of_others
 from ..record import backup_in

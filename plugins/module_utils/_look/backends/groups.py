@@ -10,9 +10,9 @@ binaries."""
 import os
 
 from ..._host.host import ABSENT
-from ..._parse.alternatives import parse_alternatives, parse_choices
+from ..._parse.program_files import parse_alternatives, parse_choices
 from .iptables_backend import ALTERNATIVES, BRIDGE, FAMILIES
-from .iptables_files import MULTI, backend_of
+from .iptables_builds import MULTI, backend_of
 
 LINKS = "/etc/alternatives"
 UPDATE, RED_HAT, PLAIN = "update-alternatives", "alternatives", "links"

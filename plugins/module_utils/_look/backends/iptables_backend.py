@@ -6,18 +6,21 @@
 The target of its link and the bytes of its file show the backend of a program; where these contain no version,
 `iptables-save --version` is run. `iptables --version` prints the same and has a side effect: with the nft backend it
 loads nfnetlink (seen with iptables 1.8.9 on Linux 6.1), as do `nft --version` and `conntrack --version`; `ipset
---version` and `ipvsadm --version` load their modules."""
+--version` and `ipvsadm --version` load their modules.
+
+Whether the kernels of a tree support an iptables backend.
+"""
 
 import re
 
-from ..._host.host import ABSENT, DENIED, OK, TIMEOUT, Text, UNPARSED
+from ..._host.host import ABSENT, DENIED, OK, TIMEOUT, UNPARSED, Text
 from ..._names import UNCOLLECTED
-from ..._parse.alternatives import parse_alternatives, parse_choices
+from ..._parse.program_files import parse_alternatives, parse_choices
 from ..._rules.backends import backend_evidence
-from ..agents import AGENTS
-from ..processes import find_processes
-from ..unread import status_of_notes, unread_rows
-from .iptables_files import backend_of, build_of
+from ..modules.look import Look
+from ..modules.state import AVAILABLE, UNKNOWN
+from ..processes import AGENTS, find_processes, status_of_notes, unread_rows
+from .iptables_builds import backend_of, build_of
 
 # Programs that Kubernetes runs, by family; together they decide which backend the node uses.
 FAMILIES = {"ipv4": ("iptables", "iptables-save", "iptables-restore"),
@@ -181,9 +184,34 @@ def _evidence(read):
 
 def _not_shown(read):
     """The rows of `unread` for a backend that no dump shows."""
-    from ..rules.cover import backend_doubt  # Not needed on a node.
+    from ..rules.dump_forms import backend_doubt  # Not needed on a node.
     why = backend_doubt(read)
     shown = {(found.backend, found.family) for found in read.rule_sets}
     families = {found.family for found in read.rule_sets if found.family in FAMILIES} or {"ipv4"}
     return [(backend, family, why or "no dump shows the %s rules of the %s backend" % (family, backend))
             for backend in ("nft", "legacy") for family in sorted(families) if (backend, family) not in shown]
+
+
+# The modules that kube-proxy's chains need from each backend. Since Linux 6.17 the legacy tables have an option of
+# their own, which is off by default (CONFIG_NETFILTER_XTABLES_LEGACY).
+_MODULES = {"nft": ("nf_tables", "nft_compat"),
+            "legacy": ("ip_tables", "iptable_filter", "iptable_nat", "iptable_mangle")}
+_TABLES = "/proc/net/ip_tables_names"
+
+
+def kernel_lacks(host, node, backend):
+    """Why a backend would not work, as half a sentence, or None. A tree without a kernel lacks nothing."""
+    if backend == "legacy" and node["place"] == "live" and len(host.read_text(_TABLES).text.split()) > 2:
+        return None  # The running kernel holds such tables.
+    look = Look(host, node)
+    if not look.kernels and node["place"] != "live":
+        return None
+    for name in _MODULES[backend]:
+        row = look.module(name)
+        for releases, state, why in [([look.judged], row["state"], row["evidence"])] + [
+                (group["releases"], group["state"], group["evidence"]) for group in row["kernels"]
+                if node["place"] != "live"]:
+            if state not in AVAILABLE:
+                return ("support in kernel %s is unknown (%s: %s)" if state == UNKNOWN
+                        else "kernel %s lacks %s (%s)") % (releases[0], name, why)
+    return None

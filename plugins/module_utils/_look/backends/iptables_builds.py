@@ -4,7 +4,18 @@
 """iptables builds in the containers of programs that write rules of the node.
 
 Their files are read and never run: the bytes of a build contain its backend and version. Limits for reading from
-containers: _host/container.py."""
+containers: _host/container.py.
+
+Which backend the kube-proxy that runs here writes to, by the iptables it uses.
+
+Used only where both backends hold its rules. At its first run a wrapper links itself to one backend
+(kubernetes-sigs/iptables-wrappers).
+
+The backend of an iptables program of the node, by the file its links lead to.
+
+Names of links prove nothing, and a wrapper (kubernetes-sigs/iptables-wrappers, Calico) changes links: no program is
+run.
+"""
 
 import time
 
@@ -12,9 +23,8 @@ from ... import _versions
 from ..._host import container as host_container
 from ..._host.host import ABSENT, BINARY_DIRECTORIES, DENIED, OK, TIMEOUT, UNPARSED
 from ..._parse.program_files import parse_iptables_program
-from ..agents import AGENTS, in_namespace_of_the_node
 from ..containers import Containers
-from ..processes import find_processes
+from ..processes import AGENTS, find_processes, in_namespace_of_the_node
 from .nft_builds import fault_of_iptables, nft_of_process, title
 
 PROGRAMS, NFT = (tuple(folder + name for folder in BINARY_DIRECTORIES) for name in ("/iptables", "/nft"))
@@ -128,3 +138,41 @@ def _stripping(row, backend, version, newer):
         return True, "the node's own iptables %s reads rules of iptables %s without their matches" % (version,
                                                                                                       row["version"])
     return False, "both write and read matches in the same form"
+
+
+MULTI = {"nft": ("xtables-nft-multi",), "legacy": ("xtables-legacy-multi", "xtables-multi")}
+_BY_NAME = {name: backend for backend, names in MULTI.items() for name in names}
+
+
+def backend_of(host, path):
+    """`nft`, `legacy`, `wrapper` or `unknown` of the program at `path`, whose links are followed."""
+    target = host.tree_path(path) or path
+    return _BY_NAME.get(target.rsplit("/", 1)[-1]) or build_of(host, target)[0]
+
+
+def build_of(host, target):
+    """(backend as above, version or None) of a file, from its own bytes."""
+    named = _BY_NAME.get(target.rsplit("/", 1)[-1])
+    status, data = host.read_bytes(target)
+    if status != OK:
+        return named or "unknown", None
+    backend, version = parse_iptables_program(data)
+    # An iptables program without a backend in its bytes is older than 1.8, which introduced the two backends.
+    return named or backend or ("legacy" if data.startswith(b"\x7fELF") else "unknown"), version
+
+
+_BACKENDS = ("nft", "legacy")
+
+
+def proxy_backend(host, kube_proxy):
+    """nft or legacy; None where that is not known, as with a wrapper that has not run yet. `kube_proxy`: its
+    section."""
+    backend, root = None, kube_proxy["tools_root"]
+    if kube_proxy["runs_in"] == "host":
+        path = host.find_binary("iptables-restore")
+        backend = backend_of(host, path) if path else None
+    elif kube_proxy["runs_in"] == "container":
+        mine = [process for process in find_processes(host, ("kube-proxy",))[1]
+                if "/proc/%d/root" % process.pid == root]
+        backend = build_of_process(mine[0], {})[1]["backend"] if mine else None
+    return backend if backend in _BACKENDS else None

@@ -1,8 +1,17 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The section node_cni: which network plugin this node uses, and which networks it is in."""
+"""The section node_cni: which network plugin this node uses, and which networks it is in.
 
+The networks that running pods were attached to, with the settings of that time.
+
+libcni keeps a file for each attachment until the network was removed again (containernetworking/cni libcni/api.go:
+results below /var/lib/cni; Mirantis/cri-dockerd --cni-cache-dir: below /var/lib/cni/cache). The file of a pod that
+ended in a crash or a reboot stays, so it counts only for a sandbox that runs.
+"""
+
+import collections
+import posixpath
 import re
 import stat
 import time
@@ -11,11 +20,11 @@ from ..._host.host import ABSENT, OK, UNPARSED
 from ..._names import BUNDLE_SOME_ROUTES, UNCOLLECTED
 from ..._parse.assignments import parse_assignments
 from ..._parse.proc.network_files import parse_proc_net_ipv6_route, parse_proc_net_route
-from ..agents import of_this_network
 from ..kube.embedded_arguments import K3S_CONFIG, MICROK8S_ARGUMENTS, k3s_options, microk8s_arguments
-from ..processes import find_processes, option_of
-from .files import NETWORKS, conf_files, file_rows, network_of, used_files
-from .runtime import runtime_of
+from ..processes import find_processes, of_this_network, option_of, status_of_notes
+from .files import NETWORKS, conf_files, file_rows, network_of, runtime_of, used_files
+from .host_local import DATA_DIRECTORY, ipam_of
+from .sandboxes import running_ids
 
 PLUGINS_LIMIT, PROGRAMS_LIMIT = 16, 16
 # Plugins that the pods of agents install besides the plugins of their networks.
@@ -57,7 +66,6 @@ def collect_cni(host, node):
     chosen = used or files[:1]
     if not chosen:
         if node["place"] == "live":
-            from .attached import attached_pods
             pods, known, status = attached_pods(host, node, time.time())
             section["attached"] = len(pods) if known and status == OK else None
         return section
@@ -188,3 +196,68 @@ def _in_files(host, program, flag):
         status, arguments = microk8s_arguments(host, "kube-apiserver")
         text, source = option_of(arguments, flag), "%s in %s" % (flag, MICROK8S_ARGUMENTS % "kube-apiserver")
     return OK if status == ABSENT else status, text, source
+
+
+FOLDERS = ("/var/lib/cni/results", "/var/lib/cni/cache/results")
+# flannel-io/cni-plugin keeps the configuration of the plugin that it runs for a pod here (saveScratchNetConf).
+_OF_FLANNEL = "/var/lib/cni/flannel"
+READ_LIMIT, SIZE_LIMIT = 1024, 256 * 1024
+_NAME = re.compile(r".+-([0-9a-f]{64})-[^-]+\Z")
+
+# `path` of the file, `result` a CniResult, `entries` the settings of the plugins that ran.
+Attached = collections.namedtuple("Attached", "path result entries")
+
+
+def attached_pods(host, node, before):
+    """([Attached] of the running sandboxes whose file is older than `before`, whether it is known which sandboxes
+    run, status of reading the files)."""
+    with host.noting() as notes:
+        listed = [(folder, name) for folder in FOLDERS for name in host.list_dir(folder)[1]]
+    found = [(folder + "/" + name, _NAME.match(name)) for folder, name in listed]
+    found = [(path, match.group(1)) for path, match in found if match]
+    if not found:
+        return [], True, status_of_notes(notes)
+    status, running = running_ids(host, runtime_of(host, node))
+    paths = [path for path, sandbox in found if running is None or sandbox in running][:READ_LIMIT]
+    with host.noting() as of_files:
+        pods = list(filter(None, (_read(host, path, before) for path in paths)))
+    return pods, status == OK, status_of_notes(dict(notes, **of_files))
+
+
+def _read(host, path, before):
+    seen, text = host.stat(path), host.read_text(path, SIZE_LIMIT)
+    if seen is None or seen.st_mtime > before or not text.ok:
+        return None
+    from ..._parse.kube.cni_config import parse_cni_result
+    result = parse_cni_result(text.text)
+    if result is None or "-%s-" % result.sandbox not in path:
+        return None
+    return Attached(path, result, [_delegate(host, entry, result) or entry for entry in result.entries])
+
+
+def _delegate(host, entry, result):
+    """The settings of the plugin that flannel ran, or None."""
+    if entry["type"] != "flannel":
+        return None
+    from ..._parse.kube.cni_config import parse_cni_config
+    given = entry.get("dataDir")
+    folder = posixpath.join("/", given) if isinstance(given, str) and given else _OF_FLANNEL
+    text = host.read_text("%s/%s" % (folder, result.sandbox), SIZE_LIMIT)
+    entries = parse_cni_config(text.text, False).entries if text.ok else []
+    return entries[0] if entries else None
+
+
+def is_still_attached(host, attached, family):
+    """Whether the network of the pod is not being removed now, None where that is not known: the plugins remove the
+    lease before their rules, and libcni removes its file after both."""
+    if host.presence(attached.path) != OK:
+        return False
+    for ipam in filter(None, map(ipam_of, attached.entries)):
+        folder = ipam.get("dataDir")
+        folder = posixpath.join("/", folder) if isinstance(folder, str) and folder else DATA_DIRECTORY
+        leases = [host.read_text("%s/%s/%s" % (folder, attached.result.network, address))
+                  for address in attached.result.addresses if "ipv%d" % address.version == family]
+        if any(lease.text.split("\n")[0].strip() == attached.result.sandbox for lease in leases):
+            return True
+        return False if all(lease.status in (OK, ABSENT) for lease in leases) else None
+    return True

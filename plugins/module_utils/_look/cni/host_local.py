@@ -14,7 +14,7 @@ import re
 
 from ..._host.host import ABSENT, OK
 from ..._parse.assignments import parse_assignments
-from ..._parse.kube.host_local import POD_NETWORKS, addresses_of, is_in, parse_range_sets
+from ..._parse.kube.cni_config import POD_NETWORKS, addresses_of, is_in, parse_range_sets
 from .files import in_use
 from .sandboxes import sandbox_ids
 

@@ -7,7 +7,7 @@ import json
 
 from ..._host.host import ABSENT, OK
 from ..processes import find_processes
-from .runtime import CONTAINERD_CONFIG, containerd_keys, crio_keys, read_keys
+from .files import CONTAINERD_CONFIG, containerd_keys, crio_keys, read_keys
 
 _STORAGE_CONFIG, _DOCKER_CONFIG = "/etc/containers/storage.conf", "/etc/docker/daemon.json"
 

@@ -3,14 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every conntrack and bridge sysctl: now, at boot, and after kube-proxy has started."""
 
-from ..._conntrack import predict, kube_proxy as proxy
-from ..._conntrack.predict import PER_HASHSIZE, default_buckets, default_limit, rounded_buckets
+from ..._conntrack import predict
 from ..._conntrack.keys import BRIDGE, BRIDGE_6, BUCKETS, FORWARD, FORWARD_6, KEYS, MAX, dotted, names_of
+from ..._conntrack.predict import PER_HASHSIZE, default_buckets, default_limit, rounded_buckets
 from ..._host.host import ABSENT
-from ..unread import status_of_notes, reason_of
+from ..processes import reason_of, status_of_notes
 from .now import read_key
-from .sysctl_boot import SysctlBoot, UNIT, passed_over_lines
-from .sysctl_rivals import DAEMON_JSON, rival_writes
+from .sysctl_boot import DAEMON_JSON, UNIT, SysctlBoot, passed_over_lines, rival_writes
 
 # `at_boot` of a module -> whether it is in the kernel when sysctl.d is applied.
 _EARLY = {"loaded": True, "builtin": True, "on_demand": False, "no_autoload": False, "blocked": False, "absent": False}
@@ -162,7 +161,7 @@ class Keys:
             return predict.Stage(least, setting.by) if least and boot.value is not None and boot.value < least else boot
         if setting.forwards and key.key == FORWARD or setting.by == "k3s" and key.key in (FORWARD, BRIDGE):
             return predict.Stage(1, setting.by)
-        return predict.after_kube_proxy(boot, setting.numbers.get(key.proxy_field, proxy.NOTHING), setting.by,
+        return predict.after_kube_proxy(boot, setting.numbers.get(key.proxy_field, predict.NOTHING), setting.by,
                                         "conntrack.%s" % key.proxy_field)
 
     def _reason(self, key, early, assignment, boot, final):

@@ -10,8 +10,8 @@ import time
 from ..._conntrack.keys import BUCKETS, COUNT, MAX
 from ..._conntrack.predict import number
 from ..._conntrack.size import BUCKET_BYTES, ENTRY_BYTES
-from ..._host.caller import STATE, written_by_others
 from ..._host.host import ABSENT, OK, UNPARSED
+from ..._host.notes import STATE, written_by_others
 from ..._parse.proc.network_files import parse_nf_conntrack_stat
 
 # A clash and a chain that is too long both increase insert_failed and drop (nf_conntrack_core.c nf_ct_resolve_clash());

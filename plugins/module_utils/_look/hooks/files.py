@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Hooks grouped by file, as findings name them: a script that flushes may have thirty commands."""
 
-from ..._script import aftermath
+from ..._script import sequence
 from ..._script.effect import CONFIDENCES, CONNECTIONS
 from ..._script.remedy import remedy, remedy_of_written, shown
 from ..._script.rule_files import COPY, DROP, loader_of
 from ..._script.sequence import PROGRAMS
 from ..._script.sysctls import RUNNING
-from .rows import REQUESTED, BOOT, BY_HAND, ITSELF, SETTINGS, TEARDOWN, ordered, summary
+from .rows import BOOT, BY_HAND, ITSELF, REQUESTED, SETTINGS, TEARDOWN, ordered, summary
 from .units import KUBELETS
 
 LINES_LIMIT, WRITTEN_LIMIT = 5, 20
@@ -46,17 +46,17 @@ def _together(rows, early, automatic, owns):
     families, tables, _chains, back, _least_sure = summary(rows)
     saved_to = next((row["saved_to"] for row in rows if row["saved_to"]), None)
     restarted = [program for program in PROGRAMS if any(program in row["restarted"] for row in rows)]
-    noticed = aftermath.notices(rows)
+    noticed = sequence.notices(rows)
     return {
         "subject": first["path"], "path": first["path"], "line": first["line"],
         "lines": [row["line"] for row in rows[:LINES_LIMIT]], "command": first["command"], "commands": len(rows),
         "counted": "1 command" if len(rows) == 1 else "%d commands" % len(rows),
         "first": ("in line %d" if len(rows) == 1 else "the first in line %d") % first["line"],
         "kind": first["kind"], "owner": first["owner"], "families": families, "tables": tables, "comes_back": back,
-        "shown": shown(rows), "remedy": _remedy(rows, owns), "returns": aftermath.returns(rows, restarted),
-        "saved": aftermath.saved(saved_to), "rebuilt": aftermath.rebuilt(tables, restarted, noticed),
-        "lost": aftermath.lost(tables, restarted, noticed),
-        "advice": aftermath.advice(any(row["appends"] for row in rows), first["purpose"] == TEARDOWN),
+        "shown": shown(rows), "remedy": _remedy(rows, owns), "returns": sequence.returns(rows, restarted),
+        "saved": sequence.saved(saved_to), "rebuilt": sequence.rebuilt(tables, restarted, noticed),
+        "lost": sequence.lost(tables, restarted, noticed),
+        "advice": sequence.advice(any(row["appends"] for row in rows), first["purpose"] == TEARDOWN),
         "unit": first["unit"] or first["service"], "triggers": triggers,
         "before_kubelet": False if False in early else True if True in early else None, "automatic": automatic,
         "asked": bool(set(REQUESTED).intersection(triggers)), "by_hand": BY_HAND in triggers, "live": first["live"],

@@ -14,12 +14,11 @@ from ..._names import UNCOLLECTED
 from ..._parse.commands.embedded import FIRST_BOOT, line_in_file
 from ..._parse.search_directories import checked_directories
 from ..._script.words import mentions
-from ..unread import status_of_notes, unread_rows
-from . import files as hooks_files, order
+from ..processes import status_of_notes, unread_rows
+from . import files as hooks_files, units
 from .live import has_unit, unit_of_script
-from .owner import Owners
 from .places import PLACES, SOURCES, unread_part
-from .rows import (APART, BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, Rows, START, STOP, TIMER, UNREPORTED, Origin)
+from .rows import APART, BOOT, BY_HAND, EVENT, PACKAGE_UPGRADE, START, STOP, TIMER, UNREPORTED, Origin, Owners, Rows
 from .saved import SavedSets
 from .scripts import OTHER, Scripts, language_of
 from .units import HookUnits, distinct
@@ -113,7 +112,7 @@ class _Look:
         if names or not done:
             self.units.ask_active(names)
         if names:
-            from .unit_lines import trace_units
+            from .units import trace_units
             trace_units(self._tracing(), self.units, names)
         return tuple(done) + tuple(names)
 
@@ -230,7 +229,7 @@ class _Look:
         with self._reading("systemd"):
             files = hooks_files.by_file(rows, self.units, self._tracer.owns if self._tracer else {})
             written = hooks_files.written(every, self.units, replays)
-            unordered, waiting = order.unordered(rows, self.units), order.waiting(rows, self.units)
+            unordered, waiting = units.unordered(rows, self.units), units.waiting(rows, self.units)
         walks = (self._walk, self._search)
         if saved:
             self._note("saved_rules", OK)

@@ -66,7 +66,7 @@ def _in_written(written):
 
 
 def _unit_commands(text):
-    from ..._parse.systemd.exec import split_arguments, split_commands
+    from ..._parse.systemd.unit import split_arguments, split_commands
     from ..._parse.systemd.unit import parse_unit
     return [embedded.Command(each.line, embedded.shell_words(split_arguments(command)), FIRST_BOOT)
             for each in parse_unit(text.encode("utf-8", "replace")).assignments
@@ -82,9 +82,9 @@ def _parsers(module):
     """The parser of a format, imported on demand: most nodes have no hit in most formats, and the sources of a module
     are compiled on each run."""
     if module == "cron_table":
-        from ..._parse.commands import cron_table as found
+        from ..._parse.commands import daemon_hooks as found
     elif module == "package_hooks":
-        from ..._parse.commands import package_hooks as found
+        from ..._parse.commands import event_hooks as found
     elif module == "daemon_hooks":
         from ..._parse.commands import daemon_hooks as found
     else:

@@ -10,8 +10,8 @@ from ..._host.host import OK
 from ..._script import nft_script, services
 from ..._script.effect import CERTAIN, CONFIDENCES, EVERY, IPV4, IPV6, Effect
 from ..._script.rule_files import harmful_rules
-from ..._script.sysctls import RUNNING, harmful
 from ..._script.script import STATEMENTS_LIMIT, read_script
+from ..._script.sysctls import RUNNING, harmful
 from .rows import LIBRARY, RESTART, SETTINGS, STOP, TEARDOWN
 from .scripts import OTHER, folders_in
 
@@ -268,7 +268,7 @@ class Tracer:
 
     def finish(self):
         """Rows for commands that start, stop or reload services, once all units are known."""
-        from .serve import serve
+        from .saved import serve
         serve(self._services, self._units, self._rows, self.read)
 
 

@@ -1,13 +1,23 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""systemd units for the search for hooks: when a unit starts, and whether it ever starts."""
+"""systemd units for the search for hooks: when a unit starts, and whether it ever starts.
+
+Units that change all rules at their start: whether kubelet waits for them, and whether they are still to start.
+
+The commands of units, and when systemd runs them.
+"""
 
 import posixpath
+import re
 
+from ..._parse.commands.embedded import shell_words
+from ..._parse.systemd.unit import split_arguments
+from ..._script import services
 from ..host.place import BUNDLE, LIVE
 from ..units.paths import DIRECTORIES
 from ..units.units import Units
+from .rows import BOOT, EVENT, PACKAGE_UPGRADE, RELOAD, RESTART, START, STOP, TIMER, Origin
 
 # Units that are, or contain, a kubelet.
 KUBELETS = ("kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service",
@@ -154,3 +164,113 @@ def distinct(host, folders):
         if real and real not in found and host.is_dir(real):
             found.append(real)
     return found
+
+
+_NOT_YET = ("inactive", "failed")
+
+
+def _starting(rows, units):
+    """Names of the units that flush when they start; a unit that systemd makes of a script in init.d is left out."""
+    return sorted(name for name in {row["unit"] for row in rows if START in row["triggers"]}
+                  if name and units.known(name))
+
+
+def unordered(rows, units):
+    """[{unit, path, before, reason}] of units that a boot starts and that kubelet does not wait for."""
+    found = []
+    for name in _starting([row for row in rows if BOOT in row["triggers"] and row["live"] is not False], units):
+        for kubelet in KUBELETS:
+            if (name != kubelet and units.known(kubelet) and units.at_boot(kubelet) is not False
+                    and not _ordered(units, name, kubelet)):
+                found.append({"unit": name, "path": units.unit(name).path, "before": kubelet,
+                              "reason": "no unit file orders %s after it" % kubelet})
+    return found
+
+
+def _ordered(units, name, kubelet):
+    from ..units.order import ordered_before
+    return ordered_before(units.all, name, kubelet)
+
+
+def waiting(rows, units):
+    """[{unit, path, state, active}] of units that start automatically, flush when they start, and have not started yet;
+    `active`: None where the systemd of a live node did not report it."""
+    found = []
+    for name in _starting(rows, units):
+        active = units.active_state(name)
+        not_yet = active in _NOT_YET or active is None and units.live
+        if not_yet and (units.at_boot(name) or units.activators(name)) and units.runs(name)[0]:
+            found.append({"unit": name, "path": units.unit(name).path, "state": units.all.state(name),
+                          "active": active})
+    return found
+
+
+_PHASES = {"ExecCondition": START, "ExecStartPre": START, "ExecStart": START, "ExecStartPost": START,
+           "ExecReload": RELOAD, "ExecStop": STOP, "ExecStopPost": STOP}
+# Azure Linux and Photon: %systemd_postun_with_restart iptables.service in SPECS/iptables restarts the unit where it
+# runs.
+_RESTARTED_BY_UPGRADE = "/etc/systemd/scripts/iptables"
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+)\Z)")
+
+
+def trace_units(tracer, units, names):
+    """Follow every command of the units of these names."""
+    for name in names:
+        unit = units.unit(name)
+        lines = unit.exec_lines()
+        triggers = _triggers(units, unit, lines)
+        live, because = units.runs(unit.name)
+        variables = _variables(unit)
+        folders = [unit.last("Service", "WorkingDirectory", "/").lstrip("-")]
+        for line in lines:
+            origin = Origin("unit", triggers[_PHASES[line.key]], live, because, unit.name, (), (), directive=line.key)
+            words = _words(line, variables)
+            if not words or line.path is None:
+                continue
+            if services.known_program(words[0]) is None and not tracer.is_script(words[0]):
+                tracer.shell(origin, line.path, shell_words(words) + "\n", _always(line.line), folders=folders)
+            elif line.key == "ExecStart" and words[0].endswith(services.DAEMONS):
+                for phase in (START, RELOAD, STOP):
+                    tracer.program(origin._replace(triggers=triggers[phase]), line.path, line.line, words[0], [phase])
+            else:
+                tracer.program(origin, line.path, line.line, words[0], words[1:], environment=variables)
+
+
+def _always(line):
+    return lambda _inner: line
+
+
+def _words(line, variables):
+    """The words of a command, the variables of the unit filled in (man systemd.service "Command lines")."""
+    words = line.argv()
+    if "@" in line.prefixes:
+        del words[1:2]
+    filled = []
+    for word in words:
+        if re.match(r"\$\w+\Z", word) and word[1:] in variables:
+            filled += variables[word[1:]].split()
+        else:
+            filled.append(_VARIABLE.sub(lambda found: variables.get(found.group(1) or found.group(2), found.group(0)),
+                                        word))
+    return filled
+
+
+def _variables(unit):
+    pairs = [word.partition("=") for value in unit.values("Service", "Environment")
+             for word in split_arguments(value.text)]
+    return {name: value for name, equals, value in pairs if equals}
+
+
+def _triggers(units, unit, lines):
+    """{phase: triggers} of a unit."""
+    start = [START, RESTART] + ([BOOT] if units.at_boot(unit.name) else [])
+    for each in units.activators(unit.name):
+        start.append(TIMER if each.kind == "timer" else EVENT)
+    stop = [STOP, RESTART]
+    if any(line.key == "ExecStart" and line.argv()[:1] == [_RESTARTED_BY_UPGRADE] for line in lines):
+        start.append(PACKAGE_UPGRADE)
+        stop.append(PACKAGE_UPGRADE)
+    if unit.last("Service", "Type") == "oneshot" and not unit.yes("Service", "RemainAfterExit"):
+        # It stops as soon as it has done its work (systemd src/core/service.c service_enter_running()).
+        stop += start
+    return {START: tuple(start), STOP: tuple(stop), RELOAD: (RELOAD,)}

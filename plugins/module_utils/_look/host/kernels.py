@@ -1,16 +1,27 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kernels of a tree: which are installed, is their module index sound, how were they built."""
+"""The kernels of a tree: which are installed, is their module index sound, how were they built.
+
+Which kernel boots next.
+
+GRUB (grub.cfg, grubenv), the Boot Loader Specification (Fedora's GRUB, systemd-boot, ostree) or links name it, or only
+one kernel is installed. In all other cases the newest kernel is named and `certain` is false.
+"""
+
+import fnmatch
 
 from ... import _names, _versions
 from ..._host.host import ABSENT, INDEX_LIMIT, OK, Text
 from ..._names import UNCOLLECTED
-from ..._parse.kernel.boot_files import is_whole, parse_kernel_config
+from ..._parse.kernel.boot_files import (
+    find_entry, is_whole, parse_grub_cfg, parse_grubenv, parse_kernel_config, parse_loader_entry, release_of_file,
+)
 from ..._parse.kernel.module_files import (
     dependencies_of, find_alias, parse_modprobe_conf, parse_modules_builtin, parse_modules_builtin_modinfo,
-    parse_modules_dep)
-from ..unread import status_of_notes, reason_of
+    parse_modules_dep,
+)
+from ..processes import reason_of, status_of_notes
 
 MODULES_DIRECTORIES = ("/lib/modules", "/usr/lib/modules")
 # More kernels add no information and would fill the evidence; the running kernel, the next one and the newest are kept.
@@ -82,9 +93,8 @@ class Kernel:
     def _staleness(self, modules):
         """Why depmod has to run again, or None. Directories newer than the index are compared by their content:
         times alone prove nothing on images that clamp them."""
-        if modules and self.has_file("modules.dep.bin") is False and not (
-                self._host.tree_path("/sbin/modprobe") or self._host.tree_path("/usr/sbin/modprobe") or ""
-                ).endswith("busybox"):
+        modprobe = self._host.tree_path("/sbin/modprobe") or self._host.tree_path("/usr/sbin/modprobe") or ""
+        if modules and self.has_file("modules.dep.bin") is False and not modprobe.endswith("busybox"):
             return "%s/modules.dep.bin does not exist, and kmod reads only this file" % self.tree
         written = self._host.stat(self.tree + "/modules.dep")
         listed = {path for path, _needs in modules.values()}
@@ -205,3 +215,77 @@ def chosen_releases(releases, must):
     rest = [release for release in releases if release not in first]
     chosen = sorted(set(first + rest[:max(0, KERNELS_LIMIT - len(set(first)))]), key=_versions.order, reverse=True)
     return chosen, len(set(releases) - set(chosen))
+
+
+GRUB_DIRECTORIES = ("/boot/grub2", "/boot/grub", "/boot/efi/EFI/redhat", "/boot/efi/EFI/fedora")
+LOADER_DIRECTORIES = ("/boot/loader", "/boot/efi/loader", "/efi/loader")
+KERNEL_LINKS = ("/boot/vmlinuz", "/vmlinuz")
+
+
+def next_boot_kernel(host, releases, running):
+    """`{"release": str or None, "certain": bool, "because": str}` for a tree in which `releases` are installed."""
+    for ask in (_grub, _loader_entries):
+        answer = ask(host)
+        if answer:
+            return _verdict(*answer)
+    if len(releases) == 1:
+        return _verdict(releases[0], True, "it is the only kernel installed")
+    for link in KERNEL_LINKS:
+        release = release_of_file(host.read_link(link) or "")
+        if release:
+            return _verdict(release, False, "%s links to it; no boot loader configuration was found" % link)
+    if releases:
+        return _verdict(releases[0], False, "it is the newest installed; no boot loader configuration was found")
+    if running:
+        return _verdict(running, False,
+                        "no kernel is installed in the tree: it comes from outside, presumably the same one")
+    return _verdict(None, False, "no kernel is installed in the tree")
+
+
+def _verdict(release, certain, because):
+    return {"release": release, "certain": certain, "because": because}
+
+
+def _grub(host):
+    for folder in GRUB_DIRECTORIES:
+        text = host.read_text(folder + "/grub.cfg")
+        if not text.ok:
+            continue
+        menu = parse_grub_cfg(text.text)
+        environment = parse_grubenv(host.read_text(folder + "/grubenv").text)
+        wanted, why = menu["default"] or "0", "the default of %s/grub.cfg" % folder
+        if menu["once"] and environment.get("next_entry"):
+            wanted, why = environment["next_entry"], "next_entry of %s/grubenv, for one boot" % folder
+        elif "$" in wanted:
+            wanted, why = environment.get("saved_entry") or "0", "saved_entry of %s/grubenv" % folder
+        if menu["blscfg"]:
+            return _loader_entries(host, environment)
+        entry = find_entry(menu, wanted)
+        if entry and entry["release"]:
+            return entry["release"], True, why
+    return None
+
+
+def _loader_entries(host, environment=None):
+    """From Boot Loader Specification entries; `environment` is GRUB's, where GRUB reads them."""
+    for folder in LOADER_DIRECTORIES:
+        entries = {}
+        for name in host.list_dir(folder + "/entries")[1]:
+            if name.endswith(".conf"):
+                entry = parse_loader_entry(host.read_text(folder + "/entries/" + name).text)
+                release = release_of_file(entry.get("linux",
+                                                    "")) or release_of_file("vmlinuz-" + entry.get("version", ""))
+                if release:
+                    entries[name[:-len(".conf")]] = release
+        if not entries:
+            continue
+        wanted = (environment or {}).get("next_entry") or (environment or {}).get("saved_entry")
+        if wanted in entries:
+            return entries[wanted], True, "entry %s, named in grubenv" % wanted
+        pattern = parse_loader_entry(host.read_text(folder + "/loader.conf").text).get("default", "")
+        matching = [name for name in entries if pattern and fnmatch.fnmatchcase(name, pattern.replace(".conf", ""))]
+        newest = max(matching or entries, key=lambda name: _versions.order(entries[name]))
+        if matching:
+            return entries[newest], True, "entry %s, the default of %s/loader.conf" % (newest, folder)
+        return entries[newest], False, "entry %s, the newest in %s/entries" % (newest, folder)
+    return None

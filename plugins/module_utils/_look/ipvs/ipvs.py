@@ -5,7 +5,15 @@
 
 Nearly all values come from files below /proc/net, and servers.py adds the rest. `ipvsadm` is not run, since it loads
 ip_vs. `ipset` is run only where ip_set exists already, since `ipset` loads it. `ip addr show` uses rtnetlink and loads
-nothing. Most nodes do not use IPVS, so its parsers are imported only where there is something to parse."""
+nothing. Most nodes do not use IPVS, so its parsers are imported only where there is something to parse.
+
+Real servers of a bundle that differ from the endpoints of the API server.
+
+The Services that kube-proxy has programmed in ipvs mode, in the same form as in iptables mode.
+
+Their addresses are on the interface kube-ipvs0 (kubernetes pkg/proxy/ipvs/proxier.go); a virtual server with another
+address is a NodePort, or belongs to another program.
+"""
 
 import collections
 import re
@@ -13,7 +21,8 @@ import re
 from ..._conntrack.keys import dotted
 from ..._conntrack.predict import number
 from ..._host.host import ABSENT, OK, UNPARSED
-from ..._names import UNCOLLECTED
+from ..._names import BUNDLE_API_SERVICES, UNCOLLECTED
+from ..._rules.services.services import Service
 from ..conntrack.now import read_key
 from ..conntrack.sysctl_boot import SysctlBoot
 from ..host.place import BUNDLE, WITH_KERNEL
@@ -53,7 +62,6 @@ def collect_ipvs(host, node, kube_proxy=None):
     if node["place"] in WITH_KERNEL:
         servers = _virtual_servers(host, section)
         if node["place"] == BUNDLE:
-            from .api import differing_servers
             section["collected"]["endpoints"], section["differing"] = differing_servers(host, servers.found)
         own = _addresses(host, servers.found, section)
         sets = _ipsets(host, section)
@@ -88,16 +96,16 @@ def _sysctls(host):
 
 def _service_sets(host, servers, own, sets, kube_proxy):
     """The result of comparing virtual servers with ipsets."""
-    from . import service_sets
+    from . import servers as ipvs_servers
 
     def reading(now, addresses):
-        entries = None if sets is None else service_sets.entries_of(host, sets, OUTPUT_LIMIT)
-        return service_sets.Reading(now.found, addresses, entries and entries.found, now.whole,
+        entries = None if sets is None else ipvs_servers.entries_of(host, sets, OUTPUT_LIMIT)
+        return ipvs_servers.Reading(now.found, addresses, entries and entries.found, now.whole,
                                     *entries[1:] if entries else ())
 
     def read_again():
         return reading(read_servers(host), own_addresses(host))
-    return service_sets.compare(reading(servers, own), read_again, kube_proxy)
+    return ipvs_servers.compare(reading(servers, own), read_again, kube_proxy)
 
 
 def _configured(kube_proxy):
@@ -224,7 +232,7 @@ def _ipsets(host, section):
     if there != OK:
         section["collected"]["ipsets"] = there
         return None
-    from ..._parse.ipset_list import parse_ipset_list
+    from ..._parse.proc.net_ip_vs import parse_ipset_list
     sets, rest = [], [b""]
 
     def consume(block):
@@ -264,3 +272,43 @@ def _leftover(mode, sets, section):
         return (False, "there are %d virtual servers, but neither %s nor an ipset of kube-proxy: they belong to "
                        "another program" % (servers, DUMMY))
     return False, "no interface, virtual server or ipset of IPVS exists"
+
+
+MOST = 40
+
+
+def differing_servers(host, servers):
+    """(status, rows): `address`, `port`, `protocol`, the endpoints that the virtual server lacks (`missing`) and the
+    real servers that take connections and are none (`extra`). A real server of weight 0 takes no new ones."""
+    listed = {}
+    for name in host.list_dir(BUNDLE_API_SERVICES)[1]:
+        for line in host.read_text("%s/%s" % (BUNDLE_API_SERVICES, name)).text.splitlines():
+            address, port, protocol, ends = line.split(" ")
+            listed.setdefault((address, int(port), protocol), set()).add(ends)
+    rows = []
+    for server in servers or ():
+        ends = listed.get((server.address, server.port, server.protocol), ())
+        if len(ends) != 1:
+            continue
+        wanted = set(next(iter(ends)).split(","))
+        real = {"%s:%d" % ("[%s]" % each.address if ":" in each.address else each.address, each.port)
+                for each in server.real_servers if each.weight}
+        rows.append({"address": server.address, "port": server.port, "protocol": server.protocol,
+                     "missing": sorted(wanted - real)[:MOST], "extra": sorted(real - wanted)[:MOST]})
+    return (OK, [row for row in rows if row["missing"] or row["extra"]]) if rows else (UNCOLLECTED, None)
+
+
+def ipvs_services(host):
+    """[Service] of both families, None where they could not be read."""
+    servers = read_servers(host)
+    if servers.file != OK or servers.found is None:
+        return None
+    own = own_addresses(host)
+    if own is None:
+        return None
+    return [_service(server) for server in servers.found if server.address in own]
+
+
+def _service(server):
+    endpoints = tuple((real.address, real.port, server.protocol) for real in server.real_servers if real.weight)
+    return Service(server.family, server.address, server.port, server.protocol, "", endpoints, bool(endpoints), None)

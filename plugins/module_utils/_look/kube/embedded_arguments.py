@@ -4,7 +4,7 @@
 """Arguments that k3s and MicroK8s give to the components inside of them, read from their configuration files."""
 
 from ..._host.host import ABSENT, OK
-from ..unread import status_of_notes
+from ..processes import status_of_notes
 
 K3S_CONFIG = "/etc/rancher/k3s/config.yaml"
 # Files with these endings in the drop-in directory are read after the configuration, in the order of their names (k3s
@@ -31,7 +31,7 @@ def k3s_options(host, options):
 
 def _together(host, texts, options):
     # The YAML parser is compiled only where there is some YAML.
-    from ..._parse.kube.k3s_config import parse_k3s_config
+    from ..._parse.kube.component_config import parse_k3s_config
     found = {}
     for path, text in texts:
         given, problem = parse_k3s_config(text.text, options)

@@ -7,10 +7,9 @@ Code that only a running kube-proxy needs is imported when one runs: sources are
 
 import re
 
-from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
+from ..._host.host import ABSENT, DENIED, OK, UNPARSED, Text
 from ..._names import BUNDLE_ANSWERS, UNCOLLECTED
-from ..._parse.kube.go_values import parse_go_bool
-from ..._parse.kube.kube_proxy_conntrack import FLAGS, parse_kube_proxy_conntrack
+from ..._parse.kube.component_config import FLAGS, parse_go_bool, parse_kube_proxy_conntrack
 from ..processes import option_of, options_of, uptime_seconds
 from .embedded_arguments import k3s_options, microk8s_arguments
 from .kube_proxy_found import HEALTH_PORT, METRICS_PORT, find_kube_proxy
@@ -66,7 +65,7 @@ def collect_kube_proxy(host, node, window_seconds=0):
     elif node["place"] == "bundle":
         _of_bundle(host, section)
     elif section["running"] is False and section["replaced_by"] is None:
-        from .kube_proxy_outage import outage_of, replacement_of, switched_off_outage
+        from ..outage import outage_of, replacement_of, switched_off_outage
         section["replaced_by"], doubt = replacement_of(host)
         if section["replaced_by"] is None:
             section["outage"] = switched_off_outage(found.process) if off else outage_of(host, node, doubt)
@@ -194,7 +193,7 @@ def embedded_arguments(host, process):
     status, options = k3s_options(host, (_CIDR, _OF_K3S))
     if options is None:
         return status, None
-    from ..._parse.kube.k3s_config import passed_on
+    from ..._parse.kube.component_config import passed_on
     # Values of the command line come after those of the configuration (k3s pkg/configfilearg/parser.go), and arguments
     # that are passed on override k3s' own.
     ranges = [",".join(options.get(_CIDR, []))] + options_of(process.arguments, _CIDR)

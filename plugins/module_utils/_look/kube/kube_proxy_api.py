@@ -11,13 +11,12 @@ import re
 
 from ..._host.host import ABSENT, OK
 from ..._parse.kube.component_config import parse_component_config
-from ..._rules.addresses import number_of
 from ..._rules.model.of_iptables import IptablesRules
 from ..._rules.model.rule import Packet, Sender
 from ..._rules.observation import TEXT_LIMIT, cut
+from ..._rules.rules import REFUSALS, number_of
 from ..._rules.services.services import Service, list_services
 from ..._rules.tables import table_of
-from ..._rules.targets import REFUSALS
 from ..processes import Process
 from ..rules.nft_native import native_rows
 from ..rules.rule_sets import rules_of

@@ -8,9 +8,8 @@ import re
 import time
 
 from ..._host.host import OK
-from ..._parse.proc.net_tcp import parse_net_tcp
-from ..agents import of_this_network
-from ..processes import Process, find_processes, named_processes
+from ..._parse.proc.network_files import parse_net_tcp
+from ..processes import Process, find_processes, named_processes, of_this_network
 
 METRICS_PORT, HEALTH_PORT = 10249, 10256
 # Programs that run kube-proxy inside their own process.

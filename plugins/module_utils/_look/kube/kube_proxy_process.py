@@ -10,14 +10,12 @@ import time
 from ... import _versions
 from ..._host import container as host_container
 from ..._host.host import ABSENT, INDEX_LIMIT, OK, UNPARSED
-from ..._parse.proc.net_tcp import parse_attempts, parse_net_tcp
-from ..._parse.shell.command_line import masked_command
+from ..._parse.proc.network_files import parse_attempts, parse_net_tcp
+from ..._parse.secrets import masked_command
 from ..._versions import numbers
-from ..cgroup import resources_of
-from ..containers import Containers, restarts_of
-from ..lock.hung_restores import is_restore
-from ..processes import Process, name_of, uptime_seconds
-from ..unread import status_of_notes
+from ..containers import Containers, resources_of, restarts_of
+from ..lock.holder import is_restore
+from ..processes import Process, name_of, status_of_notes, uptime_seconds
 
 _CHILDREN_LIMIT, _LINKS_LIMIT, _FDS_LIMIT, _TABLE_LIMIT = 5, 2000, 20000, 16 * 1024 * 1024
 _SOCKET = "socket:["

@@ -6,10 +6,10 @@
 Its metrics are read before the rules, and again where the numbers differ: rules written in between do not count."""
 
 from ..._host.host import ABSENT, OK
-from ..._rules.kube_proxy.promised import compare_rules, own_rules, own_rules_in_use
+from ..._rules.kube_proxy.proxy import compare_rules, own_rules, own_rules_in_use
 from ..rules.rule_sets import FAMILIES, rules_of
 from .kube_proxy_process import is_disconnected
-from .kube_proxy_running import is_waiting, KEPT
+from .kube_proxy_running import KEPT, is_waiting
 
 _BACKENDS = ("nft", "legacy")
 

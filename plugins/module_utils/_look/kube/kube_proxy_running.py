@@ -10,8 +10,9 @@ from ... import _errors
 from ..._host.host import ABSENT, OK, TIMEOUT, UNPARSED
 from ..._host.local_http import Answer, fetch_local, packed_ipv6
 from ..._parse.kube.kube_proxy_answers import (
-    NO_ANSWER, parse_configz, parse_healthz, parse_kube_proxy_metrics, split_answer)
-from ..._parse.proc.net_tcp import ipv6_text
+    NO_ANSWER, parse_configz, parse_healthz, parse_kube_proxy_metrics, split_answer,
+)
+from ..._parse.proc.network_files import ipv6_text
 from .kube_proxy_found import HEALTH_PORT, METRICS_PORT
 from .kube_proxy_process import api_sockets_again, files_of, is_disconnected, lacks_of, modes_of, process_of
 

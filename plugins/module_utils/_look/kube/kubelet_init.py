@@ -28,7 +28,7 @@ def initialisation_of(host, node, process, age, version, settings, unit, distrib
     if expected is False:
         return {"expected": False, "because": because, "failed": [],
                 "families": []}, {"rules": ABSENT, "journal": ABSENT}
-    from ..._rules.kube_proxy.kubelet_marks import kubelet_marks
+    from ..._rules.kube_proxy.proxy import kubelet_marks
     rules = rules_of(host, node)
     journal, logged = _journal(host, process, unit)
     hints = not _versions.numbers(version) or _versions.numbers(version)[:2] >= _HINT_SINCE

@@ -4,17 +4,56 @@
 """The holder of the xtables lock, the processes that wait for it, and for how long.
 
 /proc/locks names the process that took the lock. That process may be gone while a child still has the descriptor open,
-so open descriptors are checked before a process is reported as the holder."""
+so open descriptors are checked before a process is reported as the holder.
 
+Restores of rules that run for too long.
+
+Parser of /proc/locks.
+"""
+
+import collections
 import re
 import time
 
-from ..._host import descriptors as host_descriptors
+from ..._host import walk
 from ..._host.host import OK
-from ..._parse.proc.locks import parse_proc_locks
-from ..._parse.shell.command_line import masked_command
+from ..._parse.secrets import masked_command
 from ..containers import who
 from ..processes import Process, name_of, pids
+
+# `device` is (major, minor), `inode` a number; both None without a file. `waits`: it does not hold the lock yet.
+Lock = collections.namedtuple("Lock", "number waits kind mode pid device inode")
+
+# ID: [-> ]KIND  STATE MODE PID MAJ:MIN:INODE START END, device numbers in hex and the inode in decimal (fs/locks.c
+# lock_get_status). A waiter has the ID of its holder, and one more blank before the arrow for each level of waiting.
+_LINE = re.compile(r"(\d+): *(-> ?)?(\w+) +(\*?\w+\*?) +(\w+) +(-?\d+) (?:([0-9a-f]+):([0-9a-f]+):(\d+)|<none>:0) "
+                   r"(\d+) (\d+|EOF) *\Z", re.ASCII)
+
+
+def parse_proc_locks(text, inode=None):
+    """([Lock] in the order of the file, [lines that are not locks]); only locks of `inode`, if it is given."""
+    locks, unread = [], []
+    mark = "" if inode is None else ":%d " % inode
+    for line in text.splitlines():
+        # Databases hold thousands of locks, and a sample reads the list again and again.
+        if mark not in line or not line.strip():
+            continue
+        match = _LINE.match(line)
+        if match is None:
+            unread.append(line)
+            continue
+        number, arrow, kind, _state, mode, pid, major, minor, found = match.groups()[:9]
+        device = None if major is None else (int(major, 16), int(minor, 16))
+        lock = Lock(int(number), bool(arrow), kind, mode, int(pid), device, None if found is None else int(found))
+        if inode in (None, lock.inode):
+            locks.append(lock)
+    return locks, unread
+
+
+def device_of(number):
+    """(major, minor) of a `st_dev` (glibc sysdeps/unix/sysv/linux/sys/sysmacros.h)."""
+    return (number >> 8 & 0xfff) | (number >> 32 & 0xfffff000), (number & 0xff) | (number >> 12 & 0xffffff00)
+
 
 # The lock changes hands in milliseconds, so inconsistent readings are repeated.
 _TRIES = 3
@@ -73,7 +112,7 @@ def find_holder(host, read_locks, rows):
 def _owner(host, recorded, lock_file):
     """(pid of a process that holds the lock through an open descriptor, the recorded process first, or None; the status
     of reading descriptors)."""
-    descriptors = host_descriptors.Descriptors(host)
+    descriptors = walk.Descriptors(host)
     if any(has_lock(text, lock_file.inode) for text in descriptors.of(recorded)):
         return recorded, descriptors.status
     name = lock_file.path.rpartition("/")[2]
@@ -104,3 +143,41 @@ def hold_time(holder, waiters, read_locks):
     waited = [row["age_seconds"] for row in waiters
               if row["age_seconds"] is not None and _SHORT_LIVED.match(row["comm"] or "")]
     return max([round(time.monotonic() - begun, 2)] + waited), "at_least"
+
+
+HUNG_LIMIT = 5
+_PROGRAM = re.compile(r"ip6?tables(-nft|-legacy)?-restore\Z")
+# Kernel functions in which a process sleeps while it waits for a flock (fs/locks.c).
+_WAITS_IN = re.compile(r"locks_lock_inode_wait|flock_lock_inode_wait")
+
+
+def is_restore(process):
+    """Whether the program itself, or the program that a multi-call binary or a shell runs, restores rules."""
+    return any(_PROGRAM.match(argument.rpartition("/")[2]) for argument in process.arguments[:2])
+
+
+def hung_restores(host, processes, seconds, uptime, locks, containers):
+    """(rows of the oldest, how many) of the restores among `processes` that run for more than `seconds`."""
+    ages = [(process.age_seconds(uptime), process) for process in processes if is_restore(process)]
+    old = sorted([pair for pair in ages if pair[0] is not None and pair[0] > seconds], key=lambda pair: -pair[0])
+    rows = []
+    for age, process in old[:HUNG_LIMIT]:
+        container = containers.of(process.pid)
+        row = {"pid": process.pid, "command": masked_command(process.arguments), "age_seconds": age,
+               "state": process.state, "waits_for_lock": _waits(host, process.pid, locks), "container": container,
+               "who": who(process.name, container)}
+        if process.is_the_same(host):
+            rows.append(row)
+    return rows, len(rows) + len(old[HUNG_LIMIT:])
+
+
+def _waits(host, pid, locks):
+    """Whether the process waits for the lock; None where that is unknown. Before iptables 1.8.8 a restore with `-w`
+    tries to take the lock once a second and sleeps in between."""
+    if pid in [lock.pid for lock in locks.waiters] or _WAITS_IN.search(host.read_text("/proc/%d/wchan" % pid).text):
+        return True
+    descriptors = walk.Descriptors(host)
+    opened = list(descriptors.of(pid, locks.file.path.rpartition("/")[2]))
+    if opened:
+        return not any(has_lock(text, locks.file.inode) for text in opened)
+    return False if descriptors.status == OK else None

@@ -3,18 +3,98 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The section node_xtables_lock: its holder, the processes that wait for it, and whether all agents share it.
 
-On most nodes the lock is free during the look, so the code that describes processes is imported when it is needed."""
+On most nodes the lock is free during the look, so the code that describes processes is imported when it is needed.
 
+The file of the xtables lock and its holder, by stat() and /proc/locks; the file itself is never opened.
+
+iptables takes flock(LOCK_EX) on /run/xtables.lock, or on the file that XTABLES_LOCKFILE names (iptables xshared.c).
+
+Whether the agents of a node share one xtables lock.
+
+An agent in a container has a lock of its own unless the node's file is mounted into it: nothing reports that, and the
+two overwrite each other's rules (kubernetes kubeadm mounts /run/xtables.lock for this reason).
+"""
+
+import stat
 import time
 
 from ..._errors import BadInput
+from ..._host import container as host_container
 from ..._host.host import ABSENT, DENIED, OK, UNPARSED
 from ..._names import UNCOLLECTED
-from ..._parse.proc.locks import device_of
-from ..agents import AGENTS, is_iptables, own_path
-from ..backends.iptables_files import backend_of
-from ..processes import find_processes, name_of, uptime_seconds
-from .file import DEFAULT_PATH, LockFile, Locks, mounted_devices, sees_every_lock
+from ..backends.iptables_builds import backend_of
+from ..containers import who
+from ..host.place import FIRST_PID_NAMESPACE
+from ..processes import AGENTS, find_processes, in_namespace_of_the_node, is_iptables, name_of, own_path, uptime_seconds
+from .holder import device_of, parse_proc_locks
+
+DEFAULT_PATH = "/run/xtables.lock"
+
+
+class LockFile:
+    """`path`, `status` of its stat(), `kind` (file, absent, directory, other; None: unseen), `device` and `inode`."""
+
+    def __init__(self, host, path):
+        self.path = path
+        self.device = self.inode = self.kind = None
+        found = host.stat(path)
+        if found is None:
+            folder, _slash, name = path.rpartition("/")
+            listed, names = host.list_dir(folder or "/")
+            self.status = DENIED if listed == DENIED or name in names else ABSENT
+            self.kind = "absent" if self.status == ABSENT else None
+            return
+        self.status = OK
+        self.device, self.inode = found.st_dev, found.st_ino
+        self.kind = "file" if stat.S_ISREG(found.st_mode) else "directory" if stat.S_ISDIR(found.st_mode) else "other"
+
+
+class Locks:
+    """One reading of /proc/locks: `status`, `holders` and `waiters` of `file` (each a Lock), `doubt`, why they may not
+    belong to that file, or None."""
+
+    def __init__(self, host, lock_file, mounted):
+        self.file = lock_file
+        self.holders, self.waiters, self.doubt = [], [], None
+        if lock_file.kind == "absent":
+            # No process can hold it. Opening /proc/locks stops all file locking for a moment (fs/locks.c locks_start).
+            self.status = ABSENT
+            return
+        read = host.read_text("/proc/locks")
+        self.status = read.status
+        if lock_file.kind != "file" or not read.ok:
+            return
+        rows, unread = parse_proc_locks(read.text, lock_file.inode)
+        if unread:
+            self.status = UNPARSED
+        device = device_of(lock_file.device)
+        ours = [row for row in rows if row.kind == "FLOCK" and row.device == device]
+        if not ours and device not in mounted:
+            # On Btrfs and overlays stat() returns a synthetic device, and /proc/locks that of the super block.
+            ours = [row for row in rows if row.kind == "FLOCK" and row.device is not None and row.device[0] == 0]
+            if ours:
+                self.doubt = ("identified by the inode alone: no file system is mounted from the device %02x:%02x that "
+                              "the file claims to be on" % device)
+        self.holders = [row for row in ours if not row.waits]
+        self.waiters = [row for row in ours if row.waits]
+
+
+def mounted_devices(host):
+    """Numbers of all devices that file systems are mounted from (man 5 proc, mountinfo: third field, in decimal)."""
+    fields = [line.split()[2:3] for line in host.read_text("/proc/self/mountinfo").text.splitlines()]
+    pairs = [field[0].split(":") for field in fields if field]
+    return {(int(pair[0]), int(pair[1])) for pair in pairs
+            if len(pair) == 2 and pair[0].isdigit() and pair[1].isdigit()}
+
+
+def sees_every_lock(host):
+    """Whether /proc belongs to the first pid namespace: in any other namespace /proc/locks leaves out locks of
+    processes outside of it (fs/locks.c)."""
+    namespace = host.read_link("/proc/1/ns/pid")
+    if namespace is not None:
+        return namespace == FIRST_PID_NAMESPACE
+    return host.read_text("/proc/2/comm").text.strip() == "kthreadd"
+
 
 HUNG_AFTER_SECONDS, SAMPLE_SECONDS_MAX = 300, 60
 NAMES = ("/proc/net/ip_tables_names", "/proc/net/ip6_tables_names")
@@ -86,8 +166,7 @@ def _fill(host, section, find_path, window_seconds):
 
 def _fill_processes(section, host, processes, agents, locks):
     from ..containers import Containers
-    from .agents import agent_rows
-    from .hung_restores import hung_restores
+    from .holder import hung_restores
     containers = Containers(host)
     section["hung"], section["hung_count"] = hung_restores(
         host, processes, section["hung_after_seconds"], uptime_seconds(host), locks, containers)
@@ -173,3 +252,44 @@ def sample(seconds, read_locks, name_of, clock=time.monotonic, sleep=time.sleep)
     return {"seconds": round(now - begun, 2), "readings": readings, "held_percent": round(100.0 * held / readings, 1),
             "longest_hold_seconds": round(longest, 2),
             "holders": [{"pid": pid, "comm": names[pid] or None, "readings": counts[pid]} for pid in most]}
+
+
+AGENTS_LIMIT = 16
+
+
+def agent_rows(host, processes, lock_file, containers):
+    """(rows, how many were left out) of the agents in the network of the node."""
+    agents = [(process, in_namespace_of_the_node(host, process)) for process in processes]
+    agents = [pair for pair in agents if pair[1] is not False]
+    rows = [_row(host, process, known, lock_file, containers) for process, known in agents[:AGENTS_LIMIT]]
+    return [row for row in rows if row], len(agents[AGENTS_LIMIT:])
+
+
+def _row(host, process, known, lock_file, containers):
+    path = own_path(host, process) or lock_file.path
+    container = containers.of(process.pid)
+    lock, reason = _lock_of(host, process, path,
+                            lock_file) if known else ("unknown", "whether it uses the network of the node is not known")
+    if not process.is_the_same(host):
+        return None
+    return {"pid": process.pid, "comm": process.name, "container": container, "who": who(process.name, container),
+            "path": path, "lock": lock, "reason": reason}
+
+
+def _lock_of(host, process, path, lock_file):
+    if host.root != "/":
+        return "unknown", "a tree has no running processes"
+    if not path.startswith("/"):
+        return "unknown", "its XTABLES_LOCKFILE is relative to its working directory"
+    status, kind, device, inode = host_container.stat_in(process.pid, process.start_time, [path])[path]
+    if status == ABSENT:
+        return "absent", "its %s does not exist yet: it has changed no rule with legacy iptables" % path
+    if status != OK:
+        return "unknown", "%s in its root could not be read: %s" % (path, status)
+    if kind == "directory":
+        return "directory", "%s is a directory: each of its legacy iptables commands fails" % path
+    if kind != "file":
+        return "unknown", "%s is neither a file nor a directory" % path
+    if (device, inode) == (lock_file.device, lock_file.inode):
+        return "shared", "the same file as %s of the node" % lock_file.path
+    return "private", "its %s is another file than %s of the node" % (path, lock_file.path)

@@ -8,8 +8,8 @@ import posixpath
 import re
 
 from ..._errors import BadInput
-from ..._host.file_end import stream_back
 from ..._host.host import ABSENT, OK, UNPARSED
+from ..._host.walk import stream_back
 from ..._parse.kube.kubelet_logs import AGENTS, parse_docker_name
 from ..._parse.logs.candidates import is_candidate
 from ..._parse.logs.line import parse_line

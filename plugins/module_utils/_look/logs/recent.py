@@ -6,8 +6,8 @@
 import re
 import time
 
-from ..._host.file_end import stream_back
 from ..._host.host import ABSENT, DENIED, OK
+from ..._host.walk import stream_back
 from ..._names import BUNDLE_LOGS, BUNDLE_LOG_NAMES, UNCOLLECTED
 from ..._parse.kube.kubelet_logs import SYSTEM_NAMESPACES
 from ..._parse.logs.line import parse_line

@@ -4,19 +4,17 @@
 """One look at the modules of a tree, for the section and for the plan to load them."""
 
 from ... import _errors, _module_data, _names
-from ..._host.host import ABSENT, DENIED, OK, Text, UNPARSED
+from ..._host.host import ABSENT, DENIED, OK, UNPARSED, Text
 from ..._names import UNCOLLECTED, UNKNOWN_RELEASE
 from ..._parse.kernel.boot_files import parse_kernel_cmdline
 from ..._parse.kernel.module_files import parse_modules_load, parse_proc_modules
 from ..bounds import cut
 from ..conf_dirs import effective_files, passed_over
-from ..host.kernels import Kernel, chosen_releases, configured_releases, installed_releases
-from ..host.next_boot import next_boot_kernel
+from ..host.kernels import Kernel, chosen_releases, configured_releases, installed_releases, next_boot_kernel
 from ..host.place import BUNDLE, WITH_KERNEL
-from ..unread import status_of_notes
+from ..processes import status_of_notes
 from . import state as modules_state
-from .blocks import BLOCKS, LOAD_PATHS, Policy, UNCLEAR
-from .modprobe_conf import TEXT_LIMIT
+from .blocks import BLOCKS, LOAD_PATHS, TEXT_LIMIT, UNCLEAR, Policy
 
 SYSTEMD_BINARIES = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 UNIT = "systemd-modules-load.service"

@@ -5,22 +5,73 @@
 
 Of a live node their names come over netlink within a millisecond, where `nft list tables` reads every rule of every
 table; nft is run for each table that may be judged, and for none on most nodes. Dumps hold them where they hold what
-`nft list ruleset` printed."""
+`nft list ruleset` printed.
+
+The tunnel of the network plugin between nodes.
+"""
 
 import bisect
 import collections
 import functools
 import re
 
+from ... import _names
 from ..._host.host import OK
 from ..._names import BUNDLE_POD_NETWORKS, BUNDLE_SOME_ADDRESSES
 from ..._parse.iptables.ruleset import RuleSet
 from ..._parse.proc.network_files import (
-    parse_proc_net_fib_trie, parse_proc_net_if_inet6, parse_proc_net_ipv6_route, parse_proc_net_route)
-from ..._rules.addresses import number_of, range_of
-from ..._rules.model.interfaces import is_tunnel
+    parse_proc_net_fib_trie, parse_proc_net_if_inet6, parse_proc_net_ipv6_route, parse_proc_net_route,
+)
+from ..._rules.model.rule import is_tunnel
 from ..._rules.observation import observe
-from .tunnels import networks_behind
+from ..._rules.rules import number_of, range_of
+
+_LINKS, _ROUTES, _ROUTES_IPV6 = "/sys/class/net", "/proc/net/route", "/proc/net/ipv6_route"
+_LIMIT = 4 << 20
+_OF_ALL = "fe80:", "ff"
+
+
+def tunnel_between_nodes(host, rules):
+    """`Setting.tunnel()`; a firewall that refuses packets to the node asks for it."""
+    if rules.source != "live" and not rules.of_tree:
+        return None
+    from ..._rules.others.node_packets import tunnel_of
+    listed = host.read_text("/proc/net/dev").text
+    names = {line.partition(":")[0].strip() for line in listed.splitlines() if ":" in line}
+    routed = {interface for _network, interface in _routes(host)} | _routed_ipv6(host)
+    if rules.of_tree:
+        # People show single interfaces, or routes.
+        names.update(routed, host.list_dir(_LINKS)[1])
+    return tunnel_of(names, routed)
+
+
+def networks_behind(host, tunnel):
+    """The networks of pods that a tunnel leads to."""
+    return [network for network, interface in _routes(host) if network and interface == tunnel[0]]
+
+
+def single_routes(host):
+    """`Setting.single_routes()`."""
+    return sorted({interface for network, interface in _routes(host) if network and network.endswith("/32")})
+
+
+def _routes(host):
+    """[(network, interface)]; people may show some of all routes."""
+    return [tuple(route) for path in _paths(host, _ROUTES)
+            for route in parse_proc_net_route(host.read_text(path, _LIMIT).text, gateways=True)]
+
+
+def _routed_ipv6(host):
+    """The names of interfaces with routes of IPv6, other than the link-local and multicast ones that the kernel gives
+    every interface (net/ipv6/addrconf.c)."""
+    return {interface for path in _paths(host, _ROUTES_IPV6)
+            for network, interface in parse_proc_net_ipv6_route(host.read_text(path, _LIMIT).text, gateways=True)
+            if network and not network.startswith(_OF_ALL)}
+
+
+def _paths(host, path):
+    return [path] + ([_names.BUNDLE_SOME_ROUTES + path[len("/proc/net"):]] if host.root != "/" else [])
+
 
 CALICO = "calico"
 LIST_SECONDS, LIST_LIMIT, ADDRESSES_LIMIT, TABLES_LIMIT = 20.0, 8 * 1024 * 1024, 4 * 1024 * 1024, 16
@@ -156,7 +207,7 @@ def _rows(table, services, node):
     if not all_listed:
         doubt = doubt or "the Services of this node are not known"
     if node.tunnel() and any(chain.hook == "input" for chain in table.chains.values()):
-        from ..._rules.nft.tunnel_input import judge_tunnel
+        from ..._rules.nft.native import judge_tunnel
         seen = {row[:3] for row in rows}
         rows += [row for row in judge_tunnel(table, node.tunnel(), node.behind(), node.own() or ())
                  if row[:3] not in seen]

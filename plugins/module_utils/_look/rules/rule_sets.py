@@ -16,8 +16,8 @@ import time
 from ... import _errors
 from ..._host.host import ABSENT, DENIED, OK, TIMEOUT, UNPARSED
 from ..._parse.iptables.ruleset import NAMELESS, RuleSet
-from ..backends.iptables_files import MULTI, backend_of
-from .nf_tables import nf_tables_status
+from ..backends.iptables_builds import MULTI, backend_of
+from .nftables import nf_tables_status
 
 SAVE_SECONDS, SAVE_LIMIT = 60.0, 400 * 1024 * 1024
 # How often a save of the nft backend that looks torn is run, within SAVE_SECONDS, until two readings agree.
@@ -119,8 +119,9 @@ class _Dump:
 def compile_rest():
     """Import and compile what a big rule set will need, while the save still reads it from the kernel."""
     from ..._parse.iptables import save
-    from . import answers, fit, nftables, setting
-    return save, answers, fit, nftables, setting
+    from .. import bounds
+    from . import answers, nftables, setting
+    return save, answers, bounds, nftables, setting
 
 
 def rules_of(host, node):
@@ -231,7 +232,7 @@ def _read_until_sound(host, rules, command, family, backend):
         problem = _problem(done, sets, command)
         signs = None
         if backend == "nft" and not problem:
-            from ..._rules.torn import torn_signs
+            from ..._rules.structure import torn_signs
             signs = frozenset().union(*[torn_signs(found) for found in sets if found.tables or found.unreadable])
         if not signs or signs == before:
             return done, sets, problem
@@ -325,8 +326,7 @@ def _read_file(host, rules, path, source):
         raise _errors.BadInput("src %s cannot be read by this user; become root or change its mode" % path)
     if host.stat(path) is None or not host.is_file(path):
         raise _errors.BadInput("src %s is not a regular file; save the dump into one" % path)
-    from .cover import take_name  # Not needed on a node.
-    from .dump_forms import is_plain, read_other_forms
+    from .dump_forms import is_plain, read_other_forms, take_name
     sets = dump.rule_sets()
     rules.collected[source] = status
     if status != OK:

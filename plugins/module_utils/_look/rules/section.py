@@ -7,9 +7,9 @@ import re
 import time
 
 from ..._rules.observation import NAME_LIMIT, cut
+from ..bounds import fitted_chains, size_limit
 from ..kube.kube_proxy import collect_kube_proxy
 from ..kube.kubelet import collect_kubelet
-from .fit import fitted_chains, size_limit
 from .nftables import read_nftables
 from .rule_sets import SAVE_LIMIT, SAVE_SECONDS
 from .setting import UNTOLD, mode_of, situation_of
@@ -51,7 +51,7 @@ def section_of(host, node, rules, options, kube_proxy, kubelet):
     section = dict(_section(rules, situation), **_answers(host, rules, situation, options))
     section["uncovered"] = []
     if rules.source == "files":
-        from .cover import uncovered  # Not needed on a node.
+        from .dump_forms import uncovered  # Not needed on a node.
         section["uncovered"] = uncovered(rules, situation)
     section["expected"] = []
     if rules.source == "live":

@@ -15,10 +15,9 @@ from ..._parse.proc.network_files import parse_proc_net_fib_trie, parse_proc_net
 from ..._rules.kube_proxy.anchor_table import KUBELET_CANARY
 from ..._rules.kube_proxy.proxy import looks_up_sets
 from ..._rules.setting import Setting
-from ..agents import of_this_network
-from ..processes import find_processes
+from ..processes import find_processes, of_this_network
+from .nft_native import single_routes, tunnel_between_nodes
 from .nftables import FAMILIES, TABLE
-from .tunnels import single_routes, tunnel_between_nodes
 
 # Chains that only one mode creates (kubernetes pkg/proxy/iptables/proxier.go, pkg/proxy/ipvs/proxier.go). The canary of
 # iptables mode is not among them, because a change to another mode leaves it behind.
@@ -84,7 +83,7 @@ def situation_of(host, rules, options, kube_proxy, kubelet):
         pod_networks=once(lambda: _pod_networks(host, rules)), tunnel_marks=lambda: _tunnel_marks(host, rules),
         api_endpoints=once(lambda: _api_endpoints(host, rules)),
         single_routes=lambda: single_routes(host) if rules.of_tree else ()),
-                     mode_source, source, _used(host, rules, kube_proxy))
+        mode_source, source, _used(host, rules, kube_proxy))
 
 
 def _addresses(host, rules):
@@ -170,7 +169,7 @@ def _used(host, rules, kube_proxy):
     from ..._rules.others.leftovers import in_both
     if not in_both(rules.rule_sets):
         return None
-    from ..backends.proxy_backend import proxy_backend
+    from ..backends.iptables_builds import proxy_backend
     return proxy_backend(host, kube_proxy)
 
 

@@ -4,10 +4,148 @@
 """The order in which systemd starts units, and ordering cycles.
 
 An order only holds between units that are started together: `Before=network-pre.target` orders nothing as long as no
-unit wants that target (man systemd.special)."""
+unit wants that target (man systemd.special).
 
-from ..._parse.systemd.name import parse_unit_name
-from .boot import ACTIVATORS, activates, dependencies, pulled_in, started_units
+The units that a boot starts, and the units that start a unit later.
+
+Read from files: the output of generators counts where they have run (/run/systemd/generator of a live node).
+"""
+
+import collections
+import posixpath
+
+from ..._host.host import OK
+from ..._parse.systemd.name import filled_in, parse_unit_name
+from ..._parse.systemd.unit import filled_specifiers
+
+DEFAULT_TARGET = "default.target"
+# Dependencies that start the units they name (man systemd.unit), and the directories of such
+# links.
+STARTING = ("Requires", "Wants", "BindsTo", "Upholds")
+LINKS = {"Wants": ".wants", "Requires": ".requires", "Upholds": ".upholds"}
+
+Activation = collections.namedtuple("Activation", "name kind when")
+Activation.__doc__ = ("A timer, path or socket `name` that starts a unit, or a unit that does so where it ends; `when` "
+                      "is what it waits for, as `OnCalendar=daily`.")
+
+# Dependencies that start units when a unit ends (man systemd.unit).
+_ENDINGS = ("OnFailure", "OnSuccess")
+ACTIVATORS = {"timer": "Timer", "path": "Path", "socket": "Socket"}
+_WAITS = {
+    "timer": ("OnCalendar", "OnBootSec", "OnStartupSec", "OnActiveSec", "OnUnitActiveSec", "OnUnitInactiveSec"),
+    "path": ("PathExists", "PathExistsGlob", "PathChanged", "PathModified", "DirectoryNotEmpty"),
+    "socket": ("ListenStream", "ListenDatagram", "ListenSequentialPacket", "ListenFIFO", "ListenNetlink",
+               "ListenSpecial")}
+
+
+def starts_at_boot(units, name):
+    """Whether a boot starts the unit; None where a directory, or a unit that leads to it, could not be read."""
+    started = started_units(units)
+    if units.paths.canonical(name) in started:
+        unit = units.unit(name)
+        return unit is not None and not unit.masked
+    return False if units.status == OK and started.sound and not units.paths.unlisted else None
+
+
+class Started(dict):
+    """{name: the unit that pulls it in, None for the first} of units that are started together; `sound` is false where
+    not all could be read."""
+
+    sound = True
+
+
+def started_units(units):
+    """`Started` of a boot, computed once."""
+    if units.started is None:
+        units.started = pulled_in(units, [DEFAULT_TARGET])
+    return units.started
+
+
+def pulled_in(units, names):
+    """`Started` of starting `names`: the units that exist, and all units that they pull in."""
+    started = Started()
+    ahead = [(name, None) for name in names]
+    while ahead:
+        name, by = ahead.pop()
+        name = units.paths.canonical(name)
+        if name in started:
+            continue
+        unit = units.unit(name)
+        if unit is None or unit.masked:
+            started.sound = started.sound and (unit is not None or by is not None)
+            continue
+        started[name] = by
+        started.sound = started.sound and not unit.unread
+        ahead += [(other, name) for kind in STARTING for other in dependencies(units, unit, kind)]
+        ahead += [(other, name) for other in implied(unit)]
+    return started
+
+
+def dependencies(units, unit, kind):
+    """Names a unit depends on by `kind` (`Wants`, `After`): of directives and of directories of links."""
+    parts = parse_unit_name(unit.name)
+    # A template is filled with the unit's instance, or its prefix where it has none (src/core/unit.c
+    # resolve_template()).
+    instance = parts.instance or parts.prefix
+    names = [filled_in(filled_specifiers(word, unit.name), instance) for word in unit.words("Unit", kind)]
+    if kind in LINKS:
+        for path in units.paths.chosen(units.paths.folders_of([unit.name] + unit.aliases, LINKS[kind]), ""):
+            if units.wants(path):
+                names.append(filled_in(posixpath.basename(path), instance))
+    return [name for name in names if parse_unit_name(name)]
+
+
+def implied(unit):
+    """Names that a unit requires implicitly (man systemd.service, systemd.socket, ... "Default Dependencies")."""
+    kind = parse_unit_name(unit.name).kind
+    names = []
+    if kind in ("service", "socket", "timer", "path") and unit.yes("Unit", "DefaultDependencies", True):
+        names.append("sysinit.target")
+    if kind == "service":
+        names += unit.words("Service", "Sockets")
+        if unit.last("Service", "Type") == "dbus":
+            names.append("dbus.socket")
+    return names
+
+
+def activates(unit):
+    """[name] that a timer, path or socket starts: the unit that it names, or the service of the same name. A socket
+    that starts one service per connection starts a template."""
+    kind = parse_unit_name(unit.name).kind
+    section = ACTIVATORS[kind]
+    stem = unit.name[:-len(kind) - 1]
+    named = unit.values(section, "Service" if kind == "socket" else "Unit")
+    if named:
+        # Of several services the last counts, of several units the first (config_parse_trigger_unit()).
+        return [filled_specifiers(named[-1 if kind == "socket" else 0].text, unit.name)]
+    return [stem + ("@.service" if kind == "socket" and unit.yes("Socket", "Accept") else ".service")]
+
+
+def activated_by(units, name):
+    """[Activation], sorted."""
+    if units.activations is None:
+        units.activations = _all_activations(units)
+    return units.activations.get(units.paths.canonical(name), [])
+
+
+def _all_activations(units):
+    found = {}
+    for kind in sorted(ACTIVATORS):
+        for name in units.names("." + kind):
+            unit = units.unit(name)
+            if unit is None or unit.masked or parse_unit_name(name).instance == "":
+                continue
+            when = ["%s=%s" % (key, value.text) for key in _WAITS[kind] for value in unit.values(ACTIVATORS[kind], key)]
+            for target in activates(unit):
+                found.setdefault(units.paths.canonical(target), []).append(Activation(name, kind, tuple(when)))
+    # Only for units that a boot starts: otherwise all other units would have to be read.
+    for name in sorted(started_units(units)):
+        for key in _ENDINGS:
+            for target in dependencies(units, units.unit(name), key):
+                found.setdefault(units.paths.canonical(target),
+                                 []).append(Activation(name, parse_unit_name(name).kind, ("%s=%s" % (key, target),)))
+    return found
+
 
 # The targets that a unit waits for by default, and the target that waits for it (man systemd.service and its
 # neighbours, "Default Dependencies").

@@ -111,15 +111,15 @@ class Units:
                                       or (stat.S_ISREG(found.st_mode) and found.st_size == 0))
 
     def state(self, name):
-        from .state import unit_state
+        from .unit import unit_state
         return unit_state(self, name)
 
     def starts_at_boot(self, name):
-        from .boot import starts_at_boot
+        from .order import starts_at_boot
         return starts_at_boot(self, name)
 
     def activated_by(self, name):
-        from .boot import activated_by
+        from .order import activated_by
         return activated_by(self, name)
 
     def running(self, names):

@@ -15,8 +15,8 @@ from ..nft import json_listing, ruleset
 from ..prompts import PROMPT
 from . import dump_fragments, listing
 from .dump_fragments import with_tables, without_ends
-from .fragment_table import ALL_BUILT_IN
 from .save import SaveReader
+from .save_header import ALL_BUILT_IN
 from .save_rule import COUNTERS
 
 # Larger files are read as iptables-save or not at all: a rule set of 10,000 Services as iptables-save -c has 20 MB.

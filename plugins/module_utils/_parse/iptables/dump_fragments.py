@@ -5,8 +5,7 @@
 
 import re
 
-from .fragment_table import ALL_BUILT_IN, BUILT_IN, is_whole, table_of_chains, table_of_rule
-from .save_header import MORE, SaveText, family_of
+from .save_header import ALL_BUILT_IN, BUILT_IN, MORE, SaveText, family_of, is_whole, table_of_chains, table_of_rule
 from .save_rule import COUNTERS, read_rule
 
 _POLICY = re.compile(r"-P (\S+) ([A-Z]+)(?: -c (\d+) (\d+))?\Z")

@@ -14,9 +14,8 @@ prints no interfaces, so a verdict that seems to apply to every packet may apply
 
 import re
 
-from .fragment_table import ALL_BUILT_IN, is_whole, table_of_chains, table_of_rule
 from .listing_phrases import ARGUMENTS, PHRASES, TO, address_of, negated
-from .save_header import SaveText
+from .save_header import ALL_BUILT_IN, SaveText, is_whole, table_of_chains, table_of_rule
 from .save_lines import LINE_LIMIT
 
 CHAIN = re.compile(r"Chain (\S+) \((?:policy ([A-Z]+)(?: (\d{1,20})([KMGT]?) packets, (\d{1,20})([KMGT]?) bytes)?|"

@@ -22,8 +22,7 @@ targets are kept, so that a table of 100,000 rules needs little memory.
 
 import re
 
-from .elements import ElementReader
-from .rules import balances, base_chain, leads_to, share_of, without_quoted
+from .statements import ElementReader, balances, base_chain, leads_to, share_of, without_quoted
 
 LINE_LIMIT = 4 * 1024 * 1024
 # Limit of lines of one rule.

@@ -19,9 +19,8 @@ iptables, and only the name of a match that it does not know: `doubts` lists suc
 
 import re
 
-from ..iptables.fragment_table import ALL_BUILT_IN, BUILT_IN
-from ..iptables.save_header import SaveText
-from .rules import without_quoted
+from ..iptables.save_header import ALL_BUILT_IN, BUILT_IN, SaveText
+from .statements import without_quoted
 
 FAMILIES = {"ip": "ipv4", "ip6": "ipv6"}
 OPENED = re.compile(r"table (ip6?|inet|arp|bridge|netdev) (\S+) \{(?:\s*#.*)?\Z")

@@ -12,6 +12,11 @@ Sample, after three lines of heading::
 
 Addresses, ports and marks are hexadecimal, with the digits in their usual order; the time of `persistent` is counted in
 jiffies. Format: net/netfilter/ipvs/ip_vs_ctl.c ip_vs_info_seq_show().
+
+The output of `ipset list -t`: sets, their numbers of entries and their limits.
+
+Sample, with an empty line between sets: `Name: KUBE-CLUSTER-IP`, `Type: hash:ip,port`, `Header: family inet hashsize
+1024 maxelem 65536`, `Number of entries: 12`. Format: ipset lib/session.c list_create().
 """
 
 import collections
@@ -73,3 +78,25 @@ def _place(four, six, port):
         return "ipv6", str(ipaddress.IPv6Address(six)), int(port, 16)
     except ValueError:
         return "ipv6", None, None
+
+
+_LIMIT = re.compile(r"\bmaxelem (\d{1,10})\b")
+_RANGE = re.compile(r"\brange (\d{1,10})-(\d{1,10})\b")
+
+
+def parse_ipset_list(text):
+    """[`{"name", "entries": int or None, "size_limit": int or None}`] in the order printed."""
+    sets = []
+    for line in text.splitlines():
+        key, colon, value = line.partition(": ")
+        if not colon:
+            continue
+        if key == "Name":
+            sets.append({"name": value, "entries": None, "size_limit": None})
+        elif sets and key == "Header":
+            limit, ports = _LIMIT.search(value), _RANGE.search(value)
+            sets[-1]["size_limit"] = int(limit.group(1)) if limit else (
+                int(ports.group(2)) - int(ports.group(1)) + 1 if ports else None)
+        elif sets and key == "Number of entries" and value.isdigit() and len(value) <= 10:
+            sets[-1]["entries"] = int(value)
+    return sets

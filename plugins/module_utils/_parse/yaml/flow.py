@@ -10,8 +10,10 @@ do not agree with it or with each other, the text is in doubt.
 import collections
 import re
 
-from .nodes import BINARY, LIST, MAP, NOTHING, SCALAR, Node, Unreadable, merge_or_key
-from .scalars import QUOTES, end_of_quote, has_odd_escape, unquoted
+from .nodes import (
+    BINARY, LIST, MAP, NOTHING, QUOTES, SCALAR, Node, Unreadable, end_of_quote, has_odd_escape, merge_or_key,
+    unquoted,
+)
 
 _DEPTH = 40
 _GAP = re.compile(r"[ \t\n]*(?:(?<=[ \t\n])#[^\n]*[ \t\n]*)*")

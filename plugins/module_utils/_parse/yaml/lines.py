@@ -9,8 +9,10 @@ A line that fits nowhere is skipped, and recorded as a doubt. Grammar: YAML 1.2.
 import re
 
 from .flow import parse_flow
-from .nodes import LIST, MAP, MERGE, NOTHING, SCALAR, Node, Notes, Unreadable
-from .scalars import QUOTES, end_of_quote, folded, has_odd_escape, unquoted
+from .nodes import (
+    LIST, MAP, MERGE, NOTHING, QUOTES, SCALAR, Node, Notes, Unreadable, end_of_quote, folded, has_odd_escape,
+    unquoted,
+)
 
 _DEPTH = 40
 _PROPERTIES = 4

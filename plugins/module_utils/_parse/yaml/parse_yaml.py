@@ -18,8 +18,7 @@ import collections
 import re
 
 from .lines import parse_lines
-from .nodes import BINARY, LIST, MAP, NOTHING, SCALAR
-from .scalars import typed
+from .nodes import BINARY, LIST, MAP, NOTHING, SCALAR, typed
 
 __all__ = ["BINARY", "LIST", "MAP", "NOTHING", "SCALAR", "item", "parse_yaml", "plain_value"]
 

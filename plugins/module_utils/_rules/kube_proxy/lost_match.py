@@ -14,9 +14,8 @@ import re
 
 from ..observation import observe
 from ..others.owners import OF_SERVICES
-from ..rules import match_options, plain_value, port_ranges, to_local, uses
+from ..rules import REFUSALS, TRANSLATIONS, VERDICTS, match_options, plain_value, port_ranges, to_local, uses
 from ..tables import BUILT_IN, readable
-from ..targets import REFUSALS, TRANSLATIONS, VERDICTS
 from .proxy import PORTALS, SERVICE_CHAIN, is_portal
 
 # A match that nft shows, of a rule that iptables-save prints with its other matches.

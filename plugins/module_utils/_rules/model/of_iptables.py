@@ -6,11 +6,9 @@
 import itertools
 
 from ..others.owners import KUBERNETES, POLICIES, owner_of
-from ..rules import states
+from ..rules import TERMINAL, states
 from ..tables import BUILT_IN, rules_behind
-from ..targets import TERMINAL
-from .interfaces import carries_pods
-from .rule import END, GOTO, JUMP, PROTOCOLS, RETURN, UNKNOWN, Condition, rule_of, span_of
+from .rule import END, GOTO, JUMP, PROTOCOLS, RETURN, UNKNOWN, Condition, carries_pods, rule_of, span_of
 from .walk import TooMuch, Walk
 
 # The rules of a chain beyond these are not judged, and no more tests of a rule are made for each packet.

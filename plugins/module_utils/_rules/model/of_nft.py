@@ -5,10 +5,8 @@
 
 import re
 
-from ..._parse.nft.statements import Condition as Expression
-from ..._parse.nft.statements import Statement, parse_rule
-from .interfaces import carries_pods
-from .rule import CONTINUE, END, GOTO, JUMP, PROTOCOLS, RETURN, UNKNOWN, Condition, rule_of, span_of
+from ..._parse.nft.statements import Condition as Expression, Statement, parse_rule
+from .rule import CONTINUE, END, GOTO, JUMP, PROTOCOLS, RETURN, UNKNOWN, Condition, carries_pods, rule_of, span_of
 
 # A set with more values is not judged.
 VALUES_LIMIT = 1000

@@ -8,14 +8,20 @@ Service. Other properties that a rule may match (most interfaces, sets, limits, 
 
 A condition has one or more fields, as in nft's `ip saddr . tcp dport { ... }`, and holds if one of its values holds in
 all fields. A value is what the test of its field in _FIELDS takes; None stands for a value that cannot be judged.
+
+Whose traffic passes an interface, by its name: the one table of it.
+
+LXC, LXD, Incus, libvirt, Docker, Podman, nerdctl, VirtualBox, VMware, Waydroid and Multipass name their bridges by
+patterns of their own; network plugins do so with the interfaces of pods. A tunnel (wg0, tailscale0) may carry the
+traffic of pods and nodes as any network card may: the routes show whether it does.
 """
 
 import collections
 import operator
 import re
 
-from ..addresses import number_of, range_of, within
-from ..kube_proxy.mark_values import has_bits
+from ..kube_proxy.marks import has_bits
+from ..rules import number_of, range_of, within
 
 # family: ip or ip6, None where all rules are of one family. sources and destinations: the addresses as numbers of which
 # the packet has one, empty where they are not known. destination: the address as text, for messages. states: the
@@ -169,3 +175,42 @@ _FIELDS = {
     # Whether the packet is such a packet: fragments, other protocols, replies; or the first segment of a connection.
     "fixed": ((), lambda value, _packet, _harms: value),
     "unknown": ((), lambda _value, _packet, _harms: None)}
+
+
+# Before the pods: lxc12ab is Cilium's and lxcbr0 is LXC's, cni0 is a bridge of pods and cni-podman0 is Podman's.
+_OTHERS = ("docker", "virbr", "lxcbr", "lxdbr", "incusbr", "podman", "cni-podman", "nerdctl", "vboxnet", "vmnet",
+           "waydroid", "mpqemubr", "siderolink")
+# `br-` and the start of the identifier of a Docker network, or a pattern for all of these.
+_DOCKER_NETWORK = re.compile(r"br-(?:[0-9a-f]{12}\Z|[0-9a-f]{0,12}[+*]\Z)")
+_PODS = ("cni", "cbr", "cali", "lxc", "cilium", "flannel", "veth", "eni", "weave", "kube-bridge", "azv", "vxlan",
+         "tunl", "geneve", "ovn", "antrea", "nodelocaldns")
+_TUNNELS = ("wg", "tun", "tap", "tailscale", "zt")
+
+
+def is_foreign(name):
+    """True if no traffic of pods passes the interfaces with a name or a pattern such as `docker0`, `docker+`.
+
+    No address of a Service or of another node is behind `lo`, and in OUTPUT the first routing counts (Linux
+    nf_hook_slow()).
+    """
+    return name == "lo" or name.startswith(_OTHERS) or bool(_DOCKER_NETWORK.match(name))
+
+
+def is_tunnel(name):
+    """True for the interfaces of WireGuard, OpenVPN, Tailscale and ZeroTier."""
+    return name.startswith(_TUNNELS)
+
+
+def carries_pods(name, routed=tuple):
+    """Whether traffic of pods passes an interface: True, False, or None where its name does not show it.
+
+    `routed()`: the tunnels that routes to pods or nodes lead over.
+    """
+    if is_foreign(name):
+        return False
+    if name.startswith(_PODS):
+        return True
+    if not is_tunnel(name):
+        return None
+    pattern = name[-1:] in ("*", "+")
+    return True if any(each.startswith(name[:-1]) if pattern else each == name for each in routed()) else None

@@ -8,17 +8,50 @@ canary in nftables mode: from 1.31 on it does not notice `nft flush ruleset` unt
 that family only (seen with 1.31 to 1.36). kube-proxy empties a chain that it no longer needs and deletes it with a
 later sync (kernels before 6.2 refuse to delete it at once). So empty chains that no rule refers to are normal, and only
 a chain that still has rules can be an orphan.
+
+Rules of other programs in the chains of kube-proxy's own nftables tables.
+
+kube-proxy's chains end a packet in few places (kubernetes pkg/proxy/nftables/proxier.go 1.29 to 1.36): reject-chain,
+cluster-ips-check, the chains firewall-HASH of sourceRanges, and a return in masquerading.
 """
 
 import collections
 import re
 
 from ..._parse.nft.kube_tables import NAME, leads_nowhere, lost_addresses
+from ..._parse.nft.statements import without_quoted
 from ..observation import observe
-from .emptied import emptied_chains, marked_masquerade, masquerades_all, unlisted_addresses
-from .layout import layout_of
-from .own_chains import foreign_rules
+from .layout import emptied_chains, layout_of, marked_masquerade, masquerades_all, unlisted_addresses
 from .service_chains import judge_service_chains
+
+_ENDING = re.compile(r"(?:^| )(accept|drop|reject|return|redirect|dnat|notrack|queue)(?: |$)")
+_CLEARING = re.compile(r"(?:^| )mark set (?:0x[0-9a-f]+|\d+)(?: |$)")
+_KINDS = {"drop": "unexpected_drop", "reject": "unexpected_drop", "notrack": "untracked"}
+# The rules by which kube-proxy itself ends a packet: chain, rule.
+_OWN = {
+    "reject-chain": re.compile(r"reject( with|$)"),
+    "cluster-ips-check": re.compile(r'@cluster-ips (counter .* )?reject|drop comment "Drop traffic to unallocated '
+                                    r'ClusterIPs"'),
+    "masquerading": re.compile(r"^(?:meta )?(?:mark|bitwise|cmp).* return$")}
+
+
+def foreign_rules(table):
+    """A generator of (kind, chain, text, detail) of rules that are not kube-proxy's."""
+    for name in sorted(table.chains):
+        if "/" in name and (name.startswith("firewall-")
+                            or (name.startswith("endpoint-") and not table.chains[name].endpoints)):
+            # Chains of sourceRanges refuse packets; an endpoint's chain without a translation is unsound anyhow.
+            continue
+        for text in table.chains[name].texts:
+            plain = without_quoted(text).replace("ct status dnat", "")
+            ending = _ENDING.search(plain)
+            if ending and not ("/" in name
+                               and ending.group(1) == "dnat") and not (name in _OWN and _OWN[name].search(text)):
+                kind = _KINDS.get(ending.group(1), "anchor_shadowed")
+                yield kind, name, text, "this rule is not kube-proxy's: %s in a chain of its table" % ending.group(1)
+            elif _CLEARING.search(plain):
+                yield "mark_cleared", name, text, "this rule is not kube-proxy's: it clears the mark for masquerading"
+
 
 ADDRESSES_SHOWN = 5
 NFT_FAMILY = {"ipv4": "ip", "ipv6": "ip6"}

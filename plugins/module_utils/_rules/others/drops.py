@@ -5,21 +5,19 @@
 
 import itertools
 
-from ..endings import ends_chain
 from ..kube_proxy.anchor_table import ANCHORS
 from ..kube_proxy.lost_match import lost_rules
 from ..kube_proxy.proxy import PORTALS, carries_services, has_proxy, is_portal
-from ..model.interfaces import is_foreign
+from ..model.rule import is_foreign
 from ..observation import cut, observe
-from ..rules import is_limit, match_options, plain_value, port_ranges, states, to_local, uses
+from ..rules import (
+    REFUSALS, VERDICTS, ends_chain, is_limit, match_options, plain_value, port_ranges, states, to_local, uses,
+)
 from ..services.service_path import ask_service_path
 from ..services.services import list_services
 from ..tables import chains_of, rules_of, table_of
-from ..targets import REFUSALS, VERDICTS
-from .first_chains import ask_first_chains
+from .first_chains import accepts_pods, ask_first_chains, pardon_sets
 from .owners import owner_of
-from .pod_accept import accepts_pods
-from .sets import pardon_sets
 
 # Addresses that offer no service to pods: a rule against them is good practice. 168.63.129.16 is Azure's virtual
 # machine platform, which AKS blocks for pods.

@@ -6,19 +6,55 @@ ufw-docker add their rules. PRIVATE to the collection.
 
 They are meant for Docker's containers, and refuse connections to NodePorts and load balancers too, which kube-proxy has
 translated before. A firewall with an exception for new connections is meant as it is, whatever it refuses.
+
+Whether the FORWARD chain lets pod traffic through.
+
+A rule limited to replies, to marked Service traffic, to ICMP, to single ports or to the bridges of other
+programs does not. Any other ACCEPT counts.
+
+Refusals by an ipset: a list of banned addresses, or of addresses that may pass.
+
+A list of the internet may hold the private networks that pods have addresses of. kube-router rejects all packets to the
+node that its sets do not let in (cloudnativelabs/kube-router pkg/controllers/proxy/network_services_controller.go).
 """
 
 import functools
 import re
 
-from ..addresses import range_of
-from ..model.interfaces import is_foreign
+from ..model.rule import is_foreign
 from ..observation import observe
-from ..rules import plain_value, port_ranges, states
-from ..tables import rules_of
-from ..targets import REFUSALS
-from .owners import CNI, owner_of
-from .pod_accept import accepts_pods
+from ..rules import REFUSALS, match_options, plain_value, port_ranges, range_of, states, within
+from ..tables import rules_of, table_of
+from .owners import CNI, OTHER, owner_of
+
+_ICMP = ("icmp", "icmpv6", "ipv6-icmp", "1", "58")
+
+
+def accepts_pods(table, rules):
+    """True if one of these rules of FORWARD, or of the chains they lead to, accepts traffic of pods."""
+    seen, waiting = set(), [rules]
+    while waiting:
+        for rule in waiting.pop():
+            if rule.target == "ACCEPT":
+                if _counts(table, rule):
+                    return True
+            elif rule.target in table.chains and rule.target not in seen and not _of_bridge(rule):
+                seen.add(rule.target)
+                waiting.append(table.chains[rule.target].rules)
+    return False
+
+
+def _counts(table, rule):
+    limited = states(rule)
+    if (limited
+            and "NEW" not in limited) or rule.chain == "KUBE-FORWARD" or owner_of(rule.chain, table.name) == "docker":
+        return False
+    return not _of_bridge(rule) and plain_value(rule, "-p") not in _ICMP and port_ranges(rule) is None
+
+
+def _of_bridge(rule):
+    return any(is_foreign(plain_value(rule, option) or "") for option in ("-i", "-o"))
+
 
 _PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 # All ports, or all of UDP that ufw-docker refuses (chaifeng/ufw-docker after.rules).
@@ -132,3 +168,42 @@ def _networks(table, services):
     found = {version: map(range_of, sorted(each for each in known if each and (":" in each) is version))
              for version in (False, True)}
     return {version: [ends for ends in rows if ends is not None and ends[0]] for version, rows in found.items()}
+
+
+# Members and endpoints that are compared.
+_MOST_MEMBERS, _MOST_ENDPOINTS = 20000, 20
+
+
+def pardon_sets(rules, judged, setting, services):
+    """Replaces each True in `judged` of a rule that bans the sources in a set: by the address of an endpoint in it, or
+    False; `services()` returns [Service], or None where they are not known."""
+    for index, rule in enumerate(rules):
+        name = _set_of(rule, "src", False) if judged[index] is True else None
+        if name is None:
+            continue
+        members = (setting.members(name) or ())[:_MOST_MEMBERS]
+        addresses = dict.fromkeys(endpoint[0] for service in (services() or () if members else ())
+                                  for endpoint in service.endpoints or ())
+        judged[index] = next((address for address in list(addresses)[:_MOST_ENDPOINTS]
+                              if any(within(address, member) for member in members)), False)
+
+
+def ask_sets(rule_set, setting):
+    """unexpected_drop of a rule that refuses packets that are not in a set, and the set is empty."""
+    table = table_of(rule_set, "filter")
+    for chain in table.unfolded() if table is not None else ():
+        if owner_of(chain, "filter") not in ("kube_router", OTHER):
+            continue
+        for rule in table.chains[chain].rules:
+            name = _set_of(rule, None, True) if rule.target in REFUSALS else None
+            if name is not None and setting.members(name) == ():
+                yield observe("unexpected_drop", rule_set, "filter", chain, rule.text, 1,
+                              "refuses all packets that no rule before it accepts, because the set %s is empty" % name)
+
+
+def _set_of(rule, direction, negated):
+    """The name of the one set that a rule matches, or None; `direction`: the only one that counts."""
+    found = [(values, inverted) for option, values, inverted in match_options(rule, "set") if option == "--match-set"]
+    if len(found) != 1 or len(found[0][0]) < 2 or bool(found[0][1]) is not negated:
+        return None
+    return found[0][0][0] if direction in (None, found[0][0][1]) else None

@@ -6,15 +6,31 @@
 The kernel deletes no chain that a rule leads to. Once the Service goes, kube-proxy wants to delete the chain,
 iptables-restore refuses the whole input, and from then on every sync of that family fails (seen with 1.30 and 1.36; its
 log names the chain, not the rule).
+
+Rules of unknown programs that decide on packets that the node forwards or sends.
+
+Whether they meet pods depends on what a dump does not show (sets, other programs' marks, limits, queues, addresses of
+machines), so they are named and not judged. Rules for packets to the node itself (INPUT) are the host's own matter.
+
+Masquerading that exempts ranges in which no pod is.
+
+kubenet exempts one range (kubelet --non-masquerade-cidr, by default 10.0.0.0/8), ip-masq-agent several (by default the
+private ones). They are to be the ranges of the cluster: what pods send there keeps the address of the pod, and what
+they send to other places, to other pods too, loses it. Sources: kubernetes pkg/kubelet/dockershim/network/kubenet
+(ensureMasqRule), kubernetes-sigs/ip-masq-agent cmd/ip-masq-agent.
 """
 
 import itertools
 import re
 
+from ..kube_proxy.proxy import has_proxy
+from ..model.rule import is_foreign
 from ..observation import observe
-from ..services.reached import PER_SERVICE
-from ..tables import BUILT_IN, chains_of, readable, rules_behind, rules_in, table_of
-from .owners import owner_of
+from ..rules import REFUSALS, plain_value, port_ranges, range_of, states, to_local
+from ..services.endpoints import PER_SERVICE
+from ..services.services import list_services
+from ..tables import BUILT_IN, chains_of, readable, rules_behind, rules_in, rules_of, table_of
+from .owners import OTHER, owner_of
 
 _DETAIL = "kube-proxy cannot delete %s when its Service is deleted; from then on each of its syncs of this family fails"
 # The last pattern: one chain for each pod, where a CNI configuration has ipMasq.
@@ -119,3 +135,120 @@ def _sum(owner, held):
     chains, rules = len(held[owner]), sum(row[3] for row in held[owner])
     return "%d chain%s of %s with %d rule%s" % (chains, "" if chains == 1 else "s", owner, rules,
                                                 "" if rules == 1 else "s")
+
+
+_HOOKS = ("PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING")
+_DECIDES = {"SNAT": "gives packets another source", "NETMAP": "gives packets another network",
+            "DNAT": "sends packets to another address", "REDIRECT": "sends packets to a program of this node",
+            "TPROXY": "sends packets to a program of this node", "NFQUEUE": "hands packets to a program",
+            "QUEUE": "hands packets to a program"}
+# Metadata and platform of clouds, multicast and broadcast.
+_PLATFORM = ("169.254.169.254/", "168.63.129.16/", "224.", "239.", "240.", "255.255.255.255")
+# Of one chain; a list of banned addresses may have thousands.
+_MOST = 4
+
+
+def ask_path_rules(rule_set, setting):
+    """other_rule of one rule set: the first rules of each chain, the last of them with the number of the rest."""
+    if rule_set.source == "live" and not has_proxy(rule_set) and setting.mode is None:
+        return
+    for name in ("raw", "mangle", "nat", "filter"):
+        table = table_of(rule_set, name)
+        for chain in _chains(table, name) if table is not None else ():
+            found = [rule for rule in table.chains[chain].rules if _decides(rule, name)]
+            for number, rule in enumerate(found[:_MOST], 1):
+                yield observe("other_rule", rule_set, name, chain, rule.text, len(found) - _MOST + 1
+                              if number == _MOST else 1, _DECIDES.get(rule.target, "refuses packets"))
+
+
+def _chains(table, name):
+    """The built-in chains of the path and the chains of unknown owners that they lead to."""
+    found = dict.fromkeys(chain for chain in _HOOKS if chain in table.chains)
+    waiting = list(found)
+    while waiting:
+        targets = dict.fromkeys(rule.target for rule in table.chains[waiting.pop(0)].rules
+                                if rule.target in table.chains)
+        new = [target for target in targets if target not in found and owner_of(target, name) == OTHER]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return list(found)
+
+
+def _decides(rule, table):
+    """Whether a rule may decide on a packet of a pod: no rule for invalid packets, for interfaces of other programs and
+    of Weave, for the machine's platform, and none that a packet of the node itself or one address is meant by. Drops
+    that refuse all packets are judged (drops.py)."""
+    limited, given = states(rule), [rule.options.get(option) for option in ("-i", "-o")]
+    if (rule.target not in _DECIDES and (rule.target not in REFUSALS or not rule.has_match)
+            or limited and set(limited) == {"INVALID"} or (plain_value(rule, "-d") or "").startswith(_PLATFORM)
+            or any(value and (is_foreign(value[0]) or value[0] == "weave") for value in given)):
+        return False
+    return table != "nat" or rule.target == "SNAT" or not (
+        to_local(rule) or plain_value(rule, "-d") or rule.target == "REDIRECT" and port_ranges(rule))
+
+
+_AGENTS = ("IP-MASQ-AGENT", "KIND-MASQ-AGENT")
+# No pods are in these ranges.
+_OF_NO_PODS = ("127.", "169.254.", "224.", "240.", "255.255.255.255", "ff0", "fe80:", "::1")
+_HARMLESS = ("addrtype", "comment")
+# Its pods are never in the network of the host.
+_DNS = "kube-system/kube-dns:"
+
+
+def ask_exempt_ranges(rule_set, setting):
+    """masquerade_missing of one rule set, with the rule as its text: pods are in none of the exempt ranges."""
+    table = table_of(rule_set, "nat")
+    for chain in ("POSTROUTING",) + _AGENTS:
+        found = _exempted(rules_of(table, chain), chain)
+        if not found or _masqueraded(table):
+            continue
+        rule, ranges = found
+        pods = _pods_outside(rule_set, setting, [range_of(text) for text in ranges])
+        if pods:
+            yield observe("masquerade_missing", rule_set, "nat", chain, rule.text, 1,
+                          "what pods send to %s keeps the address of the pod, as if pods were there; %s" % (
+                              ", ".join(ranges[:4]), pods))
+
+
+def _exempted(rules, chain):
+    """(the rule that masquerades all others, [text of the ranges that it or rules before it exempt]), or None."""
+    ranges = []
+    for rule in rules:
+        destination, negated = rule.options.get("-d", (None, False))
+        if rule.target in ("RETURN", "ACCEPT") and destination and not negated:
+            ranges.append(destination)
+        elif rule.target in _TRANSLATIONS and not set(rule.options) - {"-d"} and (negated or not destination) and all(
+                name in _HARMLESS for name, _options in rule.matches):
+            ranges += [destination] if negated else []
+            meant = [text for text in ranges if not text.startswith(_OF_NO_PODS)]
+            return (rule, meant) if meant and (negated or chain in _AGENTS) and all(map(range_of, meant)) else None
+        elif rule.target in ("RETURN", "ACCEPT"):
+            return None
+    return None
+
+
+def _masqueraded(table):
+    """Whether a rule of its own, not Docker's, masquerades a network, such as that of pods."""
+    return any(rule.target in _TRANSLATIONS and plain_value(rule, "-s")
+               and not (negated and interface.startswith(("docker", "br-"))) for rule in rules_of(table, "POSTROUTING")
+               for interface, negated in [rule.options.get("-o", ("", False))])
+
+
+def _pods_outside(rule_set, setting, ranges):
+    """Which pods are in none of the ranges, as a clause; an empty text where that is not certain."""
+    for name, network in setting.pod_networks():
+        found = range_of(network)
+        if found and (":" in network) == (rule_set.family == "ipv6"):
+            return "" if any(_share(found, other) for other in ranges) else (
+                "the pods of this node have addresses in %s, on %s" % (network, name))
+    services = list_services(rule_set) or ()
+    ends = sorted({end[0] for service in services for end in service.endpoints or ()})
+    dns = sorted({end[0] for service in services if (service.name or "").startswith(_DNS)
+                  for end in service.endpoints or ()} - set(setting.addresses()))
+    if not dns or any(_share(range_of(end), other) for end in ends for other in ranges):
+        return ""
+    return "the pods of kube-system/kube-dns have addresses such as %s" % dns[0]
+
+
+def _share(one, other):
+    return one is None or (one[0] <= other[1] and other[0] <= one[1])

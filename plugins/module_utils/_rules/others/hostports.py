@@ -1,15 +1,31 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Host ports and redirections that capture the ports of the node's own services. PRIVATE to the collection."""
+"""Host ports and redirections that capture the ports of the node's own services. PRIVATE to the collection.
 
+Host ports that lead to two pods, of which the first one is gone, or to none.
+
+The scheduler gives a host port to one pod of a node. Where the plugin could not delete the rules of a pod
+(containernetworking plugins portmap, kubernetes pkg/kubelet/dockershim/network/hostport), they stay before those of the
+next pod with that port and get all its connections. For hostIP 0.0.0.0 releases of portmap before 0.8.7 wrote that
+address into the rule, and no packet has it (containernetworking/plugins, change 487).
+
+Redirections of proxies (Clash, redsocks, Squid) that take connections to the API server.
+
+Such a proxy takes all TCP except that to a list of networks, which it calls local. Where the network of the nodes is
+not among these, it receives what other nodes and pods send to the API server of this node, and what kubelet and
+kube-proxy here send to that of another one.
+"""
+
+import ipaddress
 import itertools
 
-from ..observation import observe
-from ..rules import all_but_ports, match_options, plain_value, port_ranges, to_local
+from ..observation import cut, observe
+from ..rules import all_but_ports, match_options, number_of, plain_value, port_ranges, to_local
+from ..services.endpoints import Reached
 from ..services.services import addressed_jumps, list_services
 from ..tables import BUILT_IN, rules_of, table_of
-from .owners import KUBERNETES, owner_of
+from .owners import KUBERNETES, OTHER, owner_of
 
 # The port of default/kubernetes (kubernetes pkg/controlplane/controller/kubernetesservice).
 _API_SERVICE = 443
@@ -142,3 +158,106 @@ def _everywhere(rule):
                                   and not to_local(rule)) or any(option == "--src-type" for option, _v, _n in types):
         return False
     return plain_value(rule, "-i") != "lo" and all(name in _BESIDE for name, _options in rule.matches)
+
+
+_CHAINS = ("CNI-HOSTPORT-DNAT", "KUBE-HOSTPORTS")
+_MOST_PORTS = 64
+_NO_PACKET = ("0.0.0.0/32", "::/128")
+
+
+def ask_hostport_pods(rule_set, _setting):
+    """hostport_stale of one rule set: a jump to the rules of a pod, behind which another pod has the same port."""
+    table = table_of(rule_set, "nat")
+    for chain in sorted(table.chains) if table is not None else ():
+        dead = [rule for rule in table.chains[chain].rules if rule.target == "DNAT"
+                and plain_value(rule, "-d") in _NO_PACKET] if owner_of(chain, "nat") == "portmap" else ()
+        if dead:
+            yield observe("hostport_stale", rule_set, "nat", chain, dead[0].text, len(dead),
+                          "no packet has the address %s, so the host port leads to no pod" % plain_value(dead[0], "-d"))
+    for chain in _CHAINS:
+        first, noted = {}, set()
+        for rule in rules_of(table, chain):
+            for key, end in _leads(table, rule):
+                earlier, before = first.setdefault(key, (rule, end))
+                if earlier is rule or before == end or earlier.text in noted:
+                    continue
+                noted.add(earlier.text)
+                yield observe("hostport_stale", rule_set, "nat", chain, earlier.text, 1,
+                              "host port %d/%s leads to %s, and the later rule to %s has no effect: the earlier one is "
+                              "left over from a pod that is gone" % (key[1], key[0], before, end))
+
+
+def _leads(table, rule):
+    """[((protocol, port, address of the host or None), where it leads)] of a jump, or the name of its chain."""
+    translating = [each for each in rules_of(table, rule.target) if each.target == "DNAT"]
+    # The chain of kubelet's host ports does not repeat the port.
+    found = [(each, each.value("--to-destination")) for each in translating if port_ranges(each)]
+    to = translating[0].value("--to-destination") if translating and not found else rule.target
+    for each, end in found or [(rule, to)]:
+        protocol = plain_value(each, "-p")
+        for start, last in port_ranges(each) or ():
+            for port in range(start, min(last, start + _MOST_PORTS) + 1) if protocol and end else ():
+                yield (protocol, port, plain_value(each, "-d")), end
+
+
+_API_SERVER = "default/kubernetes:"
+_TARGETS = frozenset(("DNAT", "REDIRECT"))
+_MOST = 8
+
+
+def ask_redirections(rule_set, setting):
+    """hostport_capture: a DNAT or REDIRECT without a port that takes connections to default/kubernetes."""
+    table = table_of(rule_set, "nat")
+    # The missing part of a truncated table may hold the exception for these connections.
+    if table is None or not table.committed or not any(_takes_all(rule) for chain in table.unfolded()
+                                                       if owner_of(chain, "nat") == OTHER
+                                                       for rule in table.chains[chain].rules):
+        return
+    servers = _api_servers(table)
+    if not servers:
+        return
+    # Most nodes have no such rule, so these modules are not compiled there.
+    from ..model.of_iptables import IptablesRules
+    from ..model.rule import Packet, Sender
+    own, rules = setting.addresses(), IptablesRules(table, _TARGETS)
+    reported = {row["text"] for row in ask_hostports(rule_set, setting)}
+    for hook in ("PREROUTING", "OUTPUT"):
+        # Only packets to this node are certain to pass PREROUTING, and only its own packets to others pass OUTPUT.
+        wanted = [end for end in servers if own and (end[0] in own) is (hook == "PREROUTING") and _is_private(end[0])]
+        packets = [Packet(destinations=(number_of(address),), destination=address, protocol=protocol, port=port,
+                          states=frozenset(("NEW",)), original=address, original_port=port, of_all=True,
+                          destination_type="LOCAL" if hook == "PREROUTING" else "UNICAST", from_node=hook == "OUTPUT",
+                          sender=Sender(0, 0, None, None) if hook == "OUTPUT" else None)
+                   for address, port, protocol in wanted[:_MOST]]
+        ends = rules.walked(hook, packets)[0] if packets and hook in table.chains else {}
+        for packet in packets:
+            rule = ends.get(packet)
+            new = rule is not None and cut(rule.text) not in reported and _takes_all(rule)
+            if new and rule.value("--to-ports") != str(packet.port):
+                yield observe("hostport_capture", rule_set, "nat", rule.chain, rule.text, 1,
+                              "takes connections %s the API server, %s port %d/%s, which no rule before it leaves out"
+                              % ("of nodes and pods to" if hook == "PREROUTING" else "of this node to",
+                                 packet.destination, packet.port, packet.protocol))
+                break
+
+
+def _takes_all(rule):
+    return rule.target in _TARGETS and not rule.options.get("-d") and port_ranges(rule) is None and (
+        rule.target == "DNAT" or rule.value("--to-ports") is not None)
+
+
+def _api_servers(table):
+    """[(address, port, protocol)] of the endpoints of default/kubernetes, sorted."""
+    reached, found = Reached(table), set()
+    for _chain, _address, _protocol, _port, target, comment in addressed_jumps(table):
+        if comment and comment.startswith(_API_SERVER):
+            found.update(reached.by(target)[0])
+    return sorted(found)
+
+
+def _is_private(address):
+    """A proxy may be meant for a public address."""
+    try:
+        return ipaddress.ip_address(address).is_private
+    except ValueError:
+        return False

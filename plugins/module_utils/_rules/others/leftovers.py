@@ -8,9 +8,9 @@ import re
 from ..kube_proxy.anchor_table import HINT, KUBELET_CANARY
 from ..kube_proxy.proxy import SERVICE_CHAIN, SHARED, has_proxy
 from ..observation import observe
+from ..rules import REFUSALS
 from ..setting import proxy_since, since
 from ..tables import chains_of, readable, rules_of
-from ..targets import REFUSALS
 from .owners import CNI, OF_SERVICES, owner_of
 
 # Chains of one mode only (kubernetes pkg/proxy/iptables, pkg/proxy/ipvs, 1.20 to 1.30): (table or None, pattern).

@@ -1,18 +1,24 @@
 # Copyright: kubenode.netfilter contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packets to test a rule with, such as clients of this node's Services send. PRIVATE to the collection."""
+"""Packets to test a rule with, such as clients of this node's Services send. PRIVATE to the collection.
+
+Stages of a packet of a Service when it meets a rule.
+"""
 
 import bisect
 import collections
 import itertools
 
-from ..addresses import number_of, range_of, within
 from ..model.of_iptables import conditions_of
 from ..model.rule import Packet, Sender, holds
-from ..rules import plain_value
+from ..rules import number_of, plain_value, range_of, within
 from .services import NODE_PORT
-from .packet_stage import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
+
+# BEFORE or AFTER DNAT, or in INPUT, which is for the node's own traffic: there only rules that name a virtual address
+# are tried. RAW: before conntrack, where replies pass as well. MARKED: a pod's packet to itself through its Service.
+VIRTUAL, ENDPOINT, NAMED, RAW, MARKED = "virtual", "endpoint", "named", "raw", "marked"
+
 
 # kubelet, the container runtime and most pods of the network of the host run as root.
 _ROOT = Sender(0, 0, None, None)

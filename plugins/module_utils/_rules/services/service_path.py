@@ -10,20 +10,67 @@ that a plugin writes for its own pods.
 
 In ipvs mode a virtual address is an address of the node: packets of pods to it pass through INPUT, after which IPVS
 takes them, and from there through OUTPUT to the endpoint (Linux net/netfilter/ipvs/ip_vs_core.c ip_vs_ops4).
+
+Rules that break traffic of Services without a refusal, and legitimate ones.
+
+Rules behind FORWARD of table filter that clear kube-proxy's mark.
+
+kube-router 1.0.0-rc5 to 1.0.1 sets the whole mark to 0 in the chain of each pod with a network policy
+(cloudnativelabs/kube-router pull request 992). A packet that a policy refuses needs no mark, so refusals are left out:
+of the packets that pass, each loses its mark. Chains of policies and a part of a dump are judged as well: only a packet
+that certainly meets the rule counts.
 """
 
 import collections
 import itertools
 
-from ..endings import takes_all
-from ..kube_proxy.marks import service_mark
+from ..kube_proxy.marks import changed_mark, mark_of, mark_value, service_mark
+from ..model.of_iptables import RULES_LIMIT, conditions_of
+from ..model.rule import END, GOTO, JUMP, RETURN, UNKNOWN, Packet, rule_of
+from ..model.walk import TooMuch, Walk
 from ..observation import observe
 from ..others.owners import CNI, KUBERNETES, POLICIES, owner_of
+from ..rules import EXTENSIONS, REFUSALS, TERMINAL, TRANSLATIONS, match_options, number_of, plain_value, takes_all
 from ..tables import rules_of, table_of
-from ..targets import REFUSALS, TERMINAL, TRANSLATIONS
-from .path_targets import clears, is_between_pods, untracks
+from .endpoints import endpoint_of
+from .service_packets import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
 from .services import routed_services
-from .packet_stage import ENDPOINT, MARKED, NAMED, RAW, VIRTUAL
+
+
+def untracks(rule_set, rule, lacks=None):
+    """True for a rule of table raw that exempts packets from conntrack.
+
+    False for the rules of NodeLocal DNSCache (kubernetes/dns cmd/node-cache): it listens on the virtual address of the
+    cluster's DNS, on an interface of the node, and therefore accepts packets to it in INPUT. True for rules that it
+    left behind: `lacks(address)` tells whether certainly no interface has that address. A dump may lack table filter.
+    """
+    if rule.target != "NOTRACK" and rule.value("--notrack") is None:
+        return False
+    destination, filters = plain_value(rule, "-d"), table_of(rule_set, "filter")
+    if destination and lacks is not None and lacks(destination.partition("/")[0]):
+        return True
+    if filters is None and rule_set.source != "live" and destination and (
+            destination.partition("/")[2] in ("", "128" if ":" in destination else "32")):
+        return False
+    return not destination or not any(other.target == "ACCEPT" and plain_value(other, "-d") == destination
+                                      for other in rules_of(filters, "INPUT"))
+
+
+def clears(rule, mark):
+    """True for a rule that clears a bit of this `mark`. The mark of a new connection has no bits of kube-proxy: it is
+    saved before kube-proxy marks the packet, if at all (Linux net/netfilter/xt_connmark.c)."""
+    if rule.target == "CONNMARK":
+        mask = mark_value([rule.value("--nfmask") or "0xffffffff"])
+        return any(option == "--restore-mark" for option, _values, _negated in rule.arguments) and (
+            mask is not None and bool(mask[0] & mark))
+    changed = changed_mark(mark, rule)
+    return changed is not None and changed & mark != mark
+
+
+def is_between_pods(rule):
+    """True for the RETURN by which Flannel up to 0.20 does not masquerade between pods; it names both networks."""
+    return rule.target == "RETURN" and bool(rule.options.get("-s")) and bool(rule.options.get("-d"))
+
 
 _HOOKS = (
     ("raw", "PREROUTING", VIRTUAL), ("raw", "OUTPUT", VIRTUAL), ("mangle", "PREROUTING", VIRTUAL),
@@ -155,3 +202,78 @@ def _described(packet):
         return "every new connection, those to Services too"
     return "packets of a Service: port %d/%s of %s" % (
         packet.original_port or packet.port, packet.protocol, packet.original or packet.destination or "every node")
+
+
+# Chains that refuse, or set a mark, and accept nothing.
+_REFUSING = ("KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL", "KUBE-NWPLCY-")
+_ENDPOINTS_LIMIT = 500
+_STATES = frozenset(("NEW", "DNAT"))
+
+
+def ask_cleared_marks(rule_set, setting):
+    """mark_cleared of one rule set: each rule that takes kube-proxy's mark from a packet of a pod to itself."""
+    table, mark = table_of(rule_set, "filter"), _mark_of(rule_set)
+    if setting.mode not in (None, "iptables") or table is None or mark is None or "FORWARD" not in table.chains:
+        return
+    if not any(rule.target == "MARK" and clears(rule, mark) for name in table.unfolded()
+               for rule in table.chains[name].rules):
+        return
+    met = {}
+
+    def note(rule, chain, sure, _perhaps):
+        for packet in sure[:1]:
+            met.setdefault((chain, rule.origin.text), packet)
+    packets, made = [packet._replace(mark=mark) for packet in _packets(rule_set)], {}
+
+    def rules_of(chain):
+        if chain not in made:
+            made[chain] = list(_rules(table, chain, mark))
+        return made[chain]
+    try:
+        Walk(rules_of, packets, lambda rule: rule.origin.target == "MARK", note, RULES_LIMIT * len(packets)).through(
+            "FORWARD")
+    except TooMuch:
+        return
+    for (chain, text), packet in sorted(met.items()):
+        what = "every forwarded packet" if packet.destination is None else (
+            "packets of a Service to %s port %d/%s" % (packet.destination, packet.port, packet.protocol))
+        yield observe("mark_cleared", rule_set, "filter", chain, text, 1, "takes the mark 0x%x from %s" % (mark, what))
+
+
+def _mark_of(rule_set):
+    """kube-proxy's mark, by the rule that sets it or, in a part of a dump, by a rule that masquerades by it."""
+    nat = table_of(rule_set, "nat")
+    found = mark_of(rules_of(nat, "KUBE-MARK-MASQ"))
+    if found is not None:
+        return found
+    marks = [mark_value(values) for rule in rules_of(nat, "KUBE-POSTROUTING")
+             for _option, values, _negated in match_options(rule, "mark")]
+    return marks[0][0] if marks and marks[0] and marks[0][0] == marks[0][1] else None
+
+
+def _packets(rule_set):
+    """A packet of each endpoint to itself, and one of which nothing is known."""
+    nat, packets = table_of(rule_set, "nat"), [Packet(states=_STATES)]
+    for chain in [name for name in nat.chains if name.startswith("KUBE-SEP-")][:_ENDPOINTS_LIMIT]:
+        endpoint, fault = endpoint_of(nat, chain)
+        if endpoint is not None and not fault:
+            number = (number_of(endpoint[0]),)
+            packets.append(Packet(sources=number, destinations=number, destination=endpoint[0], port=endpoint[1],
+                                  protocol=endpoint[2], states=_STATES, destination_type="UNICAST"))
+    return packets
+
+
+def _rules(table, chain, mark):
+    """The neutral rules of a chain."""
+    for rule in table.chains[chain].rules[:RULES_LIMIT]:
+        if rule.target in table.chains:
+            yield rule_of(conditions_of(rule), GOTO if rule.goto else JUMP, rule, rule.target)
+        elif rule.target == "RETURN":
+            yield rule_of(conditions_of(rule), RETURN, rule)
+        elif rule.target == "MARK" and clears(rule, mark):
+            yield rule_of(conditions_of(rule), END, rule)
+        elif rule.target in TERMINAL - REFUSALS:
+            yield rule_of(conditions_of(rule), END, rule)
+        elif rule.target not in EXTENSIONS and not (rule.target or "KUBE-NWPLCY-").startswith(_REFUSING):
+            # Its chain is in the part that was not read, and may accept.
+            yield rule_of([UNKNOWN], END, rule)

@@ -20,7 +20,7 @@ from report_runs import finding, report, roll_up
 from ansible_collections.kubenode.netfilter.plugins.action import compare
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.action import Failed
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import store
 
 TOP = pathlib.Path(__file__).resolve().parents[4]

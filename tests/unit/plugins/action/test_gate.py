@@ -19,7 +19,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.looking 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import render_json
 
 
 def judged(arguments, denied=(), waivers=(), variables=(), others=None, facts=None, **modules):

@@ -11,8 +11,7 @@ from case_rows import cases
 from cases import TABLES, table
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import differences, findings_of
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.table import lacking
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import differences, findings_of, lacking
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue, references
 
 

@@ -20,12 +20,12 @@ from healthy import healthy
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _run
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue as _catalogue, verdict
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import select, migration, outcomes, restarts
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import migration, outcomes, restarts, select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.subjects import RESTARTS, SUBJECTS
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import node_needs
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 
 SETTINGS = {

@@ -6,21 +6,19 @@ healthy capture a finding."""
 
 import fnmatch
 
-import pytest
-import yaml
-from case_rows import cases
-
 import bundles
 import kube_captures
 import kube_proxy_captures
+import pytest
+import yaml
+from case_rows import cases
 from healthy import healthy
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_running import (health_of,
-                                                                                                       is_waiting,
-                                                                                                       watch_of,
-                                                                                                       window_of)
+
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube_proxy_running import (
+    health_of, is_waiting, watch_of, window_of,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.promised import (compare_rules,
-                                                                                                    own_rules)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.proxy import compare_rules, own_rules
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies

@@ -12,8 +12,8 @@ import struct
 import pytest
 from node_processes import as_nobody, needs_root
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host import netlink, netlink_ipvs
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink_ipvs import Destination, Server
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import netlink
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink import Destination, Server
 
 HEADER = struct.Struct("=IHHII")
 FAMILY, CONTROLLER, GET_FAMILY, GET_SERVICE, GET_DEST, COUNTERS = 33, 16, 3, 4, 8, (1 << 8) | 4
@@ -78,7 +78,7 @@ def test_this_kernel_gives_nothing_without_rights_and_loads_nothing():
     listed = pathlib.Path("/proc/modules")
     before = listed.exists() and {line.split()[0] for line in listed.read_text("utf-8").splitlines()}
     # absent where this kernel has no ip_vs; any user may ask for that.
-    assert as_nobody(netlink_ipvs.ipvs_servers) in (["absent", []], ["denied", []])
+    assert as_nobody(netlink.ipvs_servers) in (["absent", []], ["denied", []])
     assert before == (listed.exists() and {line.split()[0] for line in listed.read_text("utf-8").splitlines()})
 
 
@@ -133,7 +133,7 @@ MARK = server(short(1, socket.AF_INET), short(5, 7, "=I"), attribute(6, b"sh\0")
 
 
 def test_servers_of_both_families_and_of_a_mark(kernel):
-    answer, asked = kernel(netlink_ipvs.ipvs_servers, FAMILIES, [TCP + UDP, MARK, DONE])
+    answer, asked = kernel(netlink.ipvs_servers, FAMILIES, [TCP + UDP, MARK, DONE])
     assert answer == ("ok", SERVERS)
     assert asked == [(CONTROLLER, GET_FAMILY, b""), (FAMILY, GET_SERVICE, b"")]
 
@@ -143,7 +143,7 @@ def test_servers_of_both_families_and_of_a_mark(kernel):
 def test_real_servers_of_one(kernel, which, named):
     def row(*attributes):
         return generic(FAMILY, 5, attribute(2, b"".join(attributes)))
-    answer, asked = kernel(lambda: netlink_ipvs.ipvs_destinations(SERVERS[which]), FAMILIES, [
+    answer, asked = kernel(lambda: netlink.ipvs_destinations(SERVERS[which]), FAMILIES, [
         row(address(1, "10.244.0.7"), short(2, 8443, "!H"), short(3, 0x100, "=I"), short(4, 1, "=I"))
         + row(address(1, "fd00::7"), short(2, 80, "!H"), short(3, 2, "=I"), short(4, 0, "=I"),
               short(11, socket.AF_INET6)), DONE])
@@ -155,7 +155,7 @@ def test_real_servers_of_one(kernel, which, named):
     ([[family(b"nlctrl", 16), DONE]], "absent"), ([[DENIED]], "denied"), ([FAMILIES, [DENIED]], "denied"),
     ([FAMILIES, [TCP]], "timeout"), ([[]], "timeout")])
 def test_answers_without_servers(kernel, answers, status):
-    answer, asked = kernel(netlink_ipvs.ipvs_servers, *answers)
+    answer, asked = kernel(netlink.ipvs_servers, *answers)
     assert answer[0] == status and len(asked) == len(answers)
 
 
@@ -164,9 +164,9 @@ def test_answers_without_servers(kernel, answers, status):
                                         (short(2, 47), address(3, "10.96.0.1"), short(4, 80, "!H")), ()])
 def test_a_server_that_is_not_named_makes_the_list_unparsed(kernel, attributes):
     blocks = [TCP + server(short(1, socket.AF_INET), *attributes), DONE]
-    assert kernel(netlink_ipvs.ipvs_servers, FAMILIES, blocks)[0] == ("unparsed", [])
+    assert kernel(netlink.ipvs_servers, FAMILIES, blocks)[0] == ("unparsed", [])
 
 
 def test_a_real_server_without_a_weight_makes_the_list_unparsed(kernel):
     row = generic(FAMILY, 5, attribute(2, address(1, "10.244.0.7") + short(2, 80, "!H") + short(3, 0, "=I")))
-    assert kernel(lambda: netlink_ipvs.ipvs_destinations(SERVERS[0]), FAMILIES, [row, DONE])[0] == ("unparsed", [])
+    assert kernel(lambda: netlink.ipvs_destinations(SERVERS[0]), FAMILIES, [row, DONE])[0] == ("unparsed", [])

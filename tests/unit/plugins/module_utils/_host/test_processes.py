@@ -13,9 +13,9 @@ import time
 import pytest
 from node_processes import as_nobody, needs_mounts, python_path, Sleeper
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host import descriptors as host_descriptors
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import DENIED, Host, OK, TIMEOUT
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.signals import Overdue, within
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host import walk
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import DENIED, OK, TIMEOUT, Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.run import Overdue, within
 
 REUSE = """\
 import os, re, signal
@@ -49,29 +49,29 @@ def open_file(path):
 
 def test_descriptors_by_the_name_of_their_file_of_own_vanished_and_other_processes(tmp_path):
     with Sleeper(lambda: (open_file(tmp_path / "x.lock"), open_file(tmp_path / "y.lock"))) as process:
-        descriptors = host_descriptors.Descriptors(Host("/"))
+        descriptors = walk.Descriptors(Host("/"))
         found = list(descriptors.of(process.pid, "x.lock"))
         assert len(found) == 1 and "lock:" in found[0] and descriptors.status == OK
         everything = list(descriptors.of(process.pid))
         assert found[0] in everything and len(everything) >= 5
     with Sleeper(lambda: None) as process:
         pid = process.pid
-    descriptors = host_descriptors.Descriptors(Host("/"))
+    descriptors = walk.Descriptors(Host("/"))
     assert list(descriptors.of(pid)) == [] and descriptors.status == OK
 
     def look():
-        descriptors = host_descriptors.Descriptors(Host("/"))
+        descriptors = walk.Descriptors(Host("/"))
         return list(descriptors.of(1)), descriptors.status
     assert as_nobody(look) == [[], DENIED]
 
 
 def test_neither_more_than_the_limit_nor_more_time(monkeypatch):
-    monkeypatch.setattr(host_descriptors, "LIMIT", 2)
-    descriptors = host_descriptors.Descriptors(Host("/"))
+    monkeypatch.setattr(walk, "LINKS_LIMIT", 2)
+    descriptors = walk.Descriptors(Host("/"))
     assert len(list(descriptors.of(os.getpid()))) == 2 and descriptors.status == TIMEOUT
     assert list(descriptors.of(os.getpid())) == []
-    monkeypatch.setattr(host_descriptors, "SECONDS", -1)
-    descriptors = host_descriptors.Descriptors(Host("/"))
+    monkeypatch.setattr(walk, "LINKS_SECONDS", -1)
+    descriptors = walk.Descriptors(Host("/"))
     assert list(descriptors.of(os.getpid())) == [] and descriptors.status == TIMEOUT
 
 

@@ -13,18 +13,20 @@ from case_rows import cases
 from hypothesis import example, given, strategies as st
 from node_processes import needs_root
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.alternatives import (
-    parse_alternatives, parse_choices)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.assignments import (
-    parse_assignments, parse_os_release)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.ipset_list import parse_ipset_list
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.prometheus import (
-    Histogram, histogram, LINE_LIMIT, parse_metrics, SAMPLES_LIMIT)
+    assigned, fits, is_pattern, parse_assignments, parse_os_release, parse_sysctl_conf, parse_tuned_profile, path_of,
+)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_answers import (
+    LINE_LIMIT, SAMPLES_LIMIT, Histogram, histogram, parse_metrics,
+)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import parse_ipset_list
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.program_files import (
+    parse_alternatives, parse_choices,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.secrets import LIMIT, masked_line
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.sysctl_conf import (
-    assigned, fits, is_pattern, parse_sysctl_conf, parse_tuned_profile, path_of)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.toml_keys import (
-    parse_toml_keys, UNREAD as UNREAD)
+    UNREAD as UNREAD, parse_toml_keys,
+)
 
 PARSERS = {"alternatives": parse_alternatives, "choices": parse_choices, "assignments": parse_assignments,
            "ipset": parse_ipset_list, "os-release": parse_os_release, "sysctl.d": parse_sysctl_conf,
@@ -106,7 +108,7 @@ def test_secrets_are_masked_and_the_rest_of_the_line_stays(line, shown):
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join),
-                  st.sampled_from(["--token ", "password=", "API_KEY=", "secret: "]))
+       st.sampled_from(["--token ", "password=", "API_KEY=", "secret: "]))
 def test_nothing_before_it_brings_a_secret_to_light(before, name):
     assert SECRET not in masked_line("%s %s%s" % (before, name, SECRET))
 

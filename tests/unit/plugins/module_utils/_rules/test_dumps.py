@@ -23,29 +23,29 @@ import chain_texts as texts
 import pytest
 import yaml
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import duplicates, loops, questions, structure
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import duplicates, questions, structure
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy import (
-    anchors, emptied, incomplete, lost_match, marks, repaired, tunnel_marks)
+    anchors, emptied, lost_match, marks,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others import (
-    dispatch, drops, exempt_ranges, foreign, host_input, hostport_pods, hostports, leftovers, node_packets, path_rules,
-    redirections)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import (
-    cleared_marks, stale_endpoints, without_endpoints)
+    drops, foreign, hostports, leftovers, node_packets, pod_chains,
+)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import service_path, stale_endpoints
 
 RULES = pathlib.Path(__file__).resolve().parents[4] / "rules"
 # Questions to one rule set; the others ask all rule sets of a node at once.
 ONE = {"anchors": anchors.ask_anchors, "before_services": hostports.ask_before_services,
-       "cleared_marks": cleared_marks.ask_cleared_marks, "dispatch": dispatch.ask_dispatch, "drops": drops.ask_drops,
+       "cleared_marks": service_path.ask_cleared_marks, "dispatch": pod_chains.ask_dispatch, "drops": drops.ask_drops,
        "duplicates": duplicates.ask_duplicates, "emptied": emptied.ask_emptied,
-       "exempt_ranges": exempt_ranges.ask_exempt_ranges, "host_input": host_input.ask_input,
-       "host_ports_of_ipvs": hostports.ask_host_ports_of_ipvs, "hostport_pods": hostport_pods.ask_hostport_pods,
-       "hostports": hostports.ask_hostports, "incomplete": incomplete.ask_incomplete,
-       "leftovers": leftovers.ask_other_mode, "loops": loops.ask_loops, "lost_match": lost_match.ask_lost_match,
+       "exempt_ranges": foreign.ask_exempt_ranges, "host_input": node_packets.ask_input,
+       "host_ports_of_ipvs": hostports.ask_host_ports_of_ipvs, "hostport_pods": hostports.ask_hostport_pods,
+       "hostports": hostports.ask_hostports, "incomplete": emptied.ask_incomplete,
+       "leftovers": leftovers.ask_other_mode, "loops": structure.ask_loops, "lost_match": lost_match.ask_lost_match,
        "marks": marks.ask_marks, "masquerade": foreign.ask_masquerade, "node_packets": node_packets.ask_node_packets,
-       "node_ports": hostports.ask_node_ports, "path_rules": path_rules.ask_path_rules,
-       "redirections": redirections.ask_redirections, "repaired": repaired.ask_repaired,
+       "node_ports": hostports.ask_node_ports, "path_rules": foreign.ask_path_rules,
+       "redirections": hostports.ask_redirections, "repaired": anchors.ask_repaired,
        "stale_endpoints": stale_endpoints.ask_stale_endpoints, "structure": structure.ask_structure,
-       "tunnel_marks": tunnel_marks.ask_tunnel_marks, "without_endpoints": without_endpoints.ask_without_endpoints}
+       "tunnel_marks": marks.ask_tunnel_marks, "without_endpoints": stale_endpoints.ask_without_endpoints}
 ALL = {"all": lambda sets, setting_by: questions.ask(sets, setting_by)[0], "hint": anchors.ask_hint,
        "backends": lambda sets, _setting_by: leftovers.ask_backends(sets)}
 NODES = ["ipv4 nft", "ipv4 legacy", "ipv6 nft", "ipv6 legacy"]

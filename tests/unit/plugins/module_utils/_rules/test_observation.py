@@ -7,15 +7,14 @@ import shlex
 
 import chain_texts as texts
 import pytest
-from hypothesis import given, strategies as st
 from case_rows import cases
+from hypothesis import given, strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules import rules, tables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import (
-    KINDS, PLACES_LIMIT, ROWS_LIMIT, TEXT_LIMIT, Tally, cut, merged, observe, place_of)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.repair import with_repair
+    KINDS, PLACES_LIMIT, ROWS_LIMIT, TEXT_LIMIT, Tally, cut, merged, observe, place_of, with_repair,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import since
-
 
 # The dict of one observation, its limits and its order.
 

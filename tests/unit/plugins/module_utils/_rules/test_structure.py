@@ -5,14 +5,14 @@
 
 import chain_texts as texts
 import pytest
-from hypothesis import given, strategies as st
 from case_rows import cases
+from hypothesis import given, strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables import save_lines
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.duplicates import ask_duplicates
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.loops import ask_loops
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.structure import LARGE_CLUSTER, ask_structure
-
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.structure import (
+    LARGE_CLUSTER, ask_loops, ask_structure,
+)
 
 # Jumps into nothing, and chains without a jump.
 

@@ -7,15 +7,17 @@ import hook_corpus
 import hook_nodes
 import hypothesis
 import pytest
-from hypothesis import strategies as st
 from case_rows import cases
+from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script import script
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.nft_script import (
-    read_nft_includes, read_nft_script)
+    read_nft_includes, read_nft_script,
+)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._script.rule_files import (
+    family_of, flushing_commands, is_saved, read_saved,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.script import read_plain_line
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.saved_rules import (
-    family_of, flushing_commands, is_saved, read_saved)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.words import WORDS, folders_started, mentions
 
 SNAPSHOT = hook_nodes.SNAPSHOT  # Named in rows.

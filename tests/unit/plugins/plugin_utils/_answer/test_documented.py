@@ -14,7 +14,7 @@ import yaml
 from case_rows import cases
 from healthy import healthy
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import documented, node_errors, schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import documented, validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.looking import sections_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
@@ -43,7 +43,7 @@ def test_only_documented_keys_pass(module):
     answer = dict(FOREIGN, changed=True,
                   ansible_facts=dict(evil, ansible_connection="local", node_assess_findings=[], **healthy([])), **evil)
     result = documented.documented_part(answer, module)
-    known = schema.documented(module)
+    known = validate.documented(module)
     assert set(result) <= set(known) | {"changed", "failed", "msg"}
     allowed = known["ansible_facts"].contains if "ansible_facts" in known else ()
     assert set(result.get("ansible_facts") or ()) <= set(allowed)
@@ -108,7 +108,7 @@ def test_texts_of_an_answer_hold_no_control_characters():
     assert documented.documented_part(answer, "iptables_backend")["refused"] == "no\\x9b2J\\u202e"
 
 
-MODULES = sorted(path.stem for path in pathlib.Path(schema.__file__).parents[2].joinpath("modules").glob("*.py"))
+MODULES = sorted(path.stem for path in pathlib.Path(validate.__file__).parents[2].joinpath("modules").glob("*.py"))
 TYPES = {"str", "int", "float", "bool", "dict", "list", "raw"}
 
 
@@ -122,21 +122,21 @@ def shapes(shape):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_return_is_a_schema(module):
-    found = schema.documented(module)
+    found = validate.documented(module)
     assert found and {part.type for shape in found.values() for part in shapes(shape)} <= TYPES
 
 
 def test_sections():
-    assert sorted(schema.sections()) == sorted("node_" + subset for subset in assess.SUBSETS)
-    for name, shape in schema.sections().items():
+    assert sorted(validate.documented_sections()) == sorted("node_" + subset for subset in assess.SUBSETS)
+    for name, shape in validate.documented_sections().items():
         assert {"schema", "collected"} <= set(shape.contains), name
         assert all(part.always for part in shape.contains.values()), name
 
 
 def test_a_section_is_the_same_by_its_own_module():
-    own = schema.documented("xtables_lock_facts")["ansible_facts"].contains["node_xtables_lock"]
-    assert own.contains == schema.sections()["node_xtables_lock"].contains
-    row = schema.sections()["node_conntrack"].contains["sysctls"].element.contains
+    own = validate.documented("xtables_lock_facts")["ansible_facts"].contains["node_xtables_lock"]
+    assert own.contains == validate.documented_sections()["node_xtables_lock"].contains
+    row = validate.documented_sections()["node_conntrack"].contains["sysctls"].element.contains
     assert (row["key"].type, row["now"].type, row["late"].type) == ("str", "raw", "bool")
 
 
@@ -156,18 +156,18 @@ def test_a_known_error(printed, words):
     {"failed": True, "msg": "/etc/sysctl.d/90-x.conf could not be written: No space left on device"},
     {"failed": True, "msg": "MODULE FAILURE", "module_stderr": "OSError: no room"}, {"failed": True}])
 def test_other_errors_stay_as_they_are(answer):
-    assert node_errors.reason_of(answer) is None
+    assert documented.reason_of(answer) is None
 
 
 @pytest.mark.parametrize("oldest, words", [
     ((3, 9), r"its Python 3.7 is too old for ansible-core \d.\d+, which needs 3.9; .*, or use ansible-core 2.16, .*"),
     (True, r"its Python 3.7 is too old for ansible-core \d.\d+, which needs 3.6; [^,]*")])
 def test_the_version_that_this_ansible_core_needs(monkeypatch, oldest, words):
-    monkeypatch.setattr(node_errors.basic, "_PY_MIN", oldest, raising=False)
+    monkeypatch.setattr(documented.basic, "_PY_MIN", oldest, raising=False)
     message = "Ansible requires Python 3.9 or newer on the target. Current version: 3.7.3 (default, Oct 31 2022)"
-    assert re.fullmatch(words, node_errors.reason_of({"msg": message}))
+    assert re.fullmatch(words, documented.reason_of({"msg": message}))
 
 
 def test_a_node_has_no_say_in_the_sentence():
-    reason = node_errors.plain_reason("a{core}b\x1b/python9: not found {needed}")
+    reason = documented.plain_reason("a{core}b\x1b/python9: not found {needed}")
     assert reason.startswith("/python9 is not on it; ")

@@ -22,12 +22,13 @@ from case_rows import cases
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _names
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.other_hosts import BundleHost
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.ipset_list import parse_ipset_list
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.component_config import (
-    parse_kube_proxy_config)
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle import (archive, bundles as _bundle,
-                                                                                 convert as _bundle_texts, proxy_config,
-                                                                                 tree as _bundle_tree)
+    parse_kube_proxy_config,
+)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import parse_ipset_list
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle import (
+    archive, bundles as _bundle, convert as _bundle_texts, proxy_config, tree as _bundle_tree,
+)
 
 FORMS = pathlib.Path(__file__).resolve().parents[4] / "fixtures" / "forms"
 

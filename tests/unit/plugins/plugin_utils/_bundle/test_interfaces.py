@@ -8,8 +8,8 @@ import pytest
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._names import BUNDLE_SOME_ADDRESSES
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle import interfaces
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle.beside import marked_tunnels
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle.source import Item
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle.tunnel_marks import marked_tunnels
 
 LO = "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN mode DEFAULT group default qlen 1000\n"
 CARD = "%d: %s: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu %d qdisc fq_codel state UP mode DEFAULT group default qlen 1000\n"

@@ -11,7 +11,7 @@ from ansible.errors import AnsibleError
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import action
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.action import Action
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._play.filtering import telling
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._play.play import telling
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 # Escape sequences, C0 and C1 controls, overrides and marks of direction, zero width, ends of lines, a lone surrogate.

@@ -20,7 +20,7 @@ import pytest
 import whole_nodes
 from ansible import constants
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import bytecode, shared
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import bytecode
 
 TOP = pathlib.Path(__file__).resolve().parents[5]
 PACKS = """
@@ -155,7 +155,7 @@ def test_the_guard_ends_the_module_before_it_does_anything(module):
 def test_no_other_answer_makes_it_run_twice(module, answer):
     sent = []
     assert bytecode.sent(module, lambda data: sent.append(data) or answer) == answer
-    assert len(sent) == 1 and not shared.is_noted(bytecode._REFUSED)
+    assert len(sent) == 1 and not bytecode.is_noted(bytecode._REFUSED)
 
 
 def test_a_node_that_refuses_sources_too_is_not_asked_for_ever(module):
@@ -225,23 +225,23 @@ def in_workers(number, work):
 
 
 def test_one_worker_makes_it_and_the_others_read_it(run_folder):
-    found = in_workers(8, lambda index: str(shared.remembered("key", lambda: {"by": index})["by"]))
+    found = in_workers(8, lambda index: str(bytecode.remembered("key", lambda: {"by": index})["by"]))
     assert len(set(found)) == 1 and found[0] != ""
-    assert shared.remembered("key", lambda: {"by": "this process"}) == {"by": int(found[0])}
-    assert shared.remembered("other", lambda: {"by": "this process"}) == {"by": "this process"}
+    assert bytecode.remembered("key", lambda: {"by": "this process"}) == {"by": int(found[0])}
+    assert bytecode.remembered("other", lambda: {"by": "this process"}) == {"by": "this process"}
 
 
 def test_a_damaged_file_is_made_again(run_folder):
-    shared.remembered("key", lambda: [1])
+    bytecode.remembered("key", lambda: [1])
     next(run_folder.glob("*-key")).write_text("[", encoding="utf-8")
-    assert shared.remembered("key", lambda: [2]) == [2]
-    assert shared.remembered("key", lambda: [3]) == [2]
+    assert bytecode.remembered("key", lambda: [2]) == [2]
+    assert bytecode.remembered("key", lambda: [3]) == [2]
 
 
 def test_a_folder_that_is_gone_costs_only_time(run_folder):
     run_folder.rmdir()
-    assert shared.remembered("key", lambda: [1]) == [1]
-    assert shared.remembered("key", lambda: [2]) == [2]
+    assert bytecode.remembered("key", lambda: [1]) == [1]
+    assert bytecode.remembered("key", lambda: [2]) == [2]
 
 
 def test_what_cannot_be_made_is_not_remembered(run_folder):
@@ -250,19 +250,19 @@ def test_what_cannot_be_made_is_not_remembered(run_folder):
 
     for _attempt in range(2):
         with pytest.raises(ValueError):
-            shared.remembered("key", fails)
-    assert shared.remembered("key", lambda: [1]) == [1]
+            bytecode.remembered("key", fails)
+    assert bytecode.remembered("key", lambda: [1]) == [1]
 
 
 def test_who_does_not_wait_gets_nothing_while_another_makes_it(run_folder):
     def meanwhile():
-        return {"by": in_workers(1, lambda _index: str(shared.remembered("key", lambda: 2, wait=False)))[0]}
+        return {"by": in_workers(1, lambda _index: str(bytecode.remembered("key", lambda: 2, wait=False)))[0]}
 
-    assert shared.remembered("key", meanwhile) == {"by": "None"}
-    assert shared.remembered("key", lambda: 3, wait=False) == {"by": "None"}
+    assert bytecode.remembered("key", meanwhile) == {"by": "None"}
+    assert bytecode.remembered("key", lambda: 3, wait=False) == {"by": "None"}
 
 
 def test_a_note_of_one_worker_is_known_to_all(run_folder):
-    before = shared.is_noted("refused")
-    in_workers(1, lambda _index: str(shared.note("refused")))
-    assert (before, shared.is_noted("refused")) == (False, True)
+    before = bytecode.is_noted("refused")
+    in_workers(1, lambda _index: str(bytecode.note("refused")))
+    assert (before, bytecode.is_noted("refused")) == (False, True)

@@ -14,7 +14,7 @@ from ansible.errors import AnsibleError
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls import calling
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.pipelining import pipelined
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._calls.calling import pipelined
 
 MEGABYTE = 1024 * 1024
 

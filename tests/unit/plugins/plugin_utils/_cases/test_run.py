@@ -11,10 +11,11 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._conntrack.keys import KEYS, dotted
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.healthy import SECTIONS
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import differences, findings_of, run_of
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.table import cases_in, lacking
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import (
+    cases_in, differences, findings_of, lacking, run_of,
+)
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.user_checks import files_of
 
@@ -139,9 +140,10 @@ def _misfits(value, shape, where):
 
 
 def test_the_healthy_node_is_what_a_node_returns():
-    assert set(SECTIONS) == set(schema.sections())
-    assert [text for name, section in SECTIONS.items() for text in _misfits(section, schema.sections()[name], name)
-            ] == ["node_kernel_modules.modules"]  # Made for the modules that the policy of a case asks for.
+    assert set(SECTIONS) == set(validate.documented_sections())
+    # Its modules are made from the policy of each case.
+    assert [text for name, section in SECTIONS.items() for text in _misfits(
+        section, validate.documented_sections()[name], name)] == ["node_kernel_modules.modules"]
     assert [row["key"] for row in SECTIONS["node_conntrack"]["sysctls"]] == [dotted(key.key) for key in KEYS]
 
 

@@ -20,7 +20,7 @@ from cases import table
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases import run
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes import judge
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.catalogue import causes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes.judge import causes
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.catalogue import catalogue
 
 TABLES = pathlib.Path(__file__).resolve().parents[4] / "causes"

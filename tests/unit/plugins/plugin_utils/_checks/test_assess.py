@@ -12,8 +12,7 @@ from case_rows import cases
 from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding, _run
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import (assess, basis, catalogue, unknowns,
-                                                                                 verdict)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue, evaluate, verdict
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import kernel_modules, select
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
@@ -180,20 +179,20 @@ def test_nothing_else_needs_root(as_root, status):
 
 def test_one_check_is_counted_as_one():
     row = {"check": "A001", "status": _finding.UNKNOWN, "reason": "r"}
-    assert unknowns.by_cause([row], ["A001"]) == [([row], "not run as root: 1 check unknown, use --become")]
-    assert unknowns.by_cause([row, dict(row, status=_finding.FAIL)], []) == [([row], None)]
+    assert verdict.by_cause([row], ["A001"]) == [([row], "not run as root: 1 check unknown, use --become")]
+    assert verdict.by_cause([row, dict(row, status=_finding.FAIL)], []) == [([row], None)]
 
 
 @pytest.mark.parametrize("severity, words", [("medium", "medium or higher"), ("high", "high")])
 def test_checks_below_a_severity_are_counted(severity, words):
     row, two, low = ({"check": check, "status": _finding.UNKNOWN, "reason": "r"} for check in ("A001", "A002", "A003"))
-    assert unknowns.by_cause([row, two], ["A001", "A002", "A003"], [low], severity) == [
+    assert verdict.by_cause([row, two], ["A001", "A002", "A003"], [low], severity) == [
         ([row, two], "not run as root: 2 of 3 unknown checks are %s, use --become" % words)]
-    assert unknowns.by_cause([row], ["A001", "A003"], [low], severity) == [
+    assert verdict.by_cause([row], ["A001", "A003"], [low], severity) == [
         ([row], "not run as root: 1 of 2 unknown checks is %s, use --become" % words)]
-    assert unknowns.by_cause([row, two], [], [low, dict(low, reason="another")], severity) == [
+    assert verdict.by_cause([row, two], [], [low, dict(low, reason="another")], severity) == [
         ([row, two], "2 of 3 unknown checks are %s (A001, A002): r" % words)]
-    assert unknowns.by_cause([row], [], [low], severity) == [([row], None)], "it is named alone"
+    assert verdict.by_cause([row], [], [low], severity) == [([row], None)], "it is named alone"
 
 
 CHECKS = catalogue.catalogue()
@@ -240,11 +239,11 @@ def test_a_value_that_is_not_known_reads_so():
 
 def test_lines_are_few_short_and_inert():
     check = CHECKS["KMOD002"]
-    named = basis._named(check.select, check.subject, check.problem, check.observed)
+    named = evaluate._named(check.select, check.subject, check.problem, check.observed)
     row = dict.fromkeys(named, "\x1b[2J\n\u202e" + "x" * 5000)
     row["blocks"] = [{"file": "/etc/%d" % number, "line": number} for number in range(2000)]
-    text = basis.basis_of(check, {"node_kernel_modules": {"judged_release": "y" * 5000}}, row)
+    text = evaluate.basis_of(check, {"node_kernel_modules": {"judged_release": "y" * 5000}}, row)
     assert len(text.splitlines()) == 8 and max(map(len, text.splitlines())) <= 160
     assert all(char.isprintable() or char == "\n" for char in text)
-    assert basis.basis_of(check, {}, {"blocks": row["blocks"], "state": True}) == (
+    assert evaluate.basis_of(check, {}, {"blocks": row["blocks"], "state": True}) == (
         "blocks: file /etc/0 line 0, file /etc/1 line 1, file /etc/2 line 2 and 1997 more\nstate: true")

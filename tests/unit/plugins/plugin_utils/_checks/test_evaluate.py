@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue, evaluate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
@@ -21,16 +21,16 @@ BASE = {"id": "KMOD999", "title": "t", "severity": "low", "kind": "none_of", "se
 
 
 OTHER_KINDS = {"subject": "it", "fix": dict(BASE["fix"], manual="do it")}
-COLLECTED = schema.Shape("dict", True, None, None, False, ("file", "other"))
-SECTION = schema.Shape("dict", True, {"collected": COLLECTED}, None, False)
+COLLECTED = validate.Shape("dict", True, None, None, False, ("file", "other"))
+SECTION = validate.Shape("dict", True, {"collected": COLLECTED}, None, False)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def documented():
     """A section for these tests; only its sources are documented."""
-    known = dict(schema.sections(), node_x=SECTION)
+    known = dict(validate.documented_sections(), node_x=SECTION)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schema, "sections", lambda: known)
+        patch.setattr(validate, "documented_sections", lambda: known)
         yield
 
 

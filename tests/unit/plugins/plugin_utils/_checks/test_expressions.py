@@ -8,8 +8,9 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue, expressions, references
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.expression_keys import (
-    refuse_unknown_keys, sections_read)
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.row_shapes import (
+    refuse_unknown_keys, sections_read,
+)
 
 
 @pytest.mark.parametrize("expression", ["", "a[?b", "a b", "[", 3])

@@ -10,7 +10,7 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue, user_checks
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.user_yaml import yaml_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.user_checks import yaml_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 ENTRY = {"id": "SITE-MTU001", "title": "The uplink carries jumbo frames", "severity": "medium", "kind": "at_most",

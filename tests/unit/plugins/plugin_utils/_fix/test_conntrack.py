@@ -10,8 +10,8 @@ from healthy import healthy
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import select, conntrack
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, Refusal
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import conntrack, select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.outcomes import FAILED, Refusal
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 MAX, ESTABLISHED = "net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_tcp_timeout_established"

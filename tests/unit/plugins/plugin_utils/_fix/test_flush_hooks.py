@@ -8,7 +8,7 @@ from fix_runs import facts
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import flush_hooks
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED, Refusal
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.outcomes import FAILED, REFUSED, Refusal
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 SETTINGS = dict(policies.role_settings("harden_flush_hooks", {}, lambda _name, value: value),

@@ -7,8 +7,8 @@ from backend_facts import SPLIT, facts, row
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import select, iptables_backend, migration
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, REFUSED
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import iptables_backend, migration, select
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.outcomes import FAILED, REFUSED
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 SETTINGS = policies.role_settings("harden_iptables_backend", {}, lambda _name, value: value)

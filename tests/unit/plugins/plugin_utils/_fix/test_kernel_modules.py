@@ -11,7 +11,7 @@ from healthy import healthy
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import conntrack, kernel_modules
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import FAILED, Refusal
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.outcomes import FAILED, Refusal
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 FILE = "kubenode-netfilter.conf"

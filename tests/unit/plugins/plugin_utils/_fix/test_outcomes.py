@@ -12,7 +12,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, verdict
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix import outcomes, select, subjects
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.work import Refusal
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fix.outcomes import Refusal
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 POLICY = policies.default_policy()

@@ -9,12 +9,12 @@ import pytest
 import verdicts
 from kube_audit import seed
 
+from ansible_collections.kubenode.netfilter.plugins.action.report import render_batch
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import overview, rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import LIMIT, rendered
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.markdown import render_markdown
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.summary import limit_text, summary_texts
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_batch
 
 TITLES = {"title": "t", "remediation": "", "reason": "", "observed": "", "expected": "", "waiver": "", "problem": "",
           "outcome": None, "subject": ""}

@@ -11,7 +11,7 @@ from ansible.errors import AnsibleError
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import grouping, scope
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import scope
 
 
 def report(host, *statuses, kernel="6.1", os="Debian 12", groups=(), reached=True):
@@ -102,7 +102,7 @@ class Broken(dict):
 def values(hostvars, *names, hosts=None):
     hosts = sorted(hostvars) if hosts is None else hosts
     others = [host for host in sorted(hostvars) if host not in hosts]
-    return grouping.values_of(grouping.checked_names(names), hosts, others, hostvars)
+    return scope.values_of(scope.checked_names(names), hosts, others, hostvars)
 
 
 def test_scalars_are_texts_and_a_host_without_the_variable_is_in_no_group():
@@ -112,8 +112,8 @@ def test_scalars_are_texts_and_a_host_without_the_variable_is_in_no_group():
 
 
 def test_what_hosts_are_always_grouped_by_is_no_variable():
-    assert grouping.checked_names(["kernel", "os", "iptables", "kube_proxy", "groups", "rack"]) == ["rack"]
-    assert values({"a": {}}) == {} and grouping.checked_names(None) == []
+    assert scope.checked_names(["kernel", "os", "iptables", "kube_proxy", "groups", "rack"]) == ["rack"]
+    assert values({"a": {}}) == {} and scope.checked_names(None) == []
 
 
 def test_a_variable_that_only_hosts_of_later_batches_have_is_taken():

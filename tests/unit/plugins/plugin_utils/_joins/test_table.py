@@ -13,8 +13,8 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._cases.run import case_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue, references, user_checks
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.expression_keys import refuse_unknown_keys
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.expressions import paths_of
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks.row_shapes import refuse_unknown_keys
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._joins.table import JOINS, joins_of, reads_of
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._needs import node_needs
 

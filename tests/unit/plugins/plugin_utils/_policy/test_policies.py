@@ -11,9 +11,9 @@ from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _role_data
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import schema
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._answer import validate
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess, catalogue
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies, selection as _selection
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._policy import policies
 
 WAIVER = {"check": "KMOD001", "reason": "known", "owner": "net", "expires": "2027-01-31"}
 
@@ -135,7 +135,7 @@ def test_defaults_of_roles_are_what_their_argument_specs_state(role):
 
 
 def test_every_fact_of_assess_is_known_as_one():
-    assert set(policies.EXPORTED) == set(schema.documented("assess")["ansible_facts"].contains)
+    assert set(policies.EXPORTED) == set(validate.documented("assess")["ansible_facts"].contains)
 
 
 @cases
@@ -221,7 +221,7 @@ OTHERS = [name for name in ALL if name != "KMOD010"]
 
 
 def ids(**selection):
-    return [check.id for check in _selection.chosen_checks(**selection)]
+    return [check.id for check in catalogue.chosen_checks(**selection)]
 
 
 @cases
@@ -232,13 +232,13 @@ def test_chosen(selection, expected):
 @cases
 def test_what_no_check_matches_is_refused(pattern, words):
     with pytest.raises(BadInput) as caught:
-        _selection.refuse_unknown_checks("x", ["KMOD*", pattern])
+        catalogue.refuse_unknown_checks("x", ["KMOD*", pattern])
     assert str(caught.value).startswith(words)
 
 
 def test_a_section_that_is_not_known_is_refused():
     with pytest.raises(BadInput, match="x: the section KMD is not known; did you mean KMOD"):
-        _selection.refuse_unknown_sections("x", ["HOOK", "KMD"])
+        catalogue.refuse_unknown_sections("x", ["HOOK", "KMD"])
 
 
 def of_user(name, *needs):
@@ -251,7 +251,7 @@ def test_checks_of_the_user_are_judged_again_with_what_they_rest_on():
     known = dict(catalogue.catalogue(), **{check.id: check for check in users})
     chosen = [known["CTRACK001"]]
     findings = [{"check": name} for name in ("SITE-A001", "SITE-B001", "SITE-D001", "KMOD001")]
-    assert [check.id for check in _selection.with_users(chosen, known, findings)] == ["CTRACK001", "SITE-A001"]
+    assert [check.id for check in catalogue.with_users(chosen, known, findings)] == ["CTRACK001", "SITE-A001"]
     # Chosen already, judged by no finding of this run.
-    assert _selection.with_users([*chosen, users[0]], known, findings) == [*chosen, users[0]]
-    assert _selection.with_users(chosen, known, None) == chosen
+    assert catalogue.with_users([*chosen, users[0]], known, findings) == [*chosen, users[0]]
+    assert catalogue.with_users(chosen, known, None) == chosen

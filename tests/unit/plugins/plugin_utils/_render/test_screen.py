@@ -7,7 +7,7 @@ import re
 
 from screen_reports import CHECK, FIX, cause, caused, failing, report, unknown
 
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes import catalogue as causes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes import judge
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import screen
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_node
 
@@ -30,7 +30,7 @@ def test_the_screen_begins_and_ends_with_the_verdict_and_tells_each_cause():
 
 
 def test_each_cause_of_the_catalogue_names_the_host_where_others_can_stand_beside_it():
-    for known in causes.causes():
+    for known in judge.causes():
         for template in (known.fix["command"], known.then):
             text, number = re.subn("{host}|{node}", "w-1.x", template)
             assert screen.without_host(text, "w-1.x").count("\0") == number, (
@@ -46,8 +46,8 @@ def most(known):
 
 
 def test_two_causes_fit_on_a_screen_of_24_lines_whatever_a_node_writes():
-    long = {known.id: len(render_node(caused(most(known)), 100, False).splitlines()) for known in causes.causes()}
-    worst = sorted(causes.causes(), key=lambda known: -long[known.id])[:2]
+    long = {known.id: len(render_node(caused(most(known)), 100, False).splitlines()) for known in judge.causes()}
+    worst = sorted(judge.causes(), key=lambda known: -long[known.id])[:2]
     rows = [failing(), *unknown("CHAIN001", "KMOD002", "KPROXY001", "HOOK001", reason="r " * 200),
             failing(status="waived", waiver="until x")]
     known = caused(*map(most, worst), *[cause(sentence="Cause %d" % number) for number in range(3)],

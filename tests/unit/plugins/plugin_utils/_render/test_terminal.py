@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from screen_reports import CHECK, failing, report, unknown
 
+from ansible_collections.kubenode.netfilter.plugins.action.report import render_tables
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _finding
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import catalogue
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._fleet import rollup
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import text as text_module
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.markdown import render_markdown
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.tables import render_tables
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.terminal import render_fleet, render_node
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.text import escaped, width_of, wrapped
 

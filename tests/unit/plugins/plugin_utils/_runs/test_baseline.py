@@ -15,7 +15,7 @@ from ansible_collections.kubenode.netfilter.plugins.plugin_utils import _run
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._causes import judge, verdict
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._checks import assess
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import screen
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.json_text import render_json
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.files import render_json
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import baseline, store
 
 RUN = "20261121T090000Z-9"

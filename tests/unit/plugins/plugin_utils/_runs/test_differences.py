@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from report_runs import finding, report, report_of, roll_up
 
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render import changes as render
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.changes_html import render_changes_html
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._render.html import render_changes_html
 from ansible_collections.kubenode.netfilter.plugins.plugin_utils._runs import differences
 
 STATUSES = ("pass", "fail", "skip", "unknown", "waived")

@@ -14,7 +14,7 @@ from case_rows import cases
 from hook_changes import content
 from node_tree import executable, link, merged
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.choice import choose_backend
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.groups import choose_backend
 from ansible_collections.kubenode.netfilter.plugins.module_utils._change.backends.record import RECORD, Record
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 

@@ -6,12 +6,13 @@
 import os
 import pathlib
 
-import pytest
 import looks
+import pytest
 from cni_leases import FOLDER
 from node_sections import collect_sections
+
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.cni.runtime import runtime_of
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.cni.files import runtime_of
 
 
 def old_leases(tree, place, young=()):

@@ -8,21 +8,22 @@ import json
 import subprocess
 import sys
 
-import pytest
 import hook_nodes
 import node_tree
+import pytest
 import work
 from case_rows import cases
 from hook_nodes import DEBIAN, service
 from node_tree import executable, link, merged
+
 from ansible_collections.kubenode.netfilter.plugins.module_utils._errors import BadInput
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.bounds import (
-    HOOKS_ALONE_LIMIT, HOOKS_LIMIT, fitted)
+    HOOKS_ALONE_LIMIT, HOOKS_LIMIT, fitted, fitted_hooks,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks import flush_hooks, trace
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.fit import fitted_hooks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import collect_flush_hooks
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.owner import Owners
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.rows import Owners
 
 
 def look(manifest, tmp_path, place="image", **options):

@@ -3,14 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trees of tests/looks/hooks, and the evidence of each."""
 
-import pytest
 import looks
+import pytest
+
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.files import by_file
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.flush_hooks import collect_flush_hooks
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.order import unordered, waiting
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.rows import UNREPORTED
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.units import HookUnits
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.hooks.units import HookUnits, unordered, waiting
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import Running
 
 

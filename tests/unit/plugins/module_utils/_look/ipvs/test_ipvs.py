@@ -4,23 +4,24 @@
 """The section node_ipvs of large nodes and on this machine, all virtual servers of /proc/net/ip_vs and netlink, and the
 Services among them; the rest is in tests/looks/ipvs."""
 
-
 import socket
 
-import pytest
 import ip_vs
 import node_tree
+import pytest
 from fake_tools import LIVE, LOADED, script, tools, unpacked
 from node_manifests import merged
+
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink_ipvs import Destination, Server
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.ipvs import collect_ipvs
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink import Destination, Server
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.ipvs import collect_ipvs, ipvs_services
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.servers import joined, read_servers
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.ipvs.services import ipvs_services
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
-    collect_iptables_chains)
+    collect_iptables_chains,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import (
-    RealServer, VirtualServer, parse_proc_net_ip_vs)
+    RealServer, VirtualServer, parse_proc_net_ip_vs,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
 
 
@@ -34,7 +35,7 @@ def test_a_large_node_stays_small(tmp_path):
     count = 5000
     addresses = ["10.%d.%d.%d" % (96 + index // 65536, index // 256 % 256, index % 256) for index in range(count)]
     servers = ip_vs.HEADING + "".join(ip_vs.four(address, 80) + (ip_vs.real("10.244.0.9", 80) * 4 if index % 2 else "")
-                                for index, address in enumerate(addresses))
+                                      for index, address in enumerate(addresses))
     local = "Local:\n" + "".join("     |-- %s\n        /32 host LOCAL\n" % address for address in addresses[:-7])
     sets = "".join("Name: KUBE-CLUSTER-IP%d\nNumber of entries: 1\n\n" % index for index in range(500))
     section = look(tmp_path, sets, ip_vs=servers, dev="kube-ipvs0: 0\n", fib_trie=local)

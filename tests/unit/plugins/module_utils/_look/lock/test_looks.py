@@ -6,11 +6,12 @@
 import os
 import pathlib
 
-import pytest
 import looks
+import pytest
+
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.holder import device_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import collect_xtables_lock
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.locks import device_of
 
 
 def look(tree, place, locks=None, device=None, mounted=True, **options):

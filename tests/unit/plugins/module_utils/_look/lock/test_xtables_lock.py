@@ -13,16 +13,18 @@ import shutil
 import subprocess
 import time
 
-import pytest
 import node_tree
+import pytest
 from case_rows import cases
 from node_processes import (
     Sleeper, answer_of, as_nobody, dead_file_system, enter, needs_fuse, needs_root, private_mounts)
+
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock import agents, hung_restores
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock import holder as lock_holder, xtables_lock
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.holder import has_lock, hold_time
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.xtables_lock import (
-    INTERVAL, collect_xtables_lock, sample)
+    INTERVAL, collect_xtables_lock, sample,
+)
 
 Reading = collections.namedtuple("Reading", "status holders")
 Holder = collections.namedtuple("Holder", "pid")
@@ -97,8 +99,8 @@ def test_locks_of_a_descriptor(fdinfo, has):
 @pytest.fixture(autouse=True)
 def others_do_not_crowd_out(monkeypatch):
     """Other tests' processes may run on this machine at the same time."""
-    monkeypatch.setattr(hung_restores, "HUNG_LIMIT", 1000)
-    monkeypatch.setattr(agents, "AGENTS_LIMIT", 1000)
+    monkeypatch.setattr(lock_holder, "HUNG_LIMIT", 1000)
+    monkeypatch.setattr(xtables_lock, "AGENTS_LIMIT", 1000)
 
 
 @pytest.fixture

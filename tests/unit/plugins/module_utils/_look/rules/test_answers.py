@@ -10,19 +10,22 @@ import pytest
 from case_rows import cases
 from fake_tools import script, unpacked
 from node_processes import in_own_network, needs_root
+
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import answers, rule_sets
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.cover import (
-    backend_doubt, take_name, uncovered)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.nft_confirm import confirmed
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.answers import shared_networks
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.dump_forms import (
+    backend_doubt, take_name, uncovered,
+)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.nftables import confirmed
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.rule_sets import Rules
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.shared_networks import shared_networks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.ruleset import RuleSet
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.kube_tables import KubeTables
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy import lost_match
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.node_packets import tunnel_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.services import Service
-from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle import routes
+from ansible_collections.kubenode.netfilter.plugins.plugin_utils._bundle import interfaces as bundle_interfaces
+
 TABLE = """
 table %s cni_hostport {
     comment "CNI portmap plugin"
@@ -191,7 +194,8 @@ def kubernetes(address, *servers, name="default/kubernetes:https"):
     ("10.32.0.0/24", kubernetes("nodeport", "10.32.0.21"), False)])
 def test_a_network_with_the_api_server_and_its_service(tmp_path, network, service, shares):
     (tmp_path / "proc/net").mkdir(parents=True)
-    (tmp_path / "proc/net/route").write_text(routes.of_text(ROUTES % network, True)["/proc/net/route"])
+    files = bundle_interfaces.routes_of_text(ROUTES % network, True)
+    (tmp_path / "proc/net/route").write_text(files["/proc/net/route"])
     found = shared_networks(Host(str(tmp_path)), [service], [])
     assert found == ([{"network": network, "interface": "eth1", "address": "10.32.0.1",
                        "server": service.endpoints[0][0]}] if shares else [])

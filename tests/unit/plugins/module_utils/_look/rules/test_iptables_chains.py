@@ -8,19 +8,22 @@ import gc
 import json
 import os
 
-import pytest
 import chain_texts as texts
 import kube_audit
 import node_tree
+import pytest
 from case_rows import cases
 from fake_tools import LIVE, LOADED, NO_RULES, script, tools, unpacked
 from node_manifests import merged
 from pod_networks import masquerading, pods
+
 from ansible_collections.kubenode.netfilter.plugins.module_utils import _errors
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.bounds import SIZE_LIMIT
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules import answers
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.fit import SIZE_LIMIT
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
-    collect_iptables_chains)
+    collect_iptables_chains,
+)
+
 # The counts that node_dump gives for a cluster with every kind of Service, beside Calico's rules.
 SERVICES, ENDPOINTS, EMPTY_CHAINS = 53, 75, 29
 NO_KUBE_PROXY, KUBELET = {"mode": None, "version": None}, {"running": True, "version": "1.30.2",

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The settings that rules are judged by, from processes and their configuration to the observation."""
 
-import pytest
 import chain_texts as texts
 import iptables_programs
 import kube_cluster
@@ -11,14 +10,17 @@ import kube_dumps
 import loopback
 import node_processes
 import node_tree
+import pytest
 from case_rows import cases
 from fake_tools import LIVE, LOADED, tools, unpacked
 from kubelet_node import CONFIG, rules, runs
 from node_manifests import merged, process
+
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.proxy_backend import proxy_backend
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.backends.iptables_builds import proxy_backend
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.rules.iptables_chains import (
-    collect_iptables_chains)
+    collect_iptables_chains,
+)
 
 DN = "CNI-DN-4b4398da9cebdf54f85fe"
 LOCAL = "  |-- %s\n     /32 host LOCAL\n"

@@ -10,17 +10,16 @@ import re
 import shutil
 import subprocess
 
-import pytest
 import kube_audit
 import node_tree
+import pytest
 import real_systemd
 import unit_trees
+
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.host import Host
-from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units import (
-    boot as units_boot, order as units_order, paths)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units import order as units_order, paths
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.unit import EXEC_KEYS
 from ansible_collections.kubenode.netfilter.plugins.module_utils._look.units.units import Units
-
 
 ROUNDS = 20
 TARGETS = ["multi-user.target", "basic.target", "sockets.target"]
@@ -105,8 +104,8 @@ def test_the_same_dependencies_count(trees):
             for kind in ("Wants", "Requires", "BindsTo"):
                 expected = {units.paths.canonical(other) for other in theirs.dependencies.get(kind, ())
                             if not _ASIDE.match(other)}
-                found = set(map(units.paths.canonical, units_boot.dependencies(units, ours, kind)))
-                found.update(units_boot.implied(ours) if kind == "Requires" else ())
+                found = set(map(units.paths.canonical, units_order.dependencies(units, ours, kind)))
+                found.update(units_order.implied(ours) if kind == "Requires" else ())
                 assert found - {name} == expected, (what, name, kind)
                 compared += len(expected)
     assert compared > ROUNDS
@@ -132,7 +131,7 @@ def test_the_same_order_holds(trees):
 
 def _pulls_in(units, name, other):
     names = [each for kind in ("Wants", "Requires", "Requisite", "BindsTo")
-             for each in units_boot.dependencies(units, units.unit(name), kind)]
+             for each in units_order.dependencies(units, units.unit(name), kind)]
     return name.endswith(".target") and other in map(units.paths.canonical, names)
 
 
@@ -145,7 +144,7 @@ def test_a_boot_starts_the_same_units(trees):
     for what, root, units in trees(ROUNDS, unit_trees.with_relative_links):
         theirs, nothing_missing = real_systemd.started(root, "default.target")
         theirs = {name for name in theirs if not _ASIDE.match(name) and not _is_named_after_a_unit(name)}
-        ours = {name for name in units_boot.started_units(units)
+        ours = {name for name in units_order.started_units(units)
                 if not _ASIDE.match(name) and not _is_named_after_a_unit(name)}
         assert theirs <= ours, what
         # systemd does not start a unit that requires a missing unit; `ours` contains it all the same.

@@ -15,15 +15,17 @@ from case_rows import cases, tables_of
 from hypothesis import given, strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.cloud_config import (
-    parse_cloud_config, unread_config, written_files)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.cron_table import (
-    parse_anacron_table, parse_cron_table)
+    parse_cloud_config, unread_config, written_files,
+)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.daemon_hooks import (
+    parse_anacron_table, parse_cron_table,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.embedded import (
-    Command, TIMER, in_place, line_in_file, shell_words)
+    TIMER, Command, in_place, line_in_file, shell_words,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.event_hooks import (
-    parse_interfaces, parse_logrotate_conf, parse_udev_rules)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.commands.package_hooks import (
-    parse_apt_conf, parse_dnf_actions, parse_dpkg_cfg)
+    parse_apt_conf, parse_dnf_actions, parse_dpkg_cfg, parse_interfaces, parse_logrotate_conf, parse_udev_rules,
+)
 
 # Each parser, and the letters of texts that it takes apart.
 PARSERS = {"apt": (parse_apt_conf, 'DPkg:-IvoetsP{};"/*#\n \\'), "cron of a user": (parse_cron_table, None),

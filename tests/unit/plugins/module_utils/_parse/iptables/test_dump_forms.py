@@ -202,10 +202,10 @@ def test_json_says_what_the_text_says_and_leaves_its_tables_open_where_it_breaks
 
 @pytest.mark.parametrize("text", [
     '{"nftables": [{"table": {"family": "ip", "name": "x {"}}]}',
-        '{"nftables": [{"rule": {"family": "ip", "table": "t", "chain": "c", "expr": 7}}]}',
-        '{"nftables": [{"chain": {"family": ["ip"], "table": "t", "name": "c"}}, 7, null, [], {"a": 1, "b": 2}]}',
-        '{"nftables": [{"set": {"family": "ip", "table": "t", "name": "c", "elem": [{"a": {"b": 1}}]}}]}',
-        '{"nftables": [' + "[" * 100000])
+    '{"nftables": [{"rule": {"family": "ip", "table": "t", "chain": "c", "expr": 7}}]}',
+    '{"nftables": [{"chain": {"family": ["ip"], "table": "t", "name": "c"}}, 7, null, [], {"a": 1, "b": 2}]}',
+    '{"nftables": [{"set": {"family": "ip", "table": "t", "name": "c", "elem": [{"a": {"b": 1}}]}}]}',
+    '{"nftables": [' + "[" * 100000])
 def test_hostile_json_is_no_rule(text):
     assert not any(table.chains for table in parse_listing(json_listing.find_ruleset(text))[0].values())
 

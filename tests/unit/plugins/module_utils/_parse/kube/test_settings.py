@@ -10,15 +10,12 @@ from case_rows import cases
 from hypothesis import example, given, strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.component_config import (
-    DEFAULTS, KUBELET_FIELDS as KUBELET_FIELDS, parse_kube_proxy_config, parse_kubelet_config)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.container_state import (
-    parse_container_state, seconds_of)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.go_values import (
-    parse_go_bool, parse_go_duration)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.k3s_config import (
-    parse_k3s_config, passed_on)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_conntrack import (
-    FIELDS, FLAGS, parse_kube_proxy_conntrack)
+    CONNTRACK_FIELDS, DEFAULTS, FLAGS, KUBELET_FIELDS as KUBELET_FIELDS, parse_go_bool, parse_go_duration,
+    parse_k3s_config, parse_kube_proxy_config, parse_kube_proxy_conntrack, parse_kubelet_config, passed_on,
+)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kubelet_logs import (
+    parse_container_state, seconds_of,
+)
 
 HEAD = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
 KIND = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -86,7 +83,7 @@ def test_any_text_is_read_without_an_exception(text):
 
 
 def test_each_field_has_its_flag_or_its_default():
-    assert sorted(FLAGS.values()) == sorted(FIELDS) and len(FLAGS) == len(FIELDS)
+    assert sorted(FLAGS.values()) == sorted(CONNTRACK_FIELDS) and len(FLAGS) == len(CONNTRACK_FIELDS)
     assert set(DEFAULTS) == set(KUBELET_FIELDS)
 
 

@@ -11,13 +11,15 @@ import pytest
 from case_rows import cases, tables_of
 from hypothesis import example, given, strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.cni_config import parse_cni_config
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.host_local import (
-    addresses_of, parse_range_sets)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.cni_config import (
+    addresses_of, parse_cni_config, parse_range_sets,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_answers import (
-    parse_configz, parse_healthz, parse_kube_proxy_metrics, split_answer)
+    parse_configz, parse_healthz, parse_kube_proxy_metrics, split_answer,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kubelet_logs import (
-    parse_container_link, parse_kubelet_log, parse_pod_folder, PATTERN)
+    PATTERN, parse_container_link, parse_kubelet_log, parse_pod_folder,
+)
 
 JSON = st.recursive(st.none() | st.booleans() | st.floats() | st.text(),
                     lambda inner: st.lists(inner) | st.dictionaries(

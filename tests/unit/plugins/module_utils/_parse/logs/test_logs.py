@@ -18,7 +18,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.logs.new
 KLOG = "E1122 06:37:30.714024   19736 proxier.go:1406] "
 VALUE = [KLOG + '"Failed" err=<', "\texit status 4: busy", "\tline 63", ' > ipFamily="IPv4"', KLOG + "next"]
 FAILED = ('E1122 06:38:01.720735 1 proxier.go:1] "Failed to execute iptables-restore" err=<\n'
-         "\tAnother app is currently holding the xtables lock.\n\t\n >\n")
+          "\tAnother app is currently holding the xtables lock.\n\t\n >\n")
 PIECES = ("fine\n", FAILED, "it failed\n", "\n", "x" * 50 + " failed\n", "failed 1\nfailed 2\n", "\tmissing\n",
           " > an error\n")
 LETTERS = "abcdefghijklmnopqrstuvwxyzCEIKMNT0123456789 '\"-_=:./\u00e9"

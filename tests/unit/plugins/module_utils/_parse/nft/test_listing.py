@@ -16,13 +16,11 @@ from parsed_texts import parse_listing, shown
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink import attributes_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft import listing
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.elements import (
-    parse_element, split_at_commas)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.expressions import rule_text
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.listing import ListingReader
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.rules import (
-    base_chain, leads_to, share_of, without_quoted)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.ruleset import save_text_of
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.statements import (
+    base_chain, leads_to, parse_element, rule_text, share_of, split_at_commas, without_quoted,
+)
 
 CASES = [(family, layout) for family in ("ipv4", "ipv6") for layout in kube_nft.LAYOUTS]
 SAMPLE = """\

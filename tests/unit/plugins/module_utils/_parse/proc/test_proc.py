@@ -14,14 +14,14 @@ from hypothesis import example, given, strategies as st
 from ip_vs import four, HEADING
 from node_processes import needs_root
 
+from ansible_collections.kubenode.netfilter.plugins.module_utils._look.lock.holder import device_of, parse_proc_locks
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kernel.module_files import parse_proc_modules
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.cgroup import parse_cgroup, Place
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.locks import (device_of, parse_proc_locks)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import (parse_proc_net_ip_vs)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_tcp import parse_net_tcp
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.cgroup import Place, parse_cgroup
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.net_ip_vs import parse_proc_net_ip_vs
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.network_files import (
-    parse_nf_conntrack_stat, parse_proc_net_fib_trie, parse_proc_net_if_inet6, parse_proc_net_ipv6_route,
-    parse_proc_net_route, Route)
+    Route, parse_net_tcp, parse_nf_conntrack_stat, parse_proc_net_fib_trie, parse_proc_net_if_inet6,
+    parse_proc_net_ipv6_route, parse_proc_net_route,
+)
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 TAIL = " 00000000:00000000 00:00000000 00000000     0        0"

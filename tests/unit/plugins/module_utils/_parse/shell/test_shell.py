@@ -15,9 +15,9 @@ import work
 from case_rows import cases
 from hypothesis import given, strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.command_line import LIMIT, masked_command
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.command_text import (
-    LIMIT as LONGEST, masked_text)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.secrets import (
+    COMMAND_LINE_LIMIT, COMMAND_TEXT_LIMIT as LONGEST, masked_command, masked_text,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.grammar import parse_shell
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.shell.tree import Simple, Substitution, Variable
 
@@ -190,15 +190,16 @@ def test_secrets_are_not_shown(arguments):
 
 
 def test_what_is_long_is_cut():
-    assert masked_command(["x"] + ["y" * 50] * 50) == "x " + ("y" * 50 + " ") * 2 + "y" * (LIMIT - 107) + "..."
-    assert len(masked_command(["x" * 10 ** 7] * 3)) == LIMIT
+    assert masked_command(["x"] + ["y" * 50] * 50) == (
+        "x " + ("y" * 50 + " ") * 2 + "y" * (COMMAND_LINE_LIMIT - 107) + "...")
+    assert len(masked_command(["x" * 10 ** 7] * 3)) == COMMAND_LINE_LIMIT
     assert len(masked_text("iptables -F " * 1000)) == LONGEST and masked_text("\n\t iptables\n -F ") == "iptables -F"
 
 
 @given(st.lists(st.text()))
 def test_any_command_line_is_one_short_line(arguments):
     shown, text = masked_command(arguments), masked_text(" ".join(arguments))
-    assert len(shown) <= LIMIT and len(shown.splitlines()) <= 1
+    assert len(shown) <= COMMAND_LINE_LIMIT and len(shown.splitlines()) <= 1
     assert len(text) <= LONGEST and "\n" not in text
 
 

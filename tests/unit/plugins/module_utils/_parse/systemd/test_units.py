@@ -8,14 +8,16 @@ import random
 import kube_audit
 import pytest
 import unit_trees
-from hypothesis import given, strategies as st
 from case_rows import cases
+from hypothesis import given, strategies as st
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd import (
-    exec as systemd_exec, name as systemd_name)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.proc.cgroup import parse_cgroup_unit
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd import (
+    name as systemd_name, unit as systemd_unit,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.unit import (
-    Value, merge_assignments, parse_unit)
+    Value, merge_assignments, parse_unit,
+)
 
 V1 = "12:memory:/kubepods\n1:name=systemd:%s\n0::%s\n"
 
@@ -115,7 +117,7 @@ def test_many_keys_that_are_taken_back_again_and_again():
 # Command lines of units: prefixes, words as systemd divides them, specifiers. test_units_against_systemd.py holds
 # them against the real one.
 def lines(text, unit="foo-bar@a\\x2db.service"):
-    return systemd_exec.parse_exec("ExecStart", Value(text, "/etc/x.service", 7), unit)
+    return systemd_unit.parse_exec("ExecStart", Value(text, "/etc/x.service", 7), unit)
 
 
 @cases

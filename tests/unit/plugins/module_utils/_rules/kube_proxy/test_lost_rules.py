@@ -10,7 +10,7 @@ import kube_rules
 import pytest
 from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.incomplete import ask_incomplete
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.emptied import ask_incomplete
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import Setting
 

@@ -17,12 +17,12 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._look.kube.kube
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.ruleset import RuleSet
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save import SaveReader
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kube_proxy_answers import (
-    parse_kube_proxy_metrics)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.families import ask_families
+    parse_kube_proxy_metrics,
+)
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.anchors import ask_unrepaired
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.emptied import ask_families
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.marks import ask_marks
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.promised import (
-    compare_rules, own_rules)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.repaired import ask_unrepaired
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.kube_proxy.proxy import compare_rules, own_rules
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.setting import Setting
 

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.ruleset import Rule as Printed
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.save_rule import read_rule
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.nft.listing import ListingReader
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.addresses import number_of
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.interfaces import carries_pods
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.of_iptables import conditions_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.of_nft import NftRules
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.rule import (
-    CONTINUE, END, GOTO, JUMP, RETURN, UNKNOWN, Condition, Packet, Sender, holds, rule_of)
+    CONTINUE, END, GOTO, JUMP, RETURN, UNKNOWN, Condition, Packet, Sender, carries_pods, holds, rule_of,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.model.walk import TooMuch, Walk
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.rules import number_of
 
 NEW, TRANSLATED = frozenset(["NEW"]), frozenset(["NEW", "DNAT"])
 ANY = Packet(family="ip", states=NEW)

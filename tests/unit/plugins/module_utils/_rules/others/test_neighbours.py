@@ -10,15 +10,16 @@ import pytest
 from case_rows import cases
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.iptables.listing import save_text_of
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.cni_result import CniResult
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.cni_config import CniResult
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.foreign import (
-    ask_masquerade, ask_other_cni)
+    ask_masquerade, ask_other_cni,
+)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.owners import count_owners, owner_of
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.pod_chains import rules_of_pod
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 
-
 # Whose chain is whose, and what each owner holds.
+
 
 @cases
 def test_a_name_tells_its_owner(owner, chains):

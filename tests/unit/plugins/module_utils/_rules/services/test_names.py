@@ -12,10 +12,9 @@ import pytest
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.observation import observe
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.questions import ask
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services import chain_names
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.chain_hash import (
-    chain_hash, endpoint_text, port_of_hash)
-from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.service_names import with_names
-
+from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.services.chain_names import (
+    chain_hash, endpoint_text, port_of_hash, with_names,
+)
 
 # The port that the name of an endpoint's chain was made of, found again among all ports.
 

@@ -9,19 +9,18 @@ import kube_neighbours
 import kube_rules
 import node_processes
 import pytest
+from case_rows import cases
 from hypothesis import given, strategies as st
 from parsed_texts import parse_save
-from case_rows import cases
 
-from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.exec import split_arguments
+from ansible_collections.kubenode.netfilter.plugins.module_utils._change.files import LINES_LIMIT, changed_lines
+from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.systemd.unit import split_arguments
 from ansible_collections.kubenode.netfilter.plugins.module_utils._rules.others.owners import count_owners
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.edit import drop_in
-from ansible_collections.kubenode.netfilter.plugins.module_utils._script.edit.changed_lines import (
-    LINES_LIMIT, changed_lines)
 from ansible_collections.kubenode.netfilter.plugins.module_utils._script.edit.clean_saved import OWNERS, clean_saved
 
-
 # A diff shows the lines that change, without their secrets, and no other line of the file.
+
 
 @cases
 def test_what_is_shown(before, after, shown):
