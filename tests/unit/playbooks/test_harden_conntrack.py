@@ -10,8 +10,9 @@ import sys
 import fleets
 import node_tree
 import pytest
-from conntrack_changes import OPTIONS, SYSCTL, lines, settled, value
+from conntrack_changes import OPTIONS, SYSCTL, lines, value
 from conntrack_node import FORWARD, MAX, MAX_LINE, counters, table, tracking
+from hook_changes import content
 
 LIMIT = "net/netfilter/nf_conntrack_max"
 # Forwarding is on and holds, so that the tests speak of the table alone.
@@ -26,7 +27,7 @@ class Node:
 
     def __init__(self, folder, *manifests):
         self.folder, self.tree = folder, pathlib.Path(node_tree.unpack(tracking(HOLDS, *manifests), folder / "tree"))
-        self.before = settled(self.tree)
+        self.before = content(self.tree)
 
     def run(self, *arguments, code=0, playbook=None, **variables):
         """(tasks that changed something, output, {check: finding that fails}) of a run that ends with the status
@@ -47,14 +48,14 @@ def test_from_a_full_table_to_one_with_room_and_back(tmp_path):
     node = Node(tmp_path, *FULL)
     changed, _said, failing = node.run("--check")
     assert changed == 1 and {"CTRACK001", "CTRACK003", "CTRACK004"} <= set(failing)
-    assert settled(node.tree) == node.before
+    assert content(node.tree) == node.before
     changed, said, failing = node.run()
     assert (changed, failing, value(node.tree, LIMIT)) == (1, {}, 262144), said
     assert lines(node.tree, SYSCTL)[0] == MAX + " = 262144" and node.report["conntrack_peak"] == 131072
     assert (node.tree / OPTIONS).exists()
     assert node.run()[0] == 0
     node.run(harden_conntrack_state="absent", harden_conntrack_lower=True)
-    assert settled(node.tree) == node.before
+    assert content(node.tree) == node.before
 
 
 def test_the_playbook_undo_prints_which_values_stay(tmp_path):
@@ -65,17 +66,17 @@ def test_the_playbook_undo_prints_which_values_stay(tmp_path):
     changed, said, _failing = node.run(**undo)
     assert changed == 1 and stays in " ".join(said.split()) and value(node.tree, LIMIT) == 262144
     changed, said, _failing = node.run(harden_conntrack_lower=True, **undo)
-    assert changed == 1 and "stays" not in said and settled(node.tree) == node.before
+    assert changed == 1 and "stays" not in said and content(node.tree) == node.before
 
 
 def test_checks_that_were_left_out_are_not_fixed_by_the_role_alone(tmp_path):
     node = Node(tmp_path, *FULL)
     for narrowed in ({"node_assess_checks": ["HOOK*"]}, {"node_assess_skip": ["CTRACK*"]}):
         changed, said, _failing = node.run(**narrowed)
-        assert (changed, node.report["findings"], settled(node.tree)) == (0, [], node.before), said
+        assert (changed, node.report["findings"], content(node.tree)) == (0, [], node.before), said
     disabled = [{"check": "CTRACK0%02d" % number, "reason": "kube-proxy's"} for number in range(1, 14)]
     changed, said, failing = node.run(node_policy_disabled_checks=disabled)
-    assert (changed, failing, settled(node.tree)) == (0, {}, node.before), said
+    assert (changed, failing, content(node.tree)) == (0, {}, node.before), said
 
 
 def test_a_misspelt_variable_is_refused_where_the_role_only_undoes(tmp_path):

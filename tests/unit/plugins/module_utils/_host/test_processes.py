@@ -19,7 +19,7 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.run impor
 
 REUSE = """\
 import os, re, signal
-from ansible_collections.kubenode.netfilter.plugins.module_utils._host.signals import terminate
+from ansible_collections.kubenode.netfilter.plugins.module_utils._host.run import terminate
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 def forked():
     child = os.fork()
