@@ -12,16 +12,18 @@ SUBJECTS = ("kernel_modules", "conntrack", "flush_hooks", "iptables_backend")
 
 
 def _plan_of(subject):
-    """The file with the OPTIONS, RULES and run() of a subject. Python compiles only files that are imported at run
-    time, so only this one is imported."""
+    """The file with the OPTIONS, RULES and run() of a subject. Ansible sends every file that is imported anywhere, but
+    Python compiles only files that are imported at run time, so only this one is imported."""
     if subject == "kernel_modules":
         from .modules import plan
     elif subject == "conntrack":
         from .conntrack import plan
     elif subject == "flush_hooks":
         from .hooks import plan
-    else:
+    elif subject == "iptables_backend":
         from .backends import plan
+    else:
+        raise KeyError(subject)
     return plan
 
 

@@ -45,7 +45,7 @@ class Text:
 
 class Completed:
     """The result of a command: `status` (ok = it ended by itself, absent, denied, timeout, unparsed = too much output),
-    `rc`, `out`, `err`; `size` counts all bytes it wrote and `peak_bytes` is its peak memory."""
+    `rc` (None: it hangs), `out`, `err`; `size` counts all bytes it wrote and `peak_bytes` is its peak memory."""
 
     def __init__(self, status, rc=None, out="", err="", size=0, peak_bytes=0):
         self.status, self.rc, self.out, self.err, self.size, self.peak_bytes = status, rc, out, err, size, peak_bytes

@@ -89,7 +89,8 @@ def nft_sets_of_constants():
 
 
 def _user_data(data):
-    """(type, value) of the user data that nft stores with a rule or a set (libnftnl udata.h); 0 is a comment."""
+    """(type, value) of the user data that nft stores with a rule or a set (libnftnl udata.h). Type 0 of a
+    rule is its comment, of a set the kind of its keys."""
     data = bytearray(data)
     while len(data) >= 2 and len(data) >= 2 + data[1]:
         yield data[0], bytes(data[2:2 + data[1]])

@@ -18,7 +18,8 @@ import time
 # The statuses of a program that ended by itself, and of one that was killed.
 ENDED, SLOW, FLOOD = "ok", "timeout", "unparsed"
 
-# The most a pipe of an unprivileged user may hold (fs.pipe-max-size, man 7 pipe): it writes on while a parser works.
+# The most a pipe of an unprivileged user may hold (fs.pipe-max-size, man 7 pipe): the program writes on while
+# a parser works.
 PIPE_SIZE = 1 << 20
 # Output is read and passed on in pieces of this size, which stay in the processor's cache, unlike larger ones (a tenth
 # of the time for 12 MB).
@@ -80,7 +81,8 @@ def attend(process, ending, consume, deadline, limit, while_waiting):
 
 
 def _is_at_work(process, deadline):
-    """Whether the process works for long before it prints. Elapsed time does not show it: looks run last."""
+    """Whether the process works for long before it prints. Elapsed time does not show that: on a busy
+    node the look runs last."""
     while not select.select([process.stdout, process.stderr], [], [],
                             PROMPT_SECONDS)[0] and time.monotonic() < deadline:
         if _worked_seconds(process.pid) >= PROMPT_SECONDS:

@@ -123,7 +123,8 @@ class Walk:
             path = folder + "/" + entry.name
             try:
                 if entry.is_symlink():
-                    # A link to a file is read like that file; a link to a folder may lead in circles.
+                    # A link to a file is read like that file; a link to a folder is not followed, it may lead in
+                    # circles.
                     linked = self.read(path, wanted)[1]
                     found += [linked] if linked is not None else []
                 elif entry.is_file(follow_symlinks=False):

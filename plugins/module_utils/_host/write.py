@@ -30,7 +30,7 @@ def digest(text):
 
 def read_exactly(host, path, limit=TEXT_LIMIT):
     """Content of a file, every byte kept (surrogateescape), None where it does not exist. Raises ChangeFailed
-    otherwise."""
+    for any other reason."""
     status, data = host.read_bytes(path, limit)
     if status == ABSENT:
         return None
@@ -83,7 +83,8 @@ def make_link(host, path, target):
 
 
 def replace_link(host, path, target):
-    """Make `path` of the tree a link to `target`, in place of any other entry. Raises ChangeFailed."""
+    """Make `path` of the tree a link to `target`, in place of the link or file that is there now. Raises
+    ChangeFailed."""
     with _failing(path, "linked") as done:
         folder, name = os.path.split(path)
         real = host.real_path(folder)

@@ -6,7 +6,8 @@
 import collections
 
 # family: ipv4 | ipv6 | None. backend: nft | legacy | None. mode of kube-proxy: iptables | ipvs | nftables | None
-# (unknown, or it does not run). kubernetes: (1, 30) or None. kubelet: whether it runs here, None if that is unknown.
+# (unknown, or it does not run). kubernetes: (1, 30) or None. kubelet: whether it runs here and has had
+# the time to create its chains, False where it creates none, None if that is unknown.
 # ports: {("tcp", 10250): "kubelet"}, the program that listens on every address of the node, whose port must not be
 # captured. oldest: where kubernetes is kubelet's version, the oldest version that kube-proxy may have beside it; None
 # where kubernetes is kube-proxy's own version. kubelet_version: (1, 30), where kubelet reports a version of its own.

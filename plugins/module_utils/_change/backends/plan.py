@@ -120,8 +120,8 @@ def plan_absent(plan, params):
 
 
 def _see_to_live_rules(plan, params, leaving, backend):
-    """Rules of Kubernetes in the old backend stay active until the reboot: refuse, or save them and ask for a
-    reboot."""
+    """Rules of Kubernetes in the old backend stay active until the reboot: refuse, or save all rules and report
+    that a reboot is needed."""
     unread = [row["evidence"] for row in plan.rules.unread if any(row["source"] == "%s_%s" % each for each in leaving)]
     if unread and (plan.changes or params["live"]):
         raise Refused("whether the old backend holds rules of Kubernetes is not known: %s" % unread[0])

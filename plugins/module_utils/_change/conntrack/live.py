@@ -80,8 +80,8 @@ def _is_to_be_set(key, now, wanted, limit, options):
         return value != now
     if options["resize"] == "never" or rounded_buckets(value) == now or (value < now and not options["lower"]):
         return False
-    # The kernel moves all entries at once while packets wait (nf_conntrack_hash_resize()), so only long ones justify
-    # a resize.
+    # The kernel moves all entries at once while packets wait (nf_conntrack_hash_resize()), so only long hash chains
+    # justify a resize.
     return options["resize"] == "always" or limit > PER_HASHSIZE * now
 
 

@@ -29,7 +29,8 @@ RULES = {"required_if": [("state", "present", ["name"])]}
 LOAD_DIRECTORY = "/etc/modules-load.d"
 MARK = "# kubenode.netfilter lifted: "
 _MARKED = re.compile("^" + re.escape(MARK), re.MULTILINE)
-# modprobe resolves, reads and links modules. Slow disks and emulated machines need seconds for 60 modules.
+# modprobe resolves, reads and links modules. Slow disks and emulated machines need seconds for that, and never minutes
+# for 60 modules.
 MODPROBE_SECONDS = 60.0
 # After a line is commented out, another may take effect, as with several install lines; no file has this many.
 _ROUNDS_LIMIT = 64

@@ -5,8 +5,8 @@
 
 The owner of a file, the administrator or a package, without running a package manager.
 
-Most paths identify the owner; below /etc the lists of dpkg do. The databases of rpm are not read: the owner is
-unknown.
+Most paths identify the owner; below /etc the lists of dpkg do. The databases of rpm are not read, so
+there the owner is unknown.
 """
 
 import collections

@@ -63,7 +63,8 @@ class HookUnits:
         return sorted(name for name in found if self.unit(name) is not None)
 
     def ask_active(self, names):
-        """Ask the running systemd once whether these units, the kubelets, and other daemons are active."""
+        """Ask the running systemd once whether these units, the kubelets, and the daemons that run commands of
+        other places are active."""
         known = [name for name in sorted(set(names) | set(DAEMONS + KUBELETS))
                  if name not in self._active and self.known(name)]
         self._active.update(self.all.running(known) if self.live else {})

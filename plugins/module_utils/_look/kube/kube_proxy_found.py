@@ -57,6 +57,7 @@ def find_kube_proxy(host):
 
 
 def listening_sockets(host):
+    """The listening sockets of this network."""
     found = []
     for path in ("/proc/net/tcp", "/proc/net/tcp6"):
         chunks = []

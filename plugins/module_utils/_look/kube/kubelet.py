@@ -123,8 +123,8 @@ def _version(host, binary):
 PROPERTIES = ("ActiveState", "ActiveEnterTimestampMonotonic", "NRestarts", "KillMode", "RequiredBy", "BoundBy",
               "ConsistsOf")
 SECONDS, UNITS_LIMIT = 3.0, 20
-# Restarting a unit restarts the units that require it, are bound to it or are part of it (man systemd.unit); a
-# target is empty.
+# Restarting a unit restarts the units that require it, are bound to it or are part of it (man systemd.unit);
+# targets run nothing.
 _DEPENDANTS = ("RequiredBy", "BoundBy", "ConsistsOf")
 _RUNS_SOMETHING = (".service", ".socket", ".mount", ".timer")
 

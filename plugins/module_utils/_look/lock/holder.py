@@ -132,7 +132,8 @@ def waiting(locks, rows):
 def hold_time(holder, waiters, read_locks):
     """(seconds, word) for how long the lock is held: `at_most`, `at_least`, or `over` where it was released while it
     was watched. The kernel does not record the time. A program that runs for one change holds the lock for at most its
-    age. An agent that runs for days is watched instead. A process that waits for the lock has waited for its age."""
+    age. An agent that runs for days is watched instead. A process that waits for the lock has waited for about as
+    long as it runs."""
     if _SHORT_LIVED.match(holder["comm"] or "") and holder["started_seconds_ago"] is not None:
         return holder["started_seconds_ago"], "at_most"
     begun = time.monotonic()

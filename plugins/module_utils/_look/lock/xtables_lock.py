@@ -12,7 +12,8 @@ iptables takes flock(LOCK_EX) on /run/xtables.lock, or on the file that XTABLES_
 Whether the agents of a node share one xtables lock.
 
 An agent in a container has a lock of its own unless the node's file is mounted into it: nothing reports that, and the
-two overwrite each other's rules (kubernetes kubeadm mounts /run/xtables.lock for this reason).
+two overwrite each other's rules (kubernetes kubeadm mounts /run/xtables.lock with the type
+FileOrCreate for this reason).
 """
 
 import stat

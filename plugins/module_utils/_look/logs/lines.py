@@ -186,7 +186,8 @@ def of_file(host, path, left, most):
 
 
 def is_log(host, path, real):
-    """Whether the real path of `path` is that of a log: a pod may mount /var/log and link to other files."""
+    """Whether the real path of `path` is that of a log: a pod may mount /var/log and link to other files. The
+    folders may be links themselves."""
     return not path.startswith(PODS + "/") or real.startswith(tuple(
         (host.tree_path(folder) or folder) + "/" for folder in _PODS_LEAD_TO))
 

@@ -30,7 +30,7 @@ _ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\Z")
 
 def collect_node_logs(host, node, now=None):
     """The section `node_logs`. Only the logs of a running node have current lines; for a bundle, `ends` has the last
-    times."""
+    time of each log."""
     now = time.time() if now is None else now
     section = {"schema": 1, "collected": {"journal": ABSENT, "files": ABSENT}, "lines": [], "read": [], "cut": False,
                "ends": None, "kube_proxy_ports": None, "now": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),

@@ -183,7 +183,8 @@ def _confirms(words, line):
 
 
 def _statements(host, place):
-    """The rules of a chain as nft prints them, without their counters; None where nft does not answer."""
+    """The rules of a chain as nft prints them, without their counters; None where nft is not there or does not
+    answer."""
     family, table, chain = place
     answer = host.run(["nft", "list", "chain", FAMILY_NAMES[family], table, chain], CONFIRM_SECONDS, CONFIRM_LIMIT)
     if answer.status != OK or answer.rc != 0:
