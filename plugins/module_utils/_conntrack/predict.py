@@ -24,7 +24,8 @@ LEAVES, RAISES, EXACTLY, UNKNOWN = "leaves", "raises", "exactly", "unknown"
 _RAISES_SINCE, _EXACTLY_SINCE, _CAPPED_SINCE, _RAISES_AGAIN = "1.23", "1.29", "1.36", "1.38"
 
 # value: the value that kube-proxy wants, None where it leaves the key alone or the value is unknown; rule: leaves,
-# raises (never lowers), exactly (lowers too), unknown; capped: whether the upper bound made the value lower.
+# raises (never lowers), exactly (lowers too), unknown; capped: whether the upper bound made the value lower
+# than the configured one.
 Wish = namedtuple("Wish", "value rule capped")
 NOTHING = Wish(None, LEAVES, False)
 
@@ -175,7 +176,8 @@ def _stored(key, text):
 
 
 # The default of nf_conntrack_max that the kernel computes when nf_conntrack is loaded.
-# Source: Linux net/netfilter/nf_conntrack_core.c nf_conntrack_init_start(), nf_ct_alloc_hashtable() of 5.10 to 6.12.
+# Source: Linux net/netfilter/nf_conntrack_core.c nf_conntrack_init_start(), nf_ct_alloc_hashtable() of 5.10,
+# 6.1 and 6.12.
 def default_limit(memory_bytes, release, now):
     """nf_conntrack_max by memory and kernel, `now` where it is close to a candidate; or None."""
     if not memory_bytes:

@@ -123,7 +123,8 @@ def parse_tuned_profile(text):
 
 
 def assigned(value, before):
-    """The value after a profile assigns `value` to a key with the value `before`, an int or None; or None."""
+    """The value after a profile assigns `value` to a key with the value `before`, an int or None; None if that
+    is not predictable."""
     value = value.strip("\"'")
     if "${" in value:
         return None

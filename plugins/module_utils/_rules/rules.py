@@ -54,7 +54,8 @@ def to_local(rule):
 
 
 def port_ranges(rule):
-    """The destination ports the rule is limited to, `[(first, last)]`; None if it names or excludes none."""
+    """The destination ports the rule is limited to, `[(first, last)]`; None if it names no
+    port or excludes ports."""
     return _ranges(rule, False)
 
 
@@ -87,7 +88,8 @@ VERDICTS = frozenset(("ACCEPT", "DROP", "REJECT", "RETURN"))
 REFUSALS = frozenset(("DROP", "REJECT"))
 TRANSLATIONS = frozenset(("DNAT", "MASQUERADE", "NETMAP", "REDIRECT", "SNAT"))
 
-# After these the rest of the chain is not reached. NFQUEUE and QUEUE hand the packet to a program.
+# After these the rest of the chain is not reached. NFQUEUE and QUEUE hand the packet to a program, which reinjects it
+# behind the hook.
 TERMINAL = VERDICTS | TRANSLATIONS | frozenset(("NFQUEUE", "QUEUE", "TPROXY"))
 
 # Targets of iptables (extensions/ of its source), of older kernels, and of xtables-addons; none of them is a chain.
@@ -123,7 +125,8 @@ def _is_plain_jump(table, rule):
 
 
 def _keeps_all(table, name, known, depth):
-    """`known`: {chain: answer}. Each chain is asked once: chains may jump to each other many times, or back."""
+    """`known`: {chain: answer}. Each chain is asked once: chains may jump to each other many times, or lead back to
+    themselves, and those keep nothing."""
     if name not in known:
         known[name] = False
         known[name] = depth < _DEPTH_LIMIT and _keeps(table, name, known, depth)

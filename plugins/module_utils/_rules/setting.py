@@ -28,7 +28,8 @@ Setting.__new__.__defaults__ = (None, None, None, None, frozenset, lambda name: 
 
 
 def proxy_since(setting, version):
-    """As since(), for kube-proxy: None where an older kube-proxy may run beside a newer kubelet."""
+    """As since(), for kube-proxy: True only if it is certain, None where an older kube-proxy may run beside a newer
+    kubelet."""
     if setting.oldest is None or tuple(setting.kubernetes) < version:
         return since(setting, version)
     return True if tuple(setting.oldest) >= version else None

@@ -24,7 +24,8 @@ from .rules import EXTENSIONS
 from .setting import since
 from .tables import BUILT_IN, chains_of, declares_all, readable, rules_of
 
-# With more endpoints than this, kube-proxy clears stale chains now and then (largeClusterEndpointsThreshold).
+# With more endpoints than this, kube-proxy clears stale chains now and then (kubernetes pkg/proxy/iptables
+# largeClusterEndpointsThreshold).
 LARGE_CLUSTER = 1000
 
 # Chains that are reported as orphan_chain here. Other chains of Kubernetes may have no jump, or anchors.py checks their

@@ -46,7 +46,7 @@ def run_command(walker, node, words):
             _run_program(walker, node, path, name, arguments)
             break
         if name == "chroot" or name in CONTAINERS:
-            # Rules belong to the kernel, programs and units to the other root.
+            # Rules belong to the kernel, programs and units to the other root (systemctl does nothing in a chroot).
             walker.elsewhere += 1
             walker.command(node, behind)
             walker.elsewhere -= 1

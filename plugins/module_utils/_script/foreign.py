@@ -78,7 +78,8 @@ def _between(text, found):
 
 
 def _arguments(text, start):
-    """(texts of a call or a list, where it ends); without parentheses to the end of the line."""
+    """(texts of a call or a list, where it ends); arguments that are not text are unknown. Without parentheses it ends
+    with the line."""
     words, current, end = [], None, start
     open_line = text[start - 1] == "("
     for token in _TOKEN.finditer(text, start, min(len(text), start + CALL_LENGTH)):

@@ -66,7 +66,8 @@ IPTABLES, NFT = "iptables", "nft"
 # Larger files are reported without being read.
 SIZE_LIMIT = 16 * 1024 * 1024
 _TABLE = re.compile(r"(?m)^[ \t]*\*(%s)[ \t]*\r?$" % "|".join(NAMES))
-# iptables-restore accepts every command of iptables (iptables/iptables-restore.c): users write -F there.
+# iptables-restore accepts every command of iptables (iptables/iptables-restore.c): users write -F in a file that is
+# loaded with --noflush.
 _LINE = re.compile(r"(?m)^[ \t]*(?:\*(?P<table>\w+)|(?P<command>(?P<what>-F|--flush|-X|--delete-chain)(?:[ "
                    r"\t]+(?P<chain>[\w-]+))?))[ \t]*\r?$")
 _NFT_TABLE = re.compile(r"(?m)^[ \t]*(?:(?:add|create)[ \t]+)?table[ \t]+(?:(ip6?|inet|arp|bridge|netdev)[ "
@@ -133,7 +134,8 @@ def _saved(form, family, tables, owners, rules):
 
 
 def flushing_commands(text):
-    """[Command] of a file for iptables-restore that destroy rules which --noflush would keep."""
+    """[Command] of a file for iptables-restore that destroy rules which --noflush would keep. The file may flush its
+    own chains."""
     found, table = [], None
     for match in _LINE.finditer(text):
         if match.group("table"):

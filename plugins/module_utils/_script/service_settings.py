@@ -31,7 +31,8 @@ _MEMBERS = re.compile(r"<(?:source|interface)\b")
 
 
 def firewalld_settings(read, names=lambda folder: ()):
-    """The settings of firewalld as the section reports them, or None; `names(folder)`: of its files, or None."""
+    """The settings of firewalld as the section reports them, or None if it is not installed; `names(folder)`: those of
+    its files, None where it was not read."""
     text = read(FIREWALLD)
     if text is None:
         return None

@@ -47,7 +47,7 @@ def without_manager(name, unit):
 
 def manager_acts(act, settings_of):
     """((end of the path of a program, its function `(argument, read, environment) -> [Act]`), ...); `act` makes an
-    Act."""
+    Act, `settings_of` reads a file of assignments."""
     def replaced(family, why):
         return act("restore", (family,), _TABLES, comes_back="replaced", command=why)
 
@@ -253,7 +253,8 @@ def _flushed_by(path, family, read):
 
 
 def _ufw_init(argument, read, _environment=None):
-    """ufw 0.36 changes only its own chains, unless MANAGE_BUILTINS=yes; IPV6=no replaces filter of IPv6."""
+    """ufw 0.36 changes only its own chains, unless MANAGE_BUILTINS=yes; with IPV6=no it replaces filter
+    of IPv6 at its start."""
     settings = {}
     for path in UFW_SETTINGS:
         settings.update((name, (value, line, path)) for name, (value, line) in settings_of(read(path)).items())

@@ -37,7 +37,8 @@ def unknown(name):
 
 
 class Values:
-    """`substitute(substitution)`: the output of a command substitution. `guessed`: a default replaced an unknown value.
+    """`substitute(substitution)`: the output of a command substitution. `guessed`: a default replaced an unknown value
+    since `guessed` was reset.
 
     `arguments`: the values of `$1` and so on, None if they are unknown. `constants`: variables that can have only one
     value.

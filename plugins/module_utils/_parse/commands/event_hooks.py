@@ -173,7 +173,8 @@ def _statements(text):
 
 # Commands that dpkg runs as hooks before and after its work.
 # Sample: `post-invoke="systemctl restart iptables || true"`. A line is a command-line option without its dashes. The
-# value follows `=` or a blank, quotes around it are removed, and comments begin with `#` (lib/dpkg/options.c).
+# value follows `=` or a blank, quotes around it are removed, and comments begin with `#` (man dpkg,
+# lib/dpkg/options.c).
 _HOOK = re.compile(r"[ \t]*(?:pre|post)-invoke[ \t]*[= \t][ \t]*(\S.*?)\s*\Z")
 
 

@@ -130,7 +130,8 @@ class Services:
         endpoints.append(endpoint)
 
     def add_other(self, chain, kept):
-        """Adds a rule that precedes the balancing; `kept`: the endpoint of an affinity rule, or None."""
+        """Adds a rule that precedes the balancing; `kept`: the endpoint of an affinity rule, None for a
+        masquerade rule."""
         if kept:
             self.affinity.setdefault(chain, []).append(kept)
         else:

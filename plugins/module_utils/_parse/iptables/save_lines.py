@@ -16,7 +16,8 @@ LINE_LIMIT = 16384
 LINES_LIMIT = 1000000
 DUMPS_LIMIT = 50
 # Bytes that the contents of a dump may take until all queries are answered: enough for 500,000 rules as firewalls and
-# kube-proxy write them. Lines beyond that are not read. Sizes of objects are those of CPython 3.11.
+# kube-proxy write them. Lines beyond that are not read. Sizes of objects are measured ones (CPython 3.11, 64
+# bits).
 ROOM = 121 * 1000 * 1000
 _OF_RULE, _OF_CHAIN, _OF_FOLDED_CHAIN, _OF_OWN_CHAIN = 155, 240, 180, 400
 # This many characters of rules are kept as parsed objects; later rules are packed.

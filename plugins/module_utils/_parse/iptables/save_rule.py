@@ -21,7 +21,8 @@ _ESCAPE = re.compile(r"\\(.)")
 # The counters that iptables-save -c prints before a rule. They are not part of the rule.
 COUNTERS = re.compile(r"^\[\d{1,20}:\d{1,20}\] (?=-A )", re.MULTILINE)
 _BASIC = ("-s", "-d", "-i", "-o", "-p", "-f")
-# Options with exactly one value, whatever it looks like: a text of safe characters is never quoted.
+# Options with exactly one value, whatever it looks like: a text of safe characters is never quoted, even if it
+# begins like an option.
 _WITH_VALUE = ("-m", "-j", "-g", "-s", "-d", "-i", "-o", "-p",
                "--comment", "--log-prefix", "--nflog-prefix", "--ulog-prefix", "--string", "--name")
 # With these matches the second copy of a rule has an effect: it counts, draws a random number or limits again.

@@ -93,7 +93,7 @@ def parse_loader_entry(text):
 # The kernel's command line.
 # Sample: `root=/dev/vda1 ro modprobe.blacklist=ip_vs,ip_tables modules_load=br_netfilter`
 # Grammar: kernel lib/cmdline.c next_arg(): blanks separate words, double quotes keep a word together.
-_WORD = re.compile(r'(?:[^\s"]|"[^"]*(?:"|\Z))+')
+_WORD = re.compile(r'(?:[^\s"]+|"[^"]*(?:"|\Z))+')
 
 
 def parse_kernel_cmdline(text):

@@ -62,7 +62,7 @@ def _entry_text(entry):
 
 def passed_on(texts):
     """Arguments of a component, from values of an option such as `kubelet-arg`; without a value `true` (k3s
-    GetArgs)."""
+    pkg/daemons/config GetArgs)."""
     return ["--" + text.lstrip("-") + ("" if "=" in text else "=true") for text in texts]
 
 
@@ -121,7 +121,8 @@ CONNTRACK_FIELDS = {"maxPerCore": ("conntrack-max-per-core", _number), "min": ("
                     "tcpEstablishedTimeout": ("conntrack-tcp-timeout-established", parse_go_duration),
                     "udpStreamTimeout": ("conntrack-udp-timeout-stream", parse_go_duration),
                     "udpTimeout": ("conntrack-udp-timeout", parse_go_duration)}
-# Type of the field in the configuration (k8s.io/kube-proxy config/v1alpha1 types.go; metav1.Duration is a text).
+# Type of the field in the configuration (k8s.io/kube-proxy config/v1alpha1 types.go: *int32, bool, metav1.Duration,
+# which is a text).
 TYPES = {field: {_number: int, _switch: bool}.get(read, str) for field, (_flag, read) in CONNTRACK_FIELDS.items()}
 FLAGS = {CONNTRACK_FIELDS[field][0]: field for field in CONNTRACK_FIELDS}
 

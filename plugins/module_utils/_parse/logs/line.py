@@ -134,7 +134,8 @@ def time_of_number(value):
 
 # A longer line is cut; no line that matches a cause is half as long.
 LONGEST = 8192
-# Beginnings of the last line of a value, and of all its lines. journalctl prints eight spaces for a TAB.
+# Beginnings of the last line of a value, and of all its lines. journalctl prints eight spaces for a TAB (output_mode
+# short).
 ENDED = (" >", ">")
 CONTINUED = ("\t", " " * 8) + ENDED
 # containerd, internal/cri/io/logger.go: time, stream, P for a part and F for the end of a line.

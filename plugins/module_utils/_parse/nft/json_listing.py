@@ -125,7 +125,7 @@ def _comment(what):
 def _rule(what):
     expressions = what.get("expr")
     words = [_known(expression) for expression in expressions] if isinstance(expressions, list) else ["?"]
-    return " ".join(words) + _comment(what)
+    return (" ".join(words) + _comment(what)).lstrip(" ")
 
 
 def _known(found):

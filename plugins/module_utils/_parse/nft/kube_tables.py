@@ -35,10 +35,12 @@ LOST_IN = 3
 PROBES = ("nat-prerouting", "services")
 # Above this number of chains the probes are read only with `deep` or `single`.
 PROBED_CHAINS = 25000
-# Whole tables are always read up to this many chains of both families together: 5000 Services have 30,000.
+# Whole tables are always read up to this many chains of both families together: 5000 Services with two endpoints in
+# both families have 30,000.
 WHOLE_CHAINS = 40000
 # And up to this many balancing chains of a table: the kernel searches a list of all maps for the map of each
-# (net/netfilter/nf_tables_api.c nft_set_lookup()), in a time that grows with the square: 5000 take a second.
+# (net/netfilter/nf_tables_api.c nft_set_lookup()), in a time that grows with the square: 5000 take a second,
+# 7000 two.
 WHOLE_BALANCING = 7000
 BALANCING = ("service-", "local-")
 # At most this many chains are read one by one; kube-proxy has 20 of its own.

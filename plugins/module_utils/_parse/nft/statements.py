@@ -17,7 +17,8 @@ Samples:
     [fd00::5]:80 meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 10.244.0.5 . 80, 1 : 10.244.0.6 . 80 }
 `dnat ip addr . port to` is how nftables 1.1 writes the last one. Names of priorities: nftables src/rule.c std_prios.
 
-nftables rules from the kernel's netlink attributes, printed like `nft list chain`.
+nftables rules from the kernel's netlink attributes, printed like `nft list chain`, as far as kube-proxy's own chains
+need.
 
 Numbers: Linux include/uapi/linux/netfilter/nf_tables.h. An expression that matches packets is printed by its name only,
 to show that the rule is not for every packet.

@@ -27,7 +27,8 @@ _MONITOR = "conmon-"
 
 
 def parse_cgroup(text):
-    """The `Place` of the process, or None. Lines: hierarchy:controllers:path."""
+    """The `Place` of the process, None where it belongs to no container. Lines: hierarchy:controllers:path (man 7
+    cgroups)."""
     places = [_place(line.split(":", 2)[2]) for line in text.splitlines() if line.count(":") >= 2]
     known = [place for place in places if place != Place(None, None)]
     # In version 1 the process may be in the root group, or only in the pod's group, of some hierarchies.

@@ -139,26 +139,27 @@ _STATES = {"01": "ESTABLISHED", "02": "SYN_SENT", "0A": "LISTEN"}
 
 
 def parse_net_tcp(text, inodes=None):
-    """[Socket] of the complete lines of a text, or only of those with one of the `inodes`, which are texts."""
-    return [Socket(*(end + (_STATES.get(fields[3], "OTHER"), int(fields[_INODE]))))
-            for end, fields in _ends(text, inodes, 1)]
+    """[Socket] of the complete lines of a text, or only of those with one of the `inodes`, which are texts; other lines
+    are skipped."""
+    return [Socket(*end, _STATES.get(fields[3], "OTHER"), inode) for end, inode, fields in _ends(text, inodes, 1)]
 
 
 def parse_attempts(text, inodes):
     """[(address, port)] to which the sockets with these inodes try to connect, sorted."""
-    return sorted({end for end, fields in _ends(text, inodes, 2) if _STATES.get(fields[3]) == "SYN_SENT"})
+    return sorted({end for end, _inode, fields in _ends(text, inodes, 2) if _STATES.get(fields[3]) == "SYN_SENT"})
 
 
 def _ends(text, inodes, column):
-    """A generator of ((address, port) in a column, the fields of its line)."""
+    """A generator of ((address, port) in a column, inode, the fields of its line)."""
     for line in text.split("\n")[1:-1]:
         fields = line.split()
         if len(fields) > _INODE and fields[_INODE].isdigit() and (inodes is None or fields[_INODE] in inodes):
             address, _colon, port = fields[column].partition(":")
             try:
-                yield (_address(address), int(port, 16)), fields
+                found = (_address(address), int(port, 16)), int(fields[_INODE]), fields
             except (ValueError, struct.error):
                 continue
+            yield found
 
 
 def _address(text):

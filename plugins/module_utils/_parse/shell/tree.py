@@ -48,7 +48,8 @@ class Assignment:
 
 
 class Redirect:
-    """`operator` and `word`; for a here-document its delimiter, `body` (start, end), `last`: its last end."""
+    """`operator` and `word`; for a here-document its delimiter, `body` (start, end), `last`: the end
+    of the delimiter line."""
 
     __slots__ = ("start", "descriptor", "operator", "word", "body", "last")
 

@@ -39,7 +39,8 @@ Assignment.__doc__ = "One `key=text` below `[section]`; `line` is where it begin
 Value = collections.namedtuple("Value", "text path line")
 Value.__doc__ = "What one line of `path` gives a key."
 
-# Keys that an empty assignment does not reset: dependencies, these lists, and switches, which have a last value.
+# Keys that an empty assignment does not reset: dependencies, these lists, and switches, of which the last yes or
+# no counts.
 _DEPENDENCIES = (
     "After", "Before", "Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Upholds", "Conflicts", "OnFailure",
     "OnSuccess", "PropagatesReloadTo", "ReloadPropagatedFrom", "PropagatesStopTo", "StopPropagatedFrom",
@@ -66,7 +67,8 @@ class UnitText:
 
 
 def parse_unit(data):
-    """`UnitText` of the bytes of a file. A line that is not UTF-8, or an invalid section line, ends it."""
+    """`UnitText` of the bytes of a file. A line that is not an assignment is skipped; a line that is not UTF-8, or an
+    invalid section line, ends the reading."""
     ascii_only = _BEYOND_ASCII.search(data) is None
     text = data.decode("utf-8", "surrogateescape")
     text = text[1:] if text.startswith("\ufeff") else text
@@ -91,7 +93,8 @@ def parse_unit(data):
 
 
 def _joined(text):
-    """(number of the first line, text) with continued lines joined by blanks, without comments between them."""
+    """(number of the first line, text) with continued lines joined: the backslash becomes a blank, comments between
+    the lines are left out."""
     start, parts = 0, []
     for number, line in enumerate(_LINE_END.split(text), 1):
         if line.lstrip(_BLANKS)[:1] in ("#", ";"):

@@ -137,7 +137,8 @@ def unquoted(inner, quote):
 
 
 def has_odd_escape(inner):
-    """Whether YAML readers disagree on a backslash in double quotes: half of a UTF-16 pair, or an invalid escape."""
+    """Whether YAML readers disagree on a backslash in double quotes: half of a UTF-16 pair, which only JSON knows, or
+    an invalid escape."""
     for match in _ESCAPE.finditer(inner):
         what = match.group(1)
         if len(what) == 1 and what not in _ESCAPES and what not in _THEMSELVES:

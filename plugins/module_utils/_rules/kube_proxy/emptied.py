@@ -123,9 +123,10 @@ def ask_families(rule_sets, setting_by):
 
 
 def _writes_both(rule_set, setting):
+    if setting.mode not in ("iptables", "ipvs"):
+        return False
     since, filters = proxy_since(setting, _SINCE), table_of(rule_set, "filter")
-    return setting.mode in ("iptables", "ipvs") and (since or (
-        since is None and filters is not None and any(chain in filters.chains for chain in _NEWER)))
+    return since or (since is None and filters is not None and any(chain in filters.chains for chain in _NEWER))
 
 
 def _is_usable(rule_set, setting):

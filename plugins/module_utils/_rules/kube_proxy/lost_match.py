@@ -99,7 +99,8 @@ def _of_service(services, chain, rules, setting):
     first, count = _first_of(lambda rule: rule.target in VERDICTS, rules)
     if not first or setting.mode not in (None, "iptables"):
         return
-    # Balancing and translation stand behind all other folded rules. Up to 1.24 a chain of a Local policy has none.
+    # Balancing and translation stand behind all other folded rules. Up to 1.24 a chain of a Local policy that
+    # refuses packets has none.
     if chain.startswith("KUBE-SEP-") and not first.has_match:
         return  # An endpoint without a DNAT, which is reported as unsound_endpoint.
     folded = (chain in services.balancing
@@ -252,7 +253,8 @@ PORT_FORMS = _jumps(
 ADDRESS_FORMS = _jumps(("filter", "KUBE-(SERVICES|EXTERNAL-SERVICES|PROXY-FIREWALL)$", "(DROP|REJECT)$"))
 
 # Jumps that always have a match: table, chain, target. Where all traffic of a Service is masqueraded, its chain still
-# names the address and the port. In KUBE-EXT, KUBE-FW, KUBE-XLB and KUBE-LOAD-BALANCER the bare jump is canonical.
+# names the address and the port. In KUBE-EXT, KUBE-FW, KUBE-XLB and KUBE-LOAD-BALANCER the bare jump to KUBE-MARK-MASQ
+# is canonical.
 JUMP_FORMS = _jumps(
     ("nat", "KUBE-(SERVICES|NODEPORTS)$", "KUBE-(SVC|SVL|EXT|FW|XLB)-"),
     ("nat", "KUBE-(SERVICES|NODEPORTS|NODE-PORT)$", "KUBE-MARK-MASQ$"),

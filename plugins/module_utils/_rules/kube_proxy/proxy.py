@@ -66,7 +66,8 @@ def carries_services(rule_set):
 
 
 # hint: True, False, or None where not all of mangle could be read. canary: the same for the canary in mangle. others:
-# the other tables that hold a canary. used: whether the family is needed; kubelet creates IPv6 chains anyhow.
+# the other tables that hold a canary. used: whether the family is needed; kubelet creates IPv6 chains wherever
+# ip6tables works.
 Marks = collections.namedtuple("Marks", ("hint", "canary", "others", "used"))
 
 

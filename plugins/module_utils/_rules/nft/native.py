@@ -118,7 +118,8 @@ class _Judge:
             destination_type="LOCAL" if number is None and states is _NEW else "UNICAST")
 
     def _across(self, ends):
-        """Packets into each network that a rule names, from pods outside of it: it may be of the pods of this node."""
+        """Packets into each network that a rule names, from pods outside of it: it may be that of the pods of this
+        node, to which pods of other nodes connect."""
         texts = [text for chain in self.table.chains.values() for text in chain.texts]
         for network in sorted({found for text in texts for found in _NAMED.findall(text)})[:_NAMED_LIMIT]:
             span, family = range_of(network), "ip6" if ":" in network else "ip"

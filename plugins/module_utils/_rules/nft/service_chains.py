@@ -119,7 +119,8 @@ _TRANSLATED = re.compile(r"\[?([^\]]+)\]?:(\d+)\Z")
 # The maps that Services need: (map, prefixes of the chains that it leads to, the addresses that need it).
 _MAPS = (("service-nodeports", ("external-",), "NodePort"),
          ("service-ips", ("service-", "local-", "external-"), "ClusterIP"))
-# nft keeps 128 bytes of an element's comment at most (libnftnl NFTNL_UDATA_COMMENT_MAXLEN).
+# nft keeps 128 bytes of an element's comment at most (libnftnl NFTNL_UDATA_COMMENT_MAXLEN): only so many characters of
+# names are compared.
 _COMMENT_LIMIT = 120
 # kube-proxy creates this chain only for a Service that has such an address.
 _NOT_EXTERNAL = ("no element of service-nodeports or service-ips jumps to this chain: NodePort, load balancer and "

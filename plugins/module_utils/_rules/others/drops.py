@@ -25,7 +25,8 @@ _NEVER_SERVICES = ("127.", "168.63.129.16/", "169.254.", "224.", "239.", "240.",
                    "ff0")
 # Built-in chains that packets of Services pass.
 _PASSED = ("PREROUTING", "FORWARD", "OUTPUT", "POSTROUTING")
-# Programs that set the policy of FORWARD to DROP (moby libnetwork, ufw DEFAULT_FORWARD_POLICY, firewalld).
+# Programs that set the policy of FORWARD to DROP (moby libnetwork, ufw DEFAULT_FORWARD_POLICY, firewalld while it
+# starts).
 _SETTERS = (("docker", "Docker"), ("ufw", "ufw"), ("firewalld", "firewalld"))
 
 
@@ -169,8 +170,9 @@ def _pardon_clients(rules, judged, services):
     """Removes the bans of clients from `judged`; `services()` returns [Service], or None where they are not known."""
     serving = None
     for index, rule in enumerate(rules):
-        address, _slash, bits = (plain_value(rule, "-s") or "").partition("/")
-        if not judged[index] or bits not in ("32", "128"):
+        # Options of a packed rule are parsed at each access.
+        address, _slash, bits = (judged[index] and plain_value(rule, "-s") or "").partition("/")
+        if bits not in ("32", "128"):
             continue
         if serving is None:
             known = services()

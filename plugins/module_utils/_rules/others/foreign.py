@@ -229,9 +229,13 @@ def _exempted(rules, chain):
 
 def _masqueraded(table):
     """Whether a rule of its own, not Docker's, masquerades a network, such as that of pods."""
-    return any(rule.target in _TRANSLATIONS and plain_value(rule, "-s")
-               and not (negated and interface.startswith(("docker", "br-"))) for rule in rules_of(table, "POSTROUTING")
-               for interface, negated in [rule.options.get("-o", ("", False))])
+    return any(rule.target in _TRANSLATIONS and plain_value(rule, "-s") and not _is_of_docker(rule)
+               for rule in rules_of(table, "POSTROUTING"))
+
+
+def _is_of_docker(rule):
+    interface, negated = rule.options.get("-o", ("", False))
+    return negated and interface.startswith(("docker", "br-"))
 
 
 def _pods_outside(rule_set, setting, ranges):

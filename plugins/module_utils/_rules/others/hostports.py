@@ -132,7 +132,8 @@ def _of_chain(chain, rules, ports):
 
 
 def _translates(rule):
-    """DNAT and REDIRECT, or the jump of kubelet's old host ports, whose DNAT does not repeat the port."""
+    """DNAT and REDIRECT, or the jump of kubelet's old host ports, whose DNAT does not repeat the port
+    (KUBE-HOSTPORTS)."""
     return rule.target in _TRANSLATIONS or (rule.target or "").startswith("KUBE-HP-")
 
 

@@ -13,7 +13,8 @@ The hashes at the end of the names of kube-proxy's chains.
 
 kubernetes pkg/proxy/iptables/proxier.go portProtoHash() and servicePortEndpointChainName().
 
-Rules that jump to the chain or endpoint of another Service, or translate to it.
+Rules that jump to the chain or endpoint of another Service, and a DNAT whose address is not the one in its chain's
+name.
 
 How names are made: chain_hash.py. A name is the hash of exactly one text, so the Service of a chain is found by trying
 the Services that the rules name.

@@ -119,7 +119,8 @@ class Reached:
             self._sound = dict(services.endpoints, **changed)
 
     def by(self, target):
-        """([(address, port, protocol)] behind a chain; whether a chain refuses packets; whether all nodes have it)."""
+        """([(address, port, protocol)] behind a chain, each once; whether a chain refuses packets; whether every
+        node has the same endpoints)."""
         if target not in self._others and target in self._balancing:
             # The usual case: the rule of the address jumps straight to a chain that only balances.
             return self._endpoints(self._balancing[target][1]), False, target.startswith("KUBE-SVC-")

@@ -16,7 +16,8 @@ from ..rules import number_of, plain_value, range_of, within
 from .services import NODE_PORT
 
 # BEFORE or AFTER DNAT, or in INPUT, which is for the node's own traffic: there only rules that name a virtual address
-# are tried. RAW: before conntrack, where replies pass as well. MARKED: a pod's packet to itself through its Service.
+# are tried. RAW: before conntrack, where replies pass as well. MARKED: a pod's packet to itself through its Service,
+# which is always masqueraded.
 VIRTUAL, ENDPOINT, NAMED, RAW, MARKED = "virtual", "endpoint", "named", "raw", "marked"
 
 

@@ -90,7 +90,8 @@ def noflush_start(argv, settings, knows_switch, loadable, program):
     return None
 
 
-# Program of a unit -> what it restores: Azure Linux and Photon (SPECS/iptables), RHEL's iptables.init.
+# Program of a unit -> what it restores: Azure Linux and Photon (SPECS/iptables), RHEL's iptables.init, which has a unit
+# for each family.
 _RESTORED = (
     ("/etc/systemd/scripts/iptables",
      (("iptables-restore", "/etc/systemd/scripts/ip4save"), ("ip6tables-restore", "/etc/systemd/scripts/ip6save"))),
