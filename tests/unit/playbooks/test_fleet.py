@@ -17,7 +17,7 @@ def test_a_rollout_that_ends_keeps_the_baseline_and_the_groups(tmp_path):
     zones = {"bad1": "a", "bad2": "a", "good1": "b", "good2": "b", "good3": "b"}
     fleet = fleets.Fleet(tmp_path, *zones)
     # A variable of the inventory that is a template.
-    fleet.add({"rack": "rack-{{ zone }}"}, **{name: {"zone": zone} for name, zone in zones.items()})
+    fleet.give({"rack": "rack-{{ zone }}"}, **{name: {"zone": zone} for name, zone in zones.items()})
     done = fleet.run("preflight", preflight_serial=[4, 1], node_report_baseline="bad1", node_report_group_by=["rack"])
     found = json.loads((tmp_path / "report/fleet.json").read_text(encoding="utf-8"))
     assert fleet.states()["good3"] == "not_rolled_out", done.stdout + done.stderr
@@ -72,7 +72,7 @@ def sent_in_an_audit(folder, hosts, other=None):
         interpreter.write_text(INTERPRETER.format(folder=folder / ("of-" + name), python=sys.executable,
                                                   edit=OTHER if number == other else "cat"), encoding="utf-8")
         interpreter.chmod(0o755)
-        fleet.add(**{name: {"ansible_python_interpreter": str(interpreter)}})
+        fleet.give(**{name: {"ansible_python_interpreter": str(interpreter)}})
     done = fleet.run("audit", "--forks", "1", environment={"ANSIBLE_REMOTE_TMP": str(folder / "remote")})
     assert done.returncode == 0, done.stdout + done.stderr
     assert not (folder / "remote").exists(), "a module over standard input needs no folder on the node"

@@ -81,7 +81,7 @@ def test_a_gate_that_has_something_to_say_of_one_host_is_for_each(tmp_path):
 def test_one_host_with_something_to_fix_is_fixed_wherever_the_class_is_set(tmp_path, where):
     fleet = fleets.Fleet(tmp_path, "good1", "good2", "bad1")
     if where == "inventory":
-        fleet.add(bad1={"preflight_fix": "guarded"})
+        fleet.give(bad1={"preflight_fix": "guarded"})
     play = "- ansible.builtin.import_playbook: kubenode.netfilter.preflight\n"
     done = fleet.run(play + "  vars: {preflight_fix: guarded}\n" * (where == "play"), preflight_serial=["100%"])
     fixed = re.findall(r"^\w+: \[(\w+)\]", dict(tasks(done))["Fix"], re.M)

@@ -20,7 +20,7 @@ def fleet_of(folder, *names, entry=None, **variables):
     """A Fleet whose hosts have the variables, and site.yml beside the inventory."""
     fleet = fleets.Fleet(folder, *names)
     (folder / "site.yml").write_text(json.dumps([entry or ENTRY]), encoding="utf-8")
-    fleet.add({"node_policy_check_files": ["site.yml"], "node_assess_sections": ["SITE-HOOK"], **variables})
+    fleet.give({"node_policy_check_files": ["site.yml"], "node_assess_sections": ["SITE-HOOK"], **variables})
     return fleet
 
 
@@ -67,7 +67,7 @@ def test_two_groups_may_have_different_checks(tmp_path):
     fleet = fleet_of(tmp_path, "good1", "bad1")
     (tmp_path / "edge").mkdir()
     (tmp_path / "edge" / "checks.yml").write_text(json.dumps([dict(ENTRY, id="EDGE-HOOK001")]), encoding="utf-8")
-    fleet.add(groups={"edge": {"hosts": {"bad1": None}, "vars": {
+    fleet.give(groups={"edge": {"hosts": {"bad1": None}, "vars": {
         "node_policy_check_files": ["edge"], "node_assess_sections": ["EDGE-HOOK"]}}})
     done = fleet.run("audit", node_report_formats=["json", "html"])
     assert statuses(fleet, "bad1") == {"EDGE-HOOK001": "fail"}, done.stdout + done.stderr

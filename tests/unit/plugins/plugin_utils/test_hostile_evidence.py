@@ -212,5 +212,5 @@ def test_evidence_that_cannot_be_judged_is_none(others, monkeypatch):
     known = assessed(healthy([]), policies.default_policy())[0]
     assert {row["reason"] for row in known["node_assess_findings"]} == {"the node's answer could not be judged: "
                                                                         "ZeroDivisionError"}
-    assert told(known) == ["the node was not assessed: the node's answer could not be judged: " "ZeroDivisionError"]
+    assert told(known) == ["the node was not assessed: the node's answer could not be judged: ZeroDivisionError"]
     shown(others, known)

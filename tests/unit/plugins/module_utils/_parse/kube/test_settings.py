@@ -10,7 +10,7 @@ from case_rows import cases
 from hypothesis import example, given, strategies as st
 
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.component_config import (
-    CONNTRACK_FIELDS, DEFAULTS, FLAGS, KUBELET_FIELDS as KUBELET_FIELDS, parse_go_bool, parse_go_duration,
+    CONNTRACK_FIELDS, DEFAULTS, FLAGS, KUBELET_FIELDS, parse_go_bool, parse_go_duration,
     parse_k3s_config, parse_kube_proxy_config, parse_kube_proxy_conntrack, parse_kubelet_config, passed_on,
 )
 from ansible_collections.kubenode.netfilter.plugins.module_utils._parse.kube.kubelet_logs import (
