@@ -165,12 +165,12 @@ def _aligned(length):
 
 
 # `address`: None for a server that is identified by its firewall mark. `family`: an address family number of socket(2).
-Server = collections.namedtuple("Server", "family protocol address port mark scheduler flags")
+Server = collections.namedtuple("Server", "family protocol address port mark scheduler")
 Destination = collections.namedtuple("Destination", "address port forward weight")
 
 _CONTROLLER, _GET_FAMILY, _FAMILY_ID, _FAMILY_NAME = 16, 3, 1, 2
 _GET_SERVICE, _GET_DEST, _SERVICE, _DEST = 4, 8, 1, 2
-_AF, _PROTOCOL, _ADDRESS, _PORT, _MARK, _SCHEDULER, _FLAGS = range(1, 8)
+_AF, _PROTOCOL, _ADDRESS, _PORT, _MARK, _SCHEDULER = range(1, 7)
 _DEST_ADDRESS, _DEST_PORT, _DEST_FORWARD, _DEST_WEIGHT, _DEST_AF = 1, 2, 3, 4, 11
 _SHORT, _LONG, _SIGNED, _NETWORK_SHORT = (struct.Struct(form) for form in ("=H", "=I", "=i", "!H"))
 _PROTOCOLS = {6: "tcp", 17: "udp", 132: "sctp"}
@@ -216,7 +216,7 @@ def _server(found):
     protocol = None if mark else _number(found, _PROTOCOL, _SHORT)
     return Server(family, _PROTOCOLS.get(protocol, protocol), None if mark else _address(found.get(_ADDRESS), family),
                   None if mark else _number(found, _PORT, _NETWORK_SHORT), mark,
-                  found.get(_SCHEDULER, b"").rstrip(b"\0").decode("utf-8", "replace"), _number(found, _FLAGS, _LONG))
+                  found.get(_SCHEDULER, b"").rstrip(b"\0").decode("utf-8", "replace"))
 
 
 def _destination(found, server):

@@ -17,9 +17,9 @@ from ansible_collections.kubenode.netfilter.plugins.module_utils._host.netlink i
 
 HEADER = struct.Struct("=IHHII")
 FAMILY, CONTROLLER, GET_FAMILY, GET_SERVICE, GET_DEST, COUNTERS = 33, 16, 3, 4, 8, (1 << 8) | 4
-SERVERS = [Server(socket.AF_INET, "tcp", "10.96.0.1", 443, None, "rr", 1),
-           Server(socket.AF_INET6, "udp", "fd00::a", 53, None, "wlc", 4),
-           Server(socket.AF_INET, None, None, None, 7, "sh", 0)]
+SERVERS = [Server(socket.AF_INET, "tcp", "10.96.0.1", 443, None, "rr"),
+           Server(socket.AF_INET6, "udp", "fd00::a", 53, None, "wlc"),
+           Server(socket.AF_INET, None, None, None, 7, "sh")]
 
 
 def message(kind, payload):

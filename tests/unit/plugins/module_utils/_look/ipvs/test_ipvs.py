@@ -58,9 +58,9 @@ def test_of_very_many_sets_only_those_of_kube_proxy_are_kept(tmp_path):
 WEB = ip_vs.four("10.96.0.3", 80) + ip_vs.real("10.244.0.7", 8080)
 FOREIGN = ip_vs.four("10.0.0.9", 80) + ip_vs.real("10.0.0.10", 80)
 MARK = ip_vs.mark(7, "sh") + ip_vs.real("10.244.0.8", 80)
-NAMED_WEB = Server(socket.AF_INET, "tcp", "10.96.0.3", 80, None, "rr", 2)
-NAMED_DNS = Server(socket.AF_INET6, "udp", "fd00:96::a", 53, None, "wlc", 4 | 1)
-NAMED_MARK = Server(socket.AF_INET, None, None, None, 7, "sh", 2)
+NAMED_WEB = Server(socket.AF_INET, "tcp", "10.96.0.3", 80, None, "rr")
+NAMED_DNS = Server(socket.AF_INET6, "udp", "fd00:96::a", 53, None, "wlc")
+NAMED_MARK = Server(socket.AF_INET, None, None, None, 7, "sh")
 
 
 def both(text, named):
